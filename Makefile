@@ -1,0 +1,65 @@
+# Every entry point of the project; `make` or `make help` lists them.
+# All that is made lies in .venv/ and build/ of this checkout.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up down test unit integration e2e bench check lint types contracts format clean
+
+help:  ## List the entry points
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## Make the virtual environment from constraints.txt
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}: make PYTHON=python3.11 ...")'
+	@java -version >/dev/null 2>&1 || { echo "Java 17 or newer is needed: install a JRE and put java on the PATH"; exit 1; }
+	@echo "making the virtual environment (once, about 2 minutes)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Move a running Spark job between two real clusters, and print the proof
+	@$(BIN)/python -m demo
+
+up: $(READY)  ## Start clusters, MirrorMaker 2, Airflow and the job, to look around in
+	@$(BIN)/python -m demo up
+
+down: $(READY)  ## Stop what `make up` started
+	@$(BIN)/python -m demo down
+
+test: unit integration e2e  ## Run all tests
+
+unit: $(READY)  ## Run the tests without I/O
+	@$(BIN)/python -m pytest tests/unit
+
+integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
+	@$(BIN)/python -m pytest tests/integration
+
+e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
+	@$(BIN)/python -m pytest tests/e2e
+
+bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
+	@$(BIN)/python -m benchmarks
+
+check: lint types contracts  ## Run linters, types and the contracts between rooms
+
+lint: $(READY)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(READY)
+	@$(BIN)/mypy
+
+contracts: $(READY)
+	@$(BIN)/lint-imports
+
+format: $(READY)  ## Format the code
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+clean:  ## Remove what was made
+	@rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
