@@ -1,0 +1,47 @@
+"""Wire formats, index, translation and plan: bytes and numbers in, values out, no I/O."""
+
+from airflow_mm2_offsets.core.evidence import (
+    Evidence,
+    Extras,
+    SourceWindow,
+    TargetWindow,
+    Watermarks,
+)
+from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
+from airflow_mm2_offsets.core.index import SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.naming import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.plan import FailoverPlan, Verdict
+from airflow_mm2_offsets.core.planned import PlannedPartition, plan_partitions
+from airflow_mm2_offsets.core.positions import Positions, check_positions
+from airflow_mm2_offsets.core.summary import summarize
+from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
+from airflow_mm2_offsets.core.wire import OffsetSync, decode_offset_sync, encode_offset_sync
+
+__all__ = [
+    "Basis",
+    "Evidence",
+    "Extras",
+    "FailoverPlan",
+    "Fallback",
+    "Naming",
+    "OffsetSync",
+    "OnUnmapped",
+    "PlannedPartition",
+    "Positions",
+    "ReplicationPolicy",
+    "SourceWindow",
+    "Status",
+    "Strategy",
+    "SyncIndex",
+    "SyncsLocation",
+    "TargetWindow",
+    "TopicPartition",
+    "Translation",
+    "Verdict",
+    "Watermarks",
+    "check_positions",
+    "decode_offset_sync",
+    "encode_offset_sync",
+    "plan_partitions",
+    "summarize",
+]

@@ -1,0 +1,121 @@
+"""What is known beyond the syncs, as values: who reads it is another room's business."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Extras(StrEnum):
+    """Whether a stretch of the target may hold offsets that copy no new record.
+
+    Those are transaction markers, records copied twice, and records of other writers.
+    """
+
+    POSSIBLE = "possible"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermarks:
+    """The offsets that a partition holds: ``low`` is its first, ``high`` follows its last."""
+
+    low: int
+    high: int
+
+
+Content: TypeAlias = Hashable
+"""What a record holds (key, value, timestamp, headers), equal for equal records."""
+
+WindowRecord: TypeAlias = tuple[int, Content]
+"""An offset and the content of the record there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWindow:
+    """What a read_committed consumer got of the source offsets ``[first, last]``."""
+
+    first: int
+    last: int
+    records: Sequence[WindowRecord]
+    """In log order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetWindow:
+    """What a read_committed consumer got of the target offsets ``[first, last]``.
+
+    Counting in it holds only if no one but MirrorMaker 2 writes to the topic.
+    """
+
+    first: int
+    last: int
+    records: Sequence[WindowRecord]
+    """In log order."""
+    delivered: Sequence[int]
+    """The offsets of the records that are not copied again later, rising."""
+
+    @classmethod
+    def of(cls, first: int, last: int, records: Iterable[WindowRecord]) -> "TargetWindow":
+        """Make the window of what was read.
+
+        A record that repeats an earlier one may mean that a copy started again there, so that
+        everything from the earlier one on is superseded; or that two records are equal. Nothing
+        from the first that is repeated up to the last that repeats is known to stand.
+
+        Args:
+            first: The first target offset that was asked for.
+            last: The last one.
+            records: In log order.
+        """
+        read = tuple(records)
+        seen: dict[Content, int] = {}
+        begin = end = len(read)
+        for index, (_, content) in enumerate(read):
+            if (earlier := seen.setdefault(content, index)) != index:
+                begin, end = min(begin, earlier), index
+        delivered = tuple(offset for offset, _ in read[:begin] + read[end:])
+        return cls(first=first, last=last, records=read, delivered=delivered)
+
+    def covers(self, first: int, last: int) -> bool:
+        """Tell whether the window holds all of ``[first, last]``."""
+        return self.first <= first and last <= self.last
+
+    def delivers(self, offset: int) -> bool:
+        """Tell whether ``offset`` holds a record that is not copied again later."""
+        index = bisect_left(self.delivered, offset)
+        return index < len(self.delivered) and self.delivered[index] == offset
+
+    def back_from(self, offset: int, records: int) -> int | None:
+        """Return the offset of the record that is ``records`` before ``offset``, if any is."""
+        index = bisect_left(self.delivered, offset) - records
+        return self.delivered[index] if index >= 0 else None
+
+    def on_from(self, offset: int, records: int) -> int | None:
+        """Return the offset of the record that is ``records`` after ``offset``, if any is."""
+        index = bisect_right(self.delivered, offset) + records - 1
+        return self.delivered[index] if index < len(self.delivered) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What may be used beside the syncs to translate one partition's positions."""
+
+    extras: Extras = Extras.POSSIBLE
+    source: Watermarks | None = None
+    """What the source partition holds; a position outside of it is refused, unless it is below
+    and MirrorMaker 2 was there before the records were deleted."""
+    target: Watermarks | None = None
+    """What the target partition holds; answers outside of it are refused."""
+    target_window: TargetWindow | None = None
+    source_window: SourceWindow | None = None
+    sole_writer: bool = False
+    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, and that
+    it is not compacted there: only then may records be counted."""
+    drained: bool = False
+    """Every record before the position was copied, and no record from it on was, when the
+    target's end was read (which came after the first and before the second was established)."""
+
+
+NO_EVIDENCE = Evidence()

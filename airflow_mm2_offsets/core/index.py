@@ -1,0 +1,109 @@
+"""Every offset sync of a pair of clusters, searchable by position."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
+from airflow_mm2_offsets.core.positions import check_position
+from airflow_mm2_offsets.core.translate import translate
+from airflow_mm2_offsets.core.translation import Strategy, Translation
+from airflow_mm2_offsets.core.wire import OffsetSync
+
+TopicPartition: TypeAlias = tuple[str, int]
+
+
+class SyncIndex:
+    """The syncs of every partition; immutable, so that readers never see half of one."""
+
+    __slots__ = ("_partitions",)
+
+    def __init__(self, syncs: Iterable[OffsetSync] = ()) -> None:
+        """Index ``syncs``, which come in the order of the offset-syncs topic."""
+        grouped: dict[TopicPartition, list[tuple[int, int]]] = {}
+        for sync in syncs:
+            pairs = grouped.setdefault((sync.topic, sync.partition), [])
+            pairs.append((sync.upstream, sync.downstream))
+        self._partitions = {key: PartitionSyncs(pairs) for key, pairs in grouped.items()}
+
+    @classmethod
+    def of_pairs(cls, pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> "SyncIndex":
+        """Index pairs of upstream and downstream offset, in log order for each partition."""
+        return cls().extended(pairs)
+
+    @classmethod
+    def of_partitions(cls, partitions: Mapping[TopicPartition, PartitionSyncs]) -> "SyncIndex":
+        """Index partitions that are indexed each by itself."""
+        index = cls()
+        index._partitions = dict(partitions)
+        return index
+
+    def cut(self, topics: Container[str]) -> "SyncIndex":
+        """Return an index that has forgotten the syncs of ``topics``, and knows that it has."""
+        forgotten = PartitionSyncs.of_columns(history_cut=True)
+        return self.of_partitions(
+            {
+                place: forgotten if place[0] in topics else syncs
+                for place, syncs in self._partitions.items()
+            }
+        )
+
+    def extended(self, pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> "SyncIndex":
+        """Return an index that goes on with ``pairs``; this one stays as it is."""
+        index = SyncIndex()
+        index._partitions = self._partitions | {
+            key: PartitionSyncs(more, after=self._partitions.get(key))
+            for key, more in pairs.items()
+        }
+        return index
+
+    def __len__(self) -> int:
+        """Return the number of syncs kept."""
+        return sum(len(syncs) for syncs in self._partitions.values())
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        """Yield each topic and partition that has a sync."""
+        return iter(self._partitions)
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, PartitionSyncs]:
+        """The syncs of each topic and partition, by the source's names."""
+        return MappingProxyType(self._partitions)
+
+    def translate(
+        self,
+        topic: str,
+        partition: int,
+        position: int,
+        *,
+        strategy: Strategy | str = Strategy.SAFE,
+        extras: Extras | str | None = None,
+        evidence: Evidence = NO_EVIDENCE,
+    ) -> Translation:
+        """Translate a source position to a target position.
+
+        Args:
+            topic: The topic's name on the source.
+            partition: Its partition.
+            position: The next offset to read on the source.
+            strategy: Which target position to take of what is known; only ``safe`` loses nothing.
+            extras: Whether offsets that copy no new record may lie on the target around it:
+                short for that part of ``evidence``.
+            evidence: What is known beyond the syncs.
+
+        Raises:
+            PositionError: ``position`` is not a position.
+            ValueError: ``strategy`` or ``extras`` is unknown.
+        """
+        if extras is not None:
+            evidence = replace(evidence, extras=Extras(extras))
+        return translate(
+            self._partitions.get((topic, partition)),
+            topic,
+            partition,
+            check_position(topic, partition, position),
+            strategy=Strategy(strategy),
+            evidence=evidence,
+        )

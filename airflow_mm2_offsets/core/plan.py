@@ -1,0 +1,159 @@
+"""The translations of all of a job's partitions, with totals and verdict.
+
+A plan is what XCom, REST and the command line show; ``to_json`` is its one outer form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_mm2_offsets.core.planned import (
+    PlannedPartition,
+    partition_from_json,
+    partition_to_json,
+)
+from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.core.translation import Status, Strategy, Translation
+from airflow_mm2_offsets.errors import TranslationRefusedError
+
+SCHEMA_VERSION = 1
+
+
+class Verdict(StrEnum):
+    """Whether the target job can be started from a plan."""
+
+    READY = "ready"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailoverPlan:
+    """Where a job continues on the target cluster, and why there."""
+
+    created_at: str
+    """ISO 8601, UTC."""
+    strategy: Strategy
+    syncs_read: int
+    """Records of the offset-syncs topic that the answers rest on."""
+    syncs_skipped: int
+    """Records of that topic which were no offset syncs."""
+    partitions: tuple[PlannedPartition, ...]
+    source_records_read: int = 0
+    """Records of the source that were read as evidence."""
+    target_records_read: int = 0
+    """Records of the target that were read as evidence."""
+    syncs_as_of: str | None = None
+    """The time of the archive that alone was read, where the topic was not: ISO 8601, UTC."""
+
+    @property
+    def refused(self) -> tuple[Translation, ...]:
+        """The partitions with neither an answer nor a fallback."""
+        return tuple(each.translation for each in self.partitions if each.start is None)
+
+    @property
+    def fallbacks(self) -> int:
+        """How many partitions start where the user's choice, not a proof, says."""
+        return sum(each.fallback is not None for each in self.partitions)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Ready, unless a partition is refused."""
+        return Verdict.REFUSED if self.refused else Verdict.READY
+
+    @property
+    def max_reread(self) -> int | None:
+        """The most records that the target job can process again; None when not known."""
+        each = [planned.max_reread for planned in self.partitions]
+        return None if None in each else sum(again for again in each if again)
+
+    def count(self, status: Status) -> int:
+        """Return how many partitions have ``status``."""
+        return sum(each.translation.status is status for each in self.partitions)
+
+    def source_positions(self) -> Positions:
+        """Return where the job stands, by the source's topic names."""
+        positions: Positions = {}
+        for each in (planned.translation for planned in self.partitions):
+            positions.setdefault(each.topic, {})[each.partition] = each.position
+        return positions
+
+    def target_positions(self) -> Positions:
+        """Return where the job continues, by the target's topic names.
+
+        Raises:
+            TranslationRefusedError: A partition is refused; each is named with its reason.
+        """
+        self.check()
+        positions: Positions = {}
+        for each in self.partitions:
+            if each.start is not None:
+                topic = positions.setdefault(each.target_topic, {})
+                topic[each.translation.partition] = each.start
+        return positions
+
+    def check(self) -> None:
+        """Raise unless every partition has an answer.
+
+        Raises:
+            TranslationRefusedError: A partition is refused; each is named with its reason.
+        """
+        if self.refused:
+            reasons = "\n".join(
+                f"  {each.topic}[{each.partition}] at {each.position}: {each.reason}"
+                for each in self.refused
+            )
+            raise TranslationRefusedError(
+                f"{len(self.refused)} of {len(self.partitions)} partitions have no answer that "
+                f"is known to lose nothing:\n{reasons}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain JSON; offsets are text, for they may pass 2**53."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "created_at": self.created_at,
+            "strategy": self.strategy.value,
+            "verdict": self.verdict.value,
+            "totals": {
+                "partitions": len(self.partitions),
+                **{status.value: self.count(status) for status in Status},
+                "fallback": self.fallbacks,
+                "max_reread": self.max_reread,
+            },
+            "syncs": {
+                "read": self.syncs_read,
+                "skipped": self.syncs_skipped,
+                "as_of": self.syncs_as_of,
+            },
+            "evidence": {
+                "source_records": self.source_records_read,
+                "target_records": self.target_records_read,
+            },
+            "partitions": [partition_to_json(each) for each in self.partitions],
+        }
+
+    @classmethod
+    def from_json(cls, plan: Mapping[str, Any]) -> "FailoverPlan":
+        """Return the plan that ``to_json`` made.
+
+        Raises:
+            ValueError: It is no object, or its schema version is another one.
+        """
+        if not isinstance(plan, Mapping):
+            raise ValueError(f"a plan is a JSON object, not {plan!r}")  # noqa: TRY004 - bad input
+        if plan.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(
+                f"a plan of schema version {plan.get('schema_version')!r} can't be read; "
+                f"this release reads version {SCHEMA_VERSION}"
+            )
+        return cls(
+            created_at=plan["created_at"],
+            strategy=Strategy(plan["strategy"]),
+            syncs_read=plan["syncs"]["read"],
+            syncs_skipped=plan["syncs"]["skipped"],
+            source_records_read=plan["evidence"]["source_records"],
+            target_records_read=plan["evidence"]["target_records"],
+            syncs_as_of=plan["syncs"].get("as_of"),
+            partitions=tuple(partition_from_json(each) for each in plan["partitions"]),
+        )

@@ -1,0 +1,128 @@
+"""One partition of a plan."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
+from airflow_mm2_offsets.core.naming import Naming
+from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.core.translation import Basis, Status, Translation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPartition:
+    """One partition of the plan."""
+
+    translation: Translation
+    target_topic: str
+    """What the topic is called on the target."""
+    pending: int = 0
+    """Records of a batch that the source job began and did not commit: its sink may have them."""
+    fallback: Fallback | None = None
+    """What was chosen in place of a refused translation, if the user named a choice."""
+
+    @property
+    def start(self) -> int | None:
+        """Where the job continues on the target; None when refused."""
+        return self.fallback.position if self.fallback else self.translation.target
+
+    @property
+    def shift(self) -> int | None:
+        """Target position less source position; None when refused."""
+        return None if self.start is None else self.start - self.translation.position
+
+    @property
+    def max_reread(self) -> int | None:
+        """The most records that the target job can process again; None when not known."""
+        again = self.translation.max_reread
+        return None if again is None else again + self.pending
+
+
+def plan_partitions(
+    translations: Iterable[Translation],
+    naming: Naming,
+    pending: Positions | None = None,
+    fallbacks: Mapping[tuple[str, int], Fallback] = MappingProxyType({}),
+) -> tuple[PlannedPartition, ...]:
+    """Return ``translations`` as a plan's partitions.
+
+    Args:
+        translations: The answers.
+        naming: What topics are called on the target.
+        pending: Where the batch ends that the source job began and did not commit, if any.
+        fallbacks: What was chosen for refused translations, by topic and partition.
+    """
+    ends = pending or {}
+    return tuple(
+        PlannedPartition(
+            translation=each,
+            target_topic=naming.target_topic(each.topic),
+            pending=max(0, ends.get(each.topic, {}).get(each.partition, 0) - each.position),
+            fallback=fallbacks.get((each.topic, each.partition)),
+        )
+        for each in translations
+    )
+
+
+def partition_to_json(planned: PlannedPartition) -> dict[str, Any]:
+    """Return a partition as plain JSON; offsets are text."""
+    answer = planned.translation
+    return {
+        "topic": answer.topic,
+        "partition": answer.partition,
+        "target_topic": planned.target_topic,
+        "position": str(answer.position),
+        "target": _text(planned.start),
+        "low": _text(answer.low),
+        "high": _text(answer.high),
+        "status": answer.status.value,
+        "basis": answer.basis.value,
+        "reason": answer.reason,
+        "shift": planned.shift,
+        "pending": planned.pending,
+        "fallback": _fallback_to_json(planned.fallback),
+        "max_reread": planned.max_reread,
+    }
+
+
+def partition_from_json(planned: Mapping[str, Any]) -> PlannedPartition:
+    """Return the partition that ``partition_to_json`` made."""
+    return PlannedPartition(
+        translation=Translation(
+            topic=planned["topic"],
+            partition=planned["partition"],
+            position=int(planned["position"]),
+            status=Status(planned["status"]),
+            basis=Basis(planned["basis"]),
+            reason=planned["reason"],
+            target=None if planned.get("fallback") else _number(planned["target"]),
+            low=_number(planned["low"]),
+            high=_number(planned["high"]),
+        ),
+        target_topic=planned["target_topic"],
+        pending=planned["pending"],
+        fallback=_fallback_from_json(planned),
+    )
+
+
+def _fallback_to_json(fallback: Fallback | None) -> dict[str, str] | None:
+    return {"kind": fallback.kind.value, "reason": fallback.reason} if fallback else None
+
+
+def _fallback_from_json(planned: Mapping[str, Any]) -> Fallback | None:
+    chosen = planned.get("fallback")
+    if not chosen:
+        return None
+    return Fallback(
+        kind=OnUnmapped(chosen["kind"]), position=int(planned["target"]), reason=chosen["reason"]
+    )
+
+
+def _text(offset: int | None) -> str | None:
+    return None if offset is None else str(offset)
+
+
+def _number(offset: str | None) -> int | None:
+    return None if offset is None else int(offset)

@@ -1,0 +1,81 @@
+"""Positions: for each topic and partition, the NEXT offset to read."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from airflow_mm2_offsets.errors import PositionError
+
+Positions: TypeAlias = dict[str, dict[int, int]]
+"""Topic, then partition, then the next offset to read."""
+
+MAX_OFFSET = 2**63 - 1
+"""The highest offset that Kafka's INT64 holds."""
+
+
+def check_position(topic: str, partition: int, position: object) -> int:
+    """Return ``position`` if it is one.
+
+    Args:
+        topic: The topic, for the message.
+        partition: The partition, for the message.
+        position: A whole number, or its decimal digits (XCom and JSON carry large ones as text).
+
+    Raises:
+        PositionError: It is not a whole number from 0 to 2**63 - 1.
+    """
+    if isinstance(position, str) and _is_digits(position):
+        position = int(position)
+    if isinstance(position, int) and not isinstance(position, bool) and 0 <= position <= MAX_OFFSET:
+        return position
+    raise PositionError(
+        f"{topic}[{partition}]: {position!r} is not a position; it must be the next offset to "
+        f"read, a whole number from 0 to {MAX_OFFSET} (-2 and -1 mean earliest and latest to "
+        f"Spark, which can't be translated)"
+    )
+
+
+def check_positions(given: object) -> Positions:
+    """Return ``given`` as positions, with partitions and offsets as numbers, sorted.
+
+    Args:
+        given: A map of topic to a map of partition to position; keys and positions may be the
+            text that JSON makes of them.
+
+    Raises:
+        PositionError: It is not such a map, it is empty, or it gives a partition twice.
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise PositionError(
+            f"positions must map topics to partitions to offsets, as in "
+            f'{{"orders": {{"0": 42}}}}; got {given!r}'
+        )
+    return {topic: _check_topic(topic, given[topic]) for topic in sorted(given, key=str)}
+
+
+def _check_topic(topic: object, partitions: object) -> dict[int, int]:
+    if not isinstance(topic, str) or not topic:
+        raise PositionError(f"a topic's name must be text; got {topic!r}")
+    if not isinstance(partitions, Mapping) or not partitions:
+        raise PositionError(
+            f"{topic}: its positions must map partitions to offsets; got {partitions!r}"
+        )
+    checked = {}
+    for key, position in partitions.items():
+        partition = _check_partition(topic, key)
+        if partition in checked:
+            raise PositionError(f"{topic}: partition {partition} is given twice; give it once")
+        checked[partition] = check_position(topic, partition, position)
+    return dict(sorted(checked.items()))
+
+
+def _check_partition(topic: str, key: object) -> int:
+    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < 2**31:
+        return key
+    if isinstance(key, str) and _is_digits(key) and int(key) < 2**31:
+        return int(key)
+    raise PositionError(f"{topic}: {key!r} is not a partition; it must be a number from 0")
+
+
+def _is_digits(text: str) -> bool:
+    # Python refuses to convert thousands of digits; no offset has more than int64's highest.
+    return text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_OFFSET))

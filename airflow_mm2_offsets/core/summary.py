@@ -1,0 +1,67 @@
+"""Tables of plain text, as the XCom tab and a terminal show them."""
+
+from collections.abc import Sequence
+
+from airflow_mm2_offsets.core.plan import FailoverPlan
+from airflow_mm2_offsets.core.planned import PlannedPartition
+from airflow_mm2_offsets.core.translation import Status
+
+_HEADER = ("partition", "source position", "target position", "status", "shift", "read again")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table: the first column to the left, the others to the right."""
+    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def summarize(plan: FailoverPlan) -> str:
+    """Return the plan as one sentence, a table, and the reason of each answer."""
+    again = "an unknown number of" if plan.max_reread is None else f"at most {plan.max_reread}"
+    counts = ", ".join(f"{plan.count(status)} {status.value}" for status in Status)
+    if plan.fallbacks:
+        counts += f"; {plan.fallbacks} start by a chosen fallback, with no proof"
+    since = plan.syncs_as_of
+    alone = f" Known from the archive alone, as of {since}." if since else ""
+    reasons = "\n".join(
+        f"{_name(each)} at {each.translation.position}: {each.translation.reason}"
+        + (f"; FALLBACK {each.fallback.kind}: {each.fallback.reason}" if each.fallback else "")
+        for each in plan.partitions
+    )
+    return (
+        f"{plan.verdict.value.upper()}: {len(plan.partitions)} partitions ({counts}), "
+        f"{again} records processed again.{alone}{_evidence(plan)}\n\n"
+        f"{table(_HEADER, [_row(each) for each in plan.partitions])}\n\n{reasons}"
+    )
+
+
+def _evidence(plan: FailoverPlan) -> str:
+    source, target = plan.source_records_read, plan.target_records_read
+    if not source and not target:
+        return ""
+    return f" As evidence {source} records of the source and {target} of the target were read."
+
+
+def _name(planned: PlannedPartition) -> str:
+    return f"{planned.translation.topic}[{planned.translation.partition}]"
+
+
+def _row(planned: PlannedPartition) -> tuple[object, ...]:
+    answer = planned.translation
+    shift = "-" if planned.shift is None else f"{planned.shift:+d}"
+    again = "?" if planned.max_reread is None else f"<= {planned.max_reread}"
+    return (
+        _name(planned),
+        answer.position,
+        "-" if planned.start is None else planned.start,
+        f"by {planned.fallback.kind}" if planned.fallback else answer.status.value,
+        shift,
+        "-" if answer.status is Status.REFUSED else again,
+    )

@@ -1,0 +1,84 @@
+"""The answer for one position."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How much is known of where a position is on the target."""
+
+    EXACT = "exact"
+    """The target position is the truth: nothing is lost, nothing is read again."""
+    BOUNDED = "bounded"
+    """The truth lies in [low, high]; from low nothing is lost."""
+    REFUSED = "refused"
+    """No target position is known to lose nothing."""
+
+
+class Strategy(StrEnum):
+    """Which target position to take of what is known."""
+
+    SAFE = "safe"
+    """The lower bound: loses nothing."""
+    LINEAR = "linear"
+    """d1 + (p - u1), the formula of older tools: loses records where offsets have gaps."""
+    KAFKA = "kafka"
+    """d1, or d1 + 1 past a sync: what MirrorMaker 2 answers (KAFKA-12468)."""
+
+
+class Basis(StrEnum):
+    """What a translation rests on, or why it was refused."""
+
+    SYNC = "sync"
+    BETWEEN_SYNCS = "between-syncs"
+    BEFORE_FIRST_SYNC = "before-first-sync"
+    AFTER_LAST_SYNC = "after-last-sync"
+    TARGET_WINDOW = "target-window"
+    CONTENT = "content"
+    DRAINED = "drained"
+    COPYING_AGAIN = "copying-again"
+    NEVER_REPLICATED = "never-replicated"
+    HISTORY_CUT = "history-cut"
+    EXPIRED = "expired"
+    NOT_REPLICATED_YET = "not-replicated-yet"
+    OUTSIDE_SOURCE = "outside-source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The answer for one position of one partition."""
+
+    topic: str
+    """The topic's name on the source."""
+    partition: int
+    position: int
+    """The next offset to read on the source."""
+    status: Status
+    basis: Basis
+    reason: str
+    """The basis in words, with the numbers that it rests on."""
+    target: int | None = None
+    """The next offset to read on the target; None when refused."""
+    low: int | None = None
+    """The truth is not below it; None when refused."""
+    high: int | None = None
+    """The truth is not above it; None when refused, or while MirrorMaker 2 may copy more."""
+
+    @property
+    def max_reread(self) -> int | None:
+        """The most records that can be read again from ``target``; None when not known."""
+        if self.target is None or self.high is None:
+            return None
+        return max(0, self.high - self.target)
+
+    def refused(self, basis: Basis, reason: str) -> "Translation":
+        """Return the refusal of the same position."""
+        return replace(
+            self,
+            status=Status.REFUSED,
+            basis=basis,
+            reason=reason,
+            target=None,
+            low=None,
+            high=None,
+        )

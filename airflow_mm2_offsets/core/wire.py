@@ -1,0 +1,107 @@
+"""The records of MirrorMaker 2's offset-syncs topic, as bytes.
+
+The layout is that of ``org.apache.kafka.connect.mirror.OffsetSync`` (KIP-382): big-endian, no
+version header, STRING is an INT16 length and UTF-8.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_mm2_offsets.errors import WireFormatError
+
+_LENGTH = struct.Struct(">h")
+_PARTITION = struct.Struct(">i")
+_OFFSETS = struct.Struct(">qq")
+_SIGN = 0x80  # in the first byte of a negative number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetSync:
+    """Source record ``upstream`` of a partition was written to target offset ``downstream``."""
+
+    topic: str
+    """The topic's name on the source cluster."""
+    partition: int
+    upstream: int
+    """An offset on the source cluster."""
+    downstream: int
+    """An offset on the target cluster."""
+
+
+def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
+    """Decode one record of the offset-syncs topic.
+
+    Raises:
+        WireFormatError: Key or value is absent, too short, too long, not UTF-8, or holds a
+            negative number.
+    """
+    topic, partition = decode_key(key)
+    upstream, downstream = decode_value(value)
+    return OffsetSync(topic=topic, partition=partition, upstream=upstream, downstream=downstream)
+
+
+def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
+    """Return the key and the value of ``sync``, as MirrorMaker 2 writes them."""
+    name = sync.topic.encode()
+    key = _LENGTH.pack(len(name)) + name + _PARTITION.pack(sync.partition)
+    return key, _OFFSETS.pack(sync.upstream, sync.downstream)
+
+
+def decode_key(key: bytes | None) -> tuple[str, int]:
+    """Return the source topic's name and the partition.
+
+    Raises:
+        WireFormatError: See ``decode_offset_sync``.
+    """
+    if key is None:
+        raise WireFormatError("the key is absent")
+    if len(key) < _LENGTH.size:
+        raise WireFormatError(f"the key has {len(key)} bytes, too few for a topic's length")
+    (length,) = _LENGTH.unpack_from(key)
+    wanted = _LENGTH.size + length + _PARTITION.size
+    if length <= 0 or len(key) != wanted:
+        raise WireFormatError(
+            f"the key has {len(key)} bytes where a topic's name of {length} bytes and a "
+            f"partition take {wanted}"
+        )
+    end = _LENGTH.size + length
+    try:
+        topic = key[_LENGTH.size : end].decode()
+    except UnicodeDecodeError as error:
+        raise WireFormatError(f"the topic's name is not UTF-8: {error}") from error
+    (partition,) = _PARTITION.unpack_from(key, end)
+    if partition < 0:
+        raise WireFormatError(f"partition {partition} of {topic} is negative")
+    return topic, partition
+
+
+def decode_value(value: bytes | None) -> tuple[int, int]:
+    """Return the upstream and the downstream offset.
+
+    Raises:
+        WireFormatError: See ``decode_offset_sync``.
+    """
+    upstream, downstream = _OFFSETS.unpack(check_value(value))
+    return upstream, downstream
+
+
+def decode_values(values: bytes | bytearray) -> Iterator[tuple[int, int]]:
+    """Yield the upstream and the downstream offset of each of many checked values in a row."""
+    return _OFFSETS.iter_unpack(values)
+
+
+def check_value(value: bytes | None) -> bytes:
+    """Return ``value`` if it holds two offsets.
+
+    Raises:
+        WireFormatError: See ``decode_offset_sync``.
+    """
+    if value is None or len(value) != _OFFSETS.size:
+        raise WireFormatError(
+            f"the value has {len(value or b'')} bytes where two offsets take {_OFFSETS.size}"
+        )
+    if (value[0] | value[8]) & _SIGN:
+        upstream, downstream = _OFFSETS.unpack(value)
+        raise WireFormatError(f"offsets {upstream} and {downstream}: one is negative")
+    return value

@@ -1,0 +1,147 @@
+"""The golden sets: recordings of real MirrorMaker 2 runs (see tests/golden/README.md)."""
+
+import csv
+import gzip
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from airflow_mm2_offsets.core import (
+    OffsetSync,
+    SourceWindow,
+    SyncIndex,
+    TargetWindow,
+    Translation,
+    Watermarks,
+)
+
+HOME = Path(__file__).parents[1] / "golden"
+NAMES = tuple(sorted(path.name for path in HOME.iterdir() if path.is_dir()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenPartition:
+    """What a partition held at the end of a run, on both sides."""
+
+    source: Watermarks
+    target: Watermarks
+    records: tuple[tuple[int, int], ...]
+    """Target offset and source offset (-1: another writer's), in log order."""
+    originals: tuple[int, ...]
+    """The source offsets that the target holds, rising."""
+    truths: tuple[int, ...]
+    """The truth at each of ``originals``."""
+    copies: tuple[int, ...]
+    """The target offsets that copy a source record."""
+
+    def truth(self, position: int) -> int:
+        index = bisect_left(self.originals, position)
+        return self.truths[index] if index < len(self.truths) else self.target.high
+
+    def reread(self, position: int, target: int) -> int:
+        """Count the records that are read again from ``target``; negative: that many are lost."""
+        return bisect_left(self.copies, self.truth(position)) - bisect_left(self.copies, target)
+
+    def target_window(self, around: Translation) -> TargetWindow:
+        """What a consumer gets between the syncs that bound ``around``."""
+        assert around.low is not None
+        last = self.target.high if around.high is None else around.high
+        first = max(self.target.low, around.low - 1)
+        begin, end = (bisect_left(self.records, (offset, -1)) for offset in (first, last + 1))
+        return TargetWindow.of(first, last, self.records[begin:end])
+
+    def source_window(self, window: TargetWindow) -> SourceWindow:
+        """What a consumer gets of the source where ``window`` was copied from."""
+        copied = [source for _, source in window.records if isinstance(source, int)]
+        first, last = min(copied, default=0), max(copied, default=0)
+        begin, end = (bisect_left(self.originals, offset) for offset in (first, last + 1))
+        records = tuple((offset, offset) for offset in self.originals[begin:end])
+        return SourceWindow(first=first, last=last, records=records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenSet:
+    """One run."""
+
+    name: str
+    topic: str
+    syncs: tuple[OffsetSync, ...]
+    """Every one, in log order."""
+    index: SyncIndex
+    partitions: Mapping[int, GoldenPartition]
+
+    def positions(self, stride: int) -> Iterator[tuple[int, GoldenPartition, int]]:
+        """Yield every ``stride``-th position, with its partition."""
+        for number, partition in self.partitions.items():
+            for position in range(partition.source.low, partition.source.high + 1, stride):
+                yield number, partition, position
+
+    def compacted(self) -> SyncIndex:
+        """Return the index of the last sync of each partition: what compaction leaves."""
+        last = {(sync.topic, sync.partition): sync for sync in self.syncs}
+        return SyncIndex(last.values())
+
+
+@cache
+def golden_set(name: str) -> GoldenSet:
+    meta = json.loads((HOME / name / "meta.json").read_text())
+    syncs = tuple(
+        OffsetSync(
+            topic=row["topic"],
+            partition=int(row["partition"]),
+            upstream=int(row["upstream"]),
+            downstream=int(row["downstream"]),
+        )
+        for row in _rows(name, "syncs")
+    )
+    records: dict[int, list[tuple[int, int]]] = {}
+    for row in _rows(name, "records"):
+        pair = (int(row["target_offset"]), int(row["source_offset"]))
+        records.setdefault(int(row["partition"]), []).append(pair)
+    partitions = {
+        number: _partition(
+            _watermarks(meta["source_watermarks"], number),
+            _watermarks(meta["target_watermarks"], number),
+            sorted(of_partition),
+        )
+        for number, of_partition in records.items()
+    }
+    return GoldenSet(
+        name=name,
+        topic=meta["topic"],
+        syncs=syncs,
+        index=SyncIndex(syncs),
+        partitions=partitions,
+    )
+
+
+def _partition(
+    source: Watermarks, target: Watermarks, records: list[tuple[int, int]]
+) -> GoldenPartition:
+    highest = {original: offset for offset, original in records if original >= 0}
+    originals = sorted(highest)
+    truths = [target.high] * len(originals)
+    best = target.high
+    for index in range(len(originals) - 1, -1, -1):
+        best = truths[index] = min(best, highest[originals[index]])
+    return GoldenPartition(
+        source=source,
+        target=target,
+        records=tuple(records),
+        originals=tuple(originals),
+        truths=tuple(truths),
+        copies=tuple(offset for offset, original in records if original >= 0),
+    )
+
+
+def _watermarks(by_partition: Mapping[str, list[int]], number: int) -> Watermarks:
+    low, high = by_partition[str(number)]
+    return Watermarks(low=low, high=high)
+
+
+def _rows(name: str, table: str) -> Iterator[dict[str, str]]:
+    with gzip.open(HOME / name / f"{table}.csv.gz", "rt", newline="") as file:
+        yield from csv.DictReader(file)

@@ -1,0 +1,79 @@
+"""Worlds of the simulator, many and each other's unlike."""
+
+import os
+from collections.abc import Iterator
+from random import Random
+
+from tests.support.simulator import Step, World
+
+RUNS = int(os.environ.get("MM2_OFFSETS_RUNS", "1000"))
+"""How many worlds a property is tried on; a nightly run may take far more."""
+
+_ACTIONS = {
+    "grow": 4,
+    "gap": 2,
+    "copy": 8,
+    "commit": 3,
+    "kill": 2,
+    "commit_unseen": 1,
+    "write": 1,
+    "retry": 1,
+    "foreign": 1,
+    "block": 1,
+    "lose": 1,
+    "unblock": 1,
+    "catch_up": 1,
+}
+ACTIONS = tuple(_ACTIONS)
+_OPTIONAL = ("gap", "kill", "commit_unseen", "write", "retry", "foreign", "block", "lose")
+
+
+def settled_worlds(without: tuple[str, ...] = ()) -> Iterator[tuple[World, Random]]:
+    """Yield worlds where MirrorMaker 2 has come as far as ever before."""
+    for world, random in _worlds(without):
+        yield settle(world), random
+
+
+def settle(world: World) -> World:
+    while not world.settled:
+        world.copy(3)
+    world.commit()
+    return world
+
+
+def worlds_copying_again() -> Iterator[World]:
+    """Yield worlds that end soon after a kill; no source offset is missing in them.
+
+    The first sync of the first life is there, for without it nothing is known of that life.
+    """
+    for world, random in _worlds(("gap",)):
+        for _ in range(random.choice((1, 1, 2))):
+            world.run(
+                [
+                    Step(random.choice(("block", "lose", "unblock", "unblock"))),
+                    Step("grow", random.randrange(8)),
+                    Step(random.choice(("copy", "copy", "write", "retry")), random.randrange(9)),
+                    Step("kill"),
+                    Step("copy", random.randrange(6)),
+                    Step(random.choice(("commit", "commit", "foreign")), 1),
+                ]
+            )
+        if world.exactly_once:
+            world.commit()
+        if world.syncs and world.syncs[0] == (0, 0):
+            yield world
+
+
+def _worlds(without: tuple[str, ...]) -> Iterator[tuple[World, Random]]:
+    for seed in range(RUNS):
+        random = Random(seed)  # noqa: S311 - the same seed makes the same world
+        barred = {name for name in _OPTIONAL if random.random() < 0.4}
+        names = [name for name in ACTIONS if name not in barred and name not in without]
+        # Each world has its own mix: some are killed all the time, some hardly ever.
+        weights = [_ACTIONS[name] * random.choice((0.2, 1, 1, 4)) for name in names]
+        world = World(lag_max=random.choice((0, 1, 3, 5, 10)), exactly_once=random.random() < 0.2)
+        world.grow(random.randrange(8))
+        steps = random.choice((6, 12, 30))
+        for action in random.choices(names, weights, k=steps):
+            world.run([Step(action, random.choice((1, 1, 2, 3, 5, 8)))])
+        yield world, random

@@ -1,0 +1,171 @@
+"""Recorded runs of real MirrorMaker 2: nothing is lost, and little is read again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from airflow_mm2_offsets.core import (
+    Basis,
+    Evidence,
+    Extras,
+    Status,
+    Strategy,
+    SyncIndex,
+    Translation,
+)
+from tests.support.golden import NAMES, GoldenPartition, GoldenSet, golden_set
+
+NO_EXTRAS = ("plain100", "plain1", "txn", "backlog", "aborts", "compacted", "filtered")
+STRIDE = 7
+"""Of the sampled positions: that of the published numbers."""
+COARSE = 5 * STRIDE
+"""Where no number is claimed, or a window is cut for each position."""
+SOLE_WRITER = tuple(name for name in NAMES if name != "foreign")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    translation: Translation
+    partition: GoldenPartition
+
+    @property
+    def truth(self) -> int:
+        return self.partition.truth(self.translation.position)
+
+    @property
+    def reread(self) -> int:
+        assert self.translation.target is not None
+        return self.partition.reread(self.translation.position, self.translation.target)
+
+
+def answers(
+    golden: GoldenSet,
+    *,
+    extras: Extras = Extras.POSSIBLE,
+    strategy: Strategy = Strategy.SAFE,
+    index: SyncIndex | None = None,
+    stride: int = STRIDE,
+) -> Iterator[Answer]:
+    for number, partition, position in golden.positions(stride):
+        translation = (index or golden.index).translate(
+            golden.topic,
+            number,
+            position,
+            strategy=strategy,
+            evidence=Evidence(extras=extras, target=partition.target),
+        )
+        yield Answer(translation=translation, partition=partition)
+
+
+def answers_from_windows(
+    golden: GoldenSet, *, with_source: bool, stride: int = STRIDE
+) -> Iterator[Answer]:
+    for first in answers(golden, stride=stride):
+        partition, position = first.partition, first.translation.position
+        window = partition.target_window(first.translation)
+        evidence = Evidence(
+            target=partition.target,
+            target_window=window,
+            source_window=partition.source_window(window) if with_source else None,
+            sole_writer=golden.name in SOLE_WRITER,
+        )
+        translation = golden.index.translate(
+            golden.topic, first.translation.partition, position, evidence=evidence
+        )
+        yield Answer(translation=translation, partition=partition)
+
+
+def check(found: list[Answer]) -> float:
+    """Check that nothing is refused or lost; return how many records are read again on average."""
+    for each in found:
+        answer = each.translation
+        assert answer.status is not Status.REFUSED, answer
+        assert answer.target is not None
+        assert answer.target <= each.truth, (answer, each.truth)
+        if answer.high is None:
+            assert answer.basis is Basis.AFTER_LAST_SYNC, answer
+        else:
+            assert each.truth <= answer.high, (answer, each.truth)
+        assert answer.status is Status.BOUNDED or answer.target == each.truth
+    return sum(each.reread for each in found) / len(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loses_nothing_without_evidence(name: str) -> None:
+    """The default answers every position, at or below the truth, with the truth in its bounds."""
+    check(list(answers(golden_set(name))))
+
+
+@pytest.mark.parametrize(
+    ("name", "at_most"),
+    [
+        ("plain100", 0.3),
+        ("plain1", 0.3),
+        ("txn", 0.3),
+        ("backlog", 0.3),
+        ("compacted", 3),
+        ("aborts", 5),
+        ("filtered", 64),
+    ],
+)
+def test_reads_little_again_where_there_are_no_extras(name: str, at_most: float) -> None:
+    """Where the target has no extra offsets, the two-sided bound is close, and loses nothing."""
+    assert check(list(answers(golden_set(name), extras=Extras.NONE))) <= at_most
+
+
+@pytest.mark.parametrize("name", SOLE_WRITER)
+def test_reads_little_again_where_the_target_was_read(name: str) -> None:
+    """Counting records on the target is as close as knowing that there are no extras."""
+    at_most = {"restart": 0.3, "eos": 4, "compacted": 3, "aborts": 5, "filtered": 64}.get(name, 0.3)
+    found = answers_from_windows(golden_set(name), with_source=False, stride=COARSE)
+    assert check(list(found)) <= at_most
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_content_is_nearly_always_exact(name: str) -> None:
+    """With both sides read, at least 98% are exact, also with another writer on the target."""
+    found = list(answers_from_windows(golden_set(name), with_source=True, stride=COARSE))
+    check(found)
+    exact = sum(each.translation.status is Status.EXACT for each in found)
+    assert exact >= 0.98 * len(found)
+
+
+def test_reads_little_again_beside_another_writer() -> None:
+    """Another writer's records, declared, cost at most 50 records on average."""
+    assert check(list(answers(golden_set("foreign"), extras=Extras.POSSIBLE))) <= 50
+
+
+@pytest.mark.parametrize(
+    ("name", "percent"), [("aborts", 18.6), ("filtered", 90.7), ("compacted", 18.8)]
+)
+def test_linear_loses_where_offsets_have_gaps(name: str, percent: float) -> None:
+    """The straight line loses as many positions as was published for the recordings."""
+    golden = golden_set(name)
+    sampled = losing = 0
+    for number, partition, position in golden.positions(STRIDE):
+        line = golden.index.translate(golden.topic, number, position, strategy=Strategy.LINEAR)
+        sampled += 1
+        losing += line.target is not None and line.target > partition.truth(position)
+    assert 100 * losing / sampled == pytest.approx(percent, abs=0.2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kafka_loses_nothing(name: str) -> None:
+    """MirrorMaker 2's own rule, on all syncs, stays at or below the truth."""
+    for each in answers(golden_set(name), strategy=Strategy.KAFKA, stride=COARSE):
+        target = each.translation.target
+        assert target is None or target <= each.truth
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("extras", list(Extras))
+def test_the_compacted_view_loses_nothing(name: str, extras: Extras) -> None:
+    """The last sync of each partition alone answers at or below the truth, or refuses."""
+    if extras is Extras.NONE and name not in NO_EXTRAS:
+        pytest.skip("the set has extras")
+    golden = golden_set(name)
+    for each in answers(golden, extras=extras, index=golden.compacted(), stride=COARSE):
+        target, high = each.translation.target, each.translation.high
+        assert target is None or target <= each.truth
+        assert high is None or high >= each.truth

@@ -1,0 +1,248 @@
+"""The index of syncs: how it grows, what it makes of disorder, and what it refuses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_mm2_offsets.core import (
+    Basis,
+    Evidence,
+    Extras,
+    OffsetSync,
+    Status,
+    Strategy,
+    SyncIndex,
+    Translation,
+    Watermarks,
+)
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.errors import PositionError
+
+TOPIC = "orders"
+PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=25)
+
+
+def index_of(*pairs: tuple[int, int]) -> SyncIndex:
+    return SyncIndex.of_pairs({(TOPIC, 0): pairs})
+
+
+def answers(index: SyncIndex) -> list[Translation]:
+    return [index.translate(TOPIC, 0, position) for position in range(35)]
+
+
+def contents(syncs: PartitionSyncs) -> tuple[object, ...]:
+    return tuple(getattr(syncs, name) for name in PartitionSyncs.__slots__)
+
+
+@given(PAIRS, st.integers(0, 25))
+def test_going_on_equals_building_at_once(pairs: list[tuple[int, int]], cut: int) -> None:
+    """An index that goes on is the one made of everything, and the first stays as it was."""
+    first = index_of(*pairs[:cut])
+    before = contents(first.partitions[TOPIC, 0])
+    both = first.extended({(TOPIC, 0): pairs[cut:]})
+    at_once = index_of(*pairs)
+    assert contents(both.partitions[TOPIC, 0]) == contents(at_once.partitions[TOPIC, 0])
+    assert contents(first.partitions[TOPIC, 0]) == before
+
+
+@given(PAIRS)
+def test_any_syncs_give_an_answer_or_a_refusal(pairs: list[tuple[int, int]]) -> None:
+    """Out of order, repeated, stepping back: every position has an answer in its bounds."""
+    evidence = Evidence(extras=Extras.NONE, target=Watermarks(low=3, high=40))
+    for position in range(35):
+        for each in (Evidence(), evidence):
+            answer = index_of(*pairs).translate(TOPIC, 0, position, evidence=each)
+            if answer.status is Status.REFUSED:
+                assert answer.target is answer.low is answer.high is answer.max_reread is None
+            else:
+                assert answer.target is not None
+                assert answer.target == answer.low
+                assert answer.high is None or answer.low <= answer.high
+                exact = answer.low == answer.high
+                assert (answer.status is Status.EXACT) == exact
+
+
+@given(PAIRS)
+def test_a_sync_read_twice_is_one(pairs: list[tuple[int, int]]) -> None:
+    """A sync that follows itself changes nothing."""
+    doubled = [pair for pair in pairs for _ in range(2)]
+    assert answers(index_of(*doubled)) == answers(index_of(*pairs))
+    assert len(index_of(*doubled)) == len(index_of(*pairs))
+
+
+def test_an_overtaken_sync_cuts_nothing() -> None:
+    """A sync that arrives after its successor is passed over; the history stays."""
+    tidy = index_of((10, 10), (30, 25), (40, 35))
+    overtaken = index_of((10, 10), (30, 25), (20, 15), (40, 35))
+    assert answers(overtaken) == answers(tidy)
+
+
+def test_syncs_are_sorted_by_partition() -> None:
+    """Syncs of all partitions come mixed, as on the topic, and are told apart."""
+    index = SyncIndex(
+        OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
+        for topic, partition, up, down in [
+            ("orders", 1, 10, 20),
+            ("bills", 1, 10, 30),
+            ("orders", 0, 10, 40),
+            ("orders", 1, 11, 21),
+        ]
+    )
+    assert len(index) == 4
+    assert set(index) == {("orders", 0), ("orders", 1), ("bills", 1)}
+    assert index.translate("orders", 1, 10).target == 20
+    assert index.translate("bills", 1, 10).target == 30
+    assert index.translate("orders", 0, 10).target == 40
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("bills", 0), ("orders", 7)])
+def test_an_unknown_partition_is_refused(topic: str, partition: int) -> None:
+    """A topic or partition without a sync was never replicated; both are named."""
+    answer = index_of((0, 0)).translate(topic, partition, 0)
+    assert (answer.status, answer.basis) == (Status.REFUSED, Basis.NEVER_REPLICATED)
+    assert f"{topic}[{partition}]" in answer.reason
+
+
+def test_an_empty_index_refuses() -> None:
+    """No syncs at all: every position is refused."""
+    assert SyncIndex().translate(TOPIC, 0, 0).status is Status.REFUSED
+    assert index_of().translate(TOPIC, 0, 0).status is Status.REFUSED
+
+
+def test_a_target_made_again_cuts_history() -> None:
+    """Where the downstream offset steps back, what was before is gone, and is refused."""
+    index = index_of((0, 0), (100, 100), (150, 0), (200, 50))
+    assert index.translate(TOPIC, 0, 150).target == 0
+    assert index.translate(TOPIC, 0, 160).target == 1
+    refused = index.translate(TOPIC, 0, 149)
+    assert (refused.status, refused.basis) == (Status.REFUSED, Basis.HISTORY_CUT)
+    gone_on = index.extended({(TOPIC, 0): [(300, 150)]})
+    assert gone_on.translate(TOPIC, 0, 149).basis is Basis.HISTORY_CUT
+
+
+def test_a_copy_from_before_the_cut_is_waited_for() -> None:
+    """While it copies again, what may lie before the cut is refused unless the end is proven."""
+    pairs = [(11, 1), (12, 2), (9, 3)]
+    assert index_of(*pairs).translate(TOPIC, 0, 10).target == 0
+    index = index_of((0, 0)).cut({TOPIC}).extended({(TOPIC, 0): pairs})
+    refused = index.translate(TOPIC, 0, 10)
+    assert (refused.status, refused.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
+    drained = Evidence(target=Watermarks(low=0, high=4), drained=True)
+    assert index.translate(TOPIC, 0, 10, evidence=drained).target == 4
+
+
+def test_a_rewind_answers_from_the_newer_copy() -> None:
+    """Positions that were copied twice are answered by the second copy, others by the first."""
+    index = index_of((0, 0), (100, 100), (50, 160), (160, 270))
+    assert index.translate(TOPIC, 0, 0).target == 0
+    assert index.translate(TOPIC, 0, 50).target == 160
+    assert index.translate(TOPIC, 0, 100).target == 161
+    between = index.translate(TOPIC, 0, 49)
+    assert (between.low, between.high) == (1, 160)
+
+
+def test_a_second_copy_that_no_sync_shows_is_suspected() -> None:
+    """The target grew by 6 where the source grew by 1: up to record 11 may lie at 7 to 11."""
+    index = index_of((0, 0), (6, 6), (7, 12))
+    again = index.translate(TOPIC, 0, 7)
+    assert (again.basis, again.low, again.high) == (Basis.COPYING_AGAIN, 7, 12)
+    assert index.translate(TOPIC, 0, 6).status is Status.EXACT
+    caught_up = index.extended({(TOPIC, 0): [(11, 16)]})
+    assert caught_up.translate(TOPIC, 0, 7).target == 12
+    assert caught_up.translate(TOPIC, 0, 7).status is Status.EXACT
+
+
+def test_before_the_first_sync() -> None:
+    """What precedes every sync lies between the target's beginning and the first sync."""
+    answer = index_of((10, 10)).translate(TOPIC, 0, 5)
+    assert (answer.basis, answer.low, answer.high) == (Basis.BEFORE_FIRST_SYNC, 0, 10)
+    assert index_of((10, 0)).translate(TOPIC, 0, 5).status is Status.EXACT
+    close = index_of((10, 10)).translate(TOPIC, 0, 5, extras=Extras.NONE)
+    assert (close.low, close.high) == (5, 10)
+
+
+@pytest.mark.parametrize("low", [1, 10, 11, 50])
+def test_before_the_first_sync_of_a_target_that_expired(low: int) -> None:
+    """A target that has deleted its beginning may have deleted what the job has yet to read."""
+    evidence = Evidence(target=Watermarks(low=low, high=60))
+    answer = index_of((10, 10)).translate(TOPIC, 0, 5, evidence=evidence)
+    assert (answer.status, answer.basis) == (Status.REFUSED, Basis.EXPIRED)
+
+
+def test_no_extras_before_the_first_sync_looks_past_no_rewind() -> None:
+    """Where a later life began before the first known sync, its records are not measured."""
+    index = index_of((700, 200), (1000, 500), (600, 550), (1100, 1050))
+    answer = index.translate(TOPIC, 0, 590, extras=Extras.NONE)
+    assert (answer.low, answer.high) == (90, 550)
+
+
+def test_outside_the_target() -> None:
+    """Below the target's first offset is expired, above its end is not replicated yet."""
+    index = index_of((0, 0), (100, 100))
+    held = Evidence(target=Watermarks(low=50, high=80))
+    below = index.translate(TOPIC, 0, 0, evidence=held)
+    above = index.translate(TOPIC, 0, 100, evidence=held)
+    assert (below.status, below.basis) == (Status.REFUSED, Basis.EXPIRED)
+    assert "50" in below.reason
+    assert (above.status, above.basis) == (Status.REFUSED, Basis.NOT_REPLICATED_YET)
+    assert "80" in above.reason
+
+
+def test_after_the_last_sync_nothing_bounds_from_above() -> None:
+    """Past the last sync more may come: how much is read again is not told, even at the end."""
+    index = index_of((0, 0), (100, 100))
+    open_end = index.translate(TOPIC, 0, 150)
+    assert (open_end.low, open_end.high, open_end.max_reread) == (101, None, None)
+    held = Evidence(target=Watermarks(low=0, high=140))
+    closed = index.translate(TOPIC, 0, 150, evidence=held)
+    assert (closed.low, closed.high, closed.max_reread) == (101, None, None)
+
+
+def test_drained_is_exact() -> None:
+    """Copied up to the source's end, the target's end is the answer, also after a rewind."""
+    held = Evidence(target=Watermarks(low=0, high=20), drained=True)
+    for index in (index_of((0, 0), (6, 6), (7, 12)), index_of((0, 0), (9, 9), (3, 10))):
+        answer = index.translate(TOPIC, 0, 12, evidence=held)
+        assert (answer.status, answer.basis, answer.target) == (Status.EXACT, Basis.DRAINED, 20)
+
+
+def test_beyond_the_source() -> None:
+    """A position that the source can't have is of another topic or cluster."""
+    source = Evidence(source=Watermarks(low=50, high=120))
+    index = index_of((60, 60), (100, 100))
+    assert index.translate(TOPIC, 0, 121, evidence=source).basis is Basis.OUTSIDE_SOURCE
+    assert index.translate(TOPIC, 0, 49, evidence=source).basis is Basis.OUTSIDE_SOURCE
+    assert index.translate(TOPIC, 0, 120, evidence=source).target == 101
+
+
+@pytest.mark.parametrize("position", [-1, 2**63, "x", 1.5, None])
+def test_no_position_is_an_error(position: object) -> None:
+    """A position that is none is an error, whatever is known of the partition."""
+    with pytest.raises(PositionError):
+        index_of((0, 0)).translate(TOPIC, 0, position)  # type: ignore[arg-type]
+
+
+def test_the_largest_offsets_fit() -> None:
+    """Offsets up to int64's end are kept and answered as they are."""
+    end = 2**63 - 1
+    index = index_of((end - 10, end - 5), (end, end))
+    assert index.translate(TOPIC, 0, end).target == end
+    assert index.translate(TOPIC, 0, end - 5).low == end - 4
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target"), [(Strategy.SAFE, 1), (Strategy.KAFKA, 1), (Strategy.LINEAR, 40)]
+)
+def test_strategies(strategy: Strategy, target: int) -> None:
+    """Each strategy takes its own point; the bounds are the same."""
+    answer = index_of((0, 0), (100, 50)).translate(TOPIC, 0, 40, strategy=strategy)
+    assert (answer.target, answer.low, answer.high) == (target, 1, 50)
+    before = index_of((10, 10)).translate(TOPIC, 0, 5, strategy=strategy)
+    assert (before.status is Status.REFUSED) == (strategy is not Strategy.SAFE)
+
+
+@pytest.mark.parametrize("setting", [{"strategy": "exact"}, {"extras": "maybe"}])
+def test_an_unknown_setting_is_an_error(setting: dict[str, str]) -> None:
+    """A misspelt strategy or evidence is never taken for a default."""
+    with pytest.raises(ValueError, match="is not a valid"):
+        index_of((0, 0)).translate(TOPIC, 0, 0, **setting)  # type: ignore[arg-type]

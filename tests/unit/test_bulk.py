@@ -1,0 +1,99 @@
+"""Many positions at once: each answer is the one that it gets alone."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
+from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
+from airflow_mm2_offsets.errors import PositionError
+from tests.support.golden import NAMES, golden_set
+from tests.support.worlds import worlds_copying_again
+
+TOPIC = "orders"
+STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 7))
+
+
+def check(index: SyncIndex, positions: list[int], topic: str = TOPIC, partition: int = 0) -> None:
+    for strategy, extras in product(Strategy, Extras):
+        many = translate_many(index, topic, partition, positions, strategy=strategy, extras=extras)
+        columns = (many.target, many.low, many.high, many.status)
+        for position, *answer in zip(positions, *(each.tolist() for each in columns), strict=True):
+            one = index.translate(topic, partition, position, strategy=strategy, extras=extras)
+            numbers = [NONE if each is None else each for each in (one.target, one.low, one.high)]
+            assert answer == [*numbers, STATUSES.index(one.status)], one
+
+
+@given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 60), max_size=40))
+def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions: list[int]) -> None:
+    """Rewinds, detours, topics made again, disorder: in any order of positions, and sorted."""
+    pairs = [(20, 10)]
+    for up, down in steps:
+        upstream, downstream = pairs[-1]
+        pairs.append((max(0, upstream + up), max(0, downstream + down)))
+    whole = SyncIndex.of_pairs({(TOPIC, 0): pairs})
+    for index in (whole, whole.cut({TOPIC}).extended({(TOPIC, 0): pairs})):
+        check(index, positions)
+        check(index, sorted(positions))
+
+
+def test_copying_again_answers_as_one_by_one() -> None:
+    """Where records exist only in older epochs and in detours, those count as well."""
+    for number, world in enumerate(worlds_copying_again()):
+        if number % 5 == 0:
+            index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs})
+            check(index, list(range(world.source_end + 2)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_runs_answer_as_one_by_one(name: str) -> None:
+    """On real MirrorMaker 2's syncs, and with positions beyond both ends."""
+    golden = golden_set(name)
+    for number, partition in golden.partitions.items():
+        positions = [*range(0, partition.source.high, 251), 2**62]
+        check(golden.index, positions, golden.topic, number)
+
+
+def test_large_offsets_stay_exact() -> None:
+    """Neither a difference nor a sum leaves 64 bits, up to the highest offset."""
+    top = 2**63 - 1
+    for pairs in ([(0, 0), (top, top)], [(5, top - 9), (top, top)], [(top - 9, 5), (top, 11)]):
+        many = [0, 4, 5, 6, top - 10, top - 9, top - 8, top - 1, top]
+        index = SyncIndex.of_pairs({(TOPIC, 0): pairs})
+        for extras in Extras:
+            found = translate_many(index, TOPIC, 0, many, extras=extras)
+            alone = [index.translate(TOPIC, 0, each, extras=extras) for each in many]
+            assert found.target.tolist() == [each.target for each in alone]
+            assert found.high.tolist() == [each.high for each in alone]
+
+
+def test_an_unknown_partition_is_refused() -> None:
+    """Each of its positions is."""
+    found = translate_many(SyncIndex(), TOPIC, 0, [1, 2, 3])
+    assert {STATUSES[each] for each in found.status} == {Status.REFUSED}
+    assert found.target.tolist() == [NONE] * 3
+
+
+def test_no_positions_have_no_answers() -> None:
+    """Nothing asked is nothing answered."""
+    assert not len(translate_many(SyncIndex(), TOPIC, 0, []).target)
+
+
+@pytest.mark.parametrize(
+    "positions", [[3, -1], [1.5], ["7"], [2**63], np.array([2**63], np.uint64), [True]]
+)
+def test_what_is_no_position_is_named(positions: list[object]) -> None:
+    """A negative, fractional or too large one among many is an error, not a wrong answer."""
+    with pytest.raises(PositionError, match=r"orders\[0\]: .* is not a position"):
+        translate_many(SyncIndex(), TOPIC, 0, positions)  # type: ignore[arg-type]
+
+
+def test_the_positions_given_stay_as_they_are() -> None:
+    """An array that is asked about is not written to."""
+    index = SyncIndex.of_pairs({(TOPIC, 0): [(10, 0), (20, 10), (15, 30)]})
+    positions = np.arange(25)
+    positions.flags.writeable = False
+    translate_many(index, TOPIC, 0, positions, extras=Extras.NONE)
