@@ -1,0 +1,1 @@
+"""Kafka clusters: configuration, topics, watermarks, and reading the offset-syncs topic."""

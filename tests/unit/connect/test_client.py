@@ -1,0 +1,246 @@
+"""Reading Kafka Connect's REST API: the answers are those of a Kafka 4.3.1 worker."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus, TaskStatus
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
+
+MIRROR_SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+TRACE = "org.apache.kafka.connect.errors.ConnectException: no\n\tat org.apache.kafka.Worker.run"
+
+
+def _client(answers: dict[str, Any], timeout: float = 5.0) -> ConnectClient:
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode().removesuffix("?")
+        if path in answers:
+            return httpx.Response(200, json=answers[path])
+        missing = {"error_code": 404, "message": f"Nothing found for {path}"}
+        return httpx.Response(404, json=missing)
+
+    return _served(answer, timeout)
+
+
+def _served(
+    answer: Callable[[httpx.Request], httpx.Response], timeout: float = 5.0
+) -> ConnectClient:
+    return ConnectClient(
+        url="http://connect:8083",
+        username="airflow",
+        password="hunter2",  # noqa: S106 - to see that it is never shown
+        timeout=timeout,
+        transport=httpx.MockTransport(answer),
+    )
+
+
+def test_check_returns_the_version() -> None:
+    """The worker's root names its version."""
+    root = {"version": "4.3.1", "commit": "1ab4c1c3dd0af8a9", "kafka_cluster_id": "x5"}
+    assert _client({"/": root}).check() == "4.3.1"
+
+
+def test_connectors_are_listed() -> None:
+    """The names of the connectors come back."""
+    assert _client({"/connectors": ["mirror", "beat"]}).connectors() == ("mirror", "beat")
+
+
+def test_status_keeps_the_first_line_of_a_trace() -> None:
+    """A connector's state and its tasks' come back, a failed one's with its reason."""
+    worker = {"worker_id": "127.0.0.1:8083", "version": "4.3.1"}
+    body = {
+        "name": "mirror a",
+        "connector": {"state": "RUNNING", **worker},
+        "tasks": [
+            {"id": 0, "state": "RUNNING", **worker},
+            {"id": 1, "state": "FAILED", **worker, "trace": TRACE},
+        ],
+        "type": "source",
+    }
+    assert _client({"/connectors/mirror%20a/status": body}).status("mirror a") == ConnectorStatus(
+        name="mirror a",
+        state="RUNNING",
+        tasks=(
+            TaskStatus(id=0, state="RUNNING"),
+            TaskStatus(id=1, state="FAILED", trace=TRACE.partition("\n")[0]),
+        ),
+    )
+
+
+def test_offsets_are_those_of_topics() -> None:
+    """Only entries of copied topics count: no heartbeats, no other forms, none that was reset."""
+
+    def entry(partition: object, offset: object) -> dict[str, object]:
+        return {"partition": partition, "offset": offset}
+
+    body = {
+        "offsets": [
+            entry({"cluster": "source", "partition": 0, "topic": "orders"}, {"offset": 999}),
+            entry({"cluster": "source", "partition": 1, "topic": "orders"}, {"offset": 0}),
+            entry({"cluster": "source", "partition": 0, "topic": "heartbeats"}, {"offset": 7}),
+            entry({"cluster": "source", "partition": 2, "topic": "orders"}, None),
+            entry({"sourceClusterAlias": "a", "targetClusterAlias": "b"}, {"offset": 0}),
+            entry({"filename": "/tmp/x"}, {"position": 5}),  # noqa: S108 - FileStreamSource
+        ]
+    }
+    assert _client({"/connectors/mirror/offsets": body}).offsets("mirror") == {
+        ("source", "orders", 0): 999,
+        ("source", "orders", 1): 0,
+    }
+
+
+def _expanded(**configs: dict[str, str]) -> dict[str, object]:
+    return {
+        "/connectors?expand=info": {
+            name: {"info": {"name": name, "config": config, "tasks": [], "type": "source"}}
+            for name, config in configs.items()
+        }
+    }
+
+
+def _mirror(source: str, target: str, kind: str = MIRROR_SOURCE) -> dict[str, str]:
+    return {
+        "connector.class": kind,
+        "source.cluster.alias": source,
+        "target.cluster.alias": target,
+        "source.cluster.sasl.jaas.config": "hunter2",
+    }
+
+
+def test_the_mirror_of_two_aliases_is_found() -> None:
+    """Class and aliases decide, not the name; the short class name counts too."""
+    configs = _expanded(
+        checkpoint=_mirror("a", "b", MIRROR_SOURCE.replace("Source", "Checkpoint")),
+        back=_mirror("b", "a"),
+        forth=_mirror("a", "b", "MirrorSourceConnector"),
+    )
+    assert _client(configs).find_mirror_source("a", "b") == "forth"
+
+
+def test_an_absent_target_alias_is_the_default() -> None:
+    """MM2 calls the target "target" when nothing else is said (MirrorConnectorConfig)."""
+    config = {"connector.class": MIRROR_SOURCE, "source.cluster.alias": "a"}
+    assert _client(_expanded(mm=config)).find_mirror_source("a", "target") == "mm"
+
+
+@pytest.mark.parametrize(
+    ("configs", "said"),
+    [
+        ({}, r"has 0 .* a->b .* it has none"),
+        ({"back": _mirror("b", "a")}, r"has 0 .* it has back \(b->a\)"),
+        ({"x": _mirror("a", "b"), "y": _mirror("a", "b")}, r"has 2 .* x \(a->b\), y \(a->b\)"),
+    ],
+)
+def test_no_mirror_or_two_is_an_error(configs: dict[str, dict[str, str]], said: str) -> None:
+    """What is there is named, without the rest of its configuration."""
+    with pytest.raises(ConnectError, match=said) as caught:
+        _client(_expanded(**configs)).find_mirror_source("a", "b")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_error_names_connector_status_and_message() -> None:
+    """What Connect says reaches the reader, with the next step."""
+    with pytest.raises(
+        ConnectError,
+        match=r"http://connect:8083, connector nope: HTTP 404: Nothing found for .*; check the con",
+    ):
+        _client({}).status("nope")
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_an_error_without_json_is_one_too(status: int) -> None:
+    """A proxy's answer is an error with its status, and never shows the password."""
+    client = _served(lambda _: httpx.Response(status, text="<html>no</html>"))
+    with pytest.raises(ConnectError, match=f"HTTP {status}") as caught:
+        client.connectors()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_another_server_is_not_taken_for_connect() -> None:
+    """A server that answers, but is no worker, is reported as that."""
+    with pytest.raises(ConnectError, match="is not a Kafka Connect worker"):
+        _client({"/": {"hello": "world"}}).check()
+
+
+def test_a_rebalance_is_waited_for() -> None:
+    """409 means that the workers rebalance: the request is sent again."""
+    answers = iter([409, 200])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        status = next(answers)
+        body = json.dumps(["mirror"] if status == 200 else {"message": "rebalance is expected"})
+        return httpx.Response(status, text=body)
+
+    assert _served(answer).connectors() == ("mirror",)
+
+
+def test_a_rebalance_that_does_not_end_is_an_error() -> None:
+    """After the timeout the answer is what Connect said."""
+    body = {"error_code": 409, "message": "a rebalance is in process"}
+    client = _served(lambda _: httpx.Response(409, json=body), timeout=0.2)
+    with pytest.raises(ConnectError, match=r"HTTP 409: a rebalance is in process; .* try again"):
+        client.connectors()
+
+
+def test_the_login_is_sent() -> None:
+    """Basic authentication carries the login."""
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        return httpx.Response(200, json=[])
+
+    _served(answer).connectors()
+    assert seen == [httpx.BasicAuth("airflow", "hunter2")._auth_header]  # noqa: SLF001
+
+
+def test_a_closed_port_is_reported() -> None:
+    """The error names URL, seconds and reason."""
+    client = ConnectClient(url="http://127.0.0.1:1", timeout=1.0)
+    with pytest.raises(
+        ClusterUnreachableError,
+        match=r"Connect at http://127\.0\.0\.1:1 did not answer, tried for \d\.\d s: .*refused",
+    ):
+        client.check()
+
+
+def test_a_silent_worker_is_given_up() -> None:
+    """A time-out without a text of its own is named by its kind."""
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("")
+
+    with pytest.raises(ClusterUnreachableError, match=r"s: ReadTimeout; check"):
+        _served(answer).check()
+
+
+def test_the_repr_holds_no_login() -> None:
+    """A client can be logged."""
+    assert "hunter2" not in repr(_client({}))
+    assert "airflow" not in repr(_client({}))
+
+
+@pytest.mark.parametrize("url", ["http://airflow:hunter2", "airflow:hunter2@connect:8083"])
+def test_half_a_url_does_not_give_its_login_away(url: str) -> None:
+    """What fails to parse may hold a password: the error does not repeat it."""
+    with pytest.raises(ConfigurationError, match="URL") as caught:
+        ConnectClient(url=url)
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("url", ["connect:8083", "", "ftp://connect", "http://", "http://x:y"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    """A malformed address is a configuration error before anything is sent."""
+    with pytest.raises(ConfigurationError, match="URL"):
+        ConnectClient(url=url)
+
+
+def test_a_login_in_the_url_is_refused_unseen() -> None:
+    """A URL appears in messages, so it must not hold the password; nor does this error."""
+    with pytest.raises(ConfigurationError, match="holds a login") as caught:
+        ConnectClient(url="http://airflow:hunter2@connect:8083")
+    assert "hunter2" not in str(caught.value)

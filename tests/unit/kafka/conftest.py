@@ -1,0 +1,14 @@
+"""An in-process broker for each test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.kafka.brokers import MockBroker
+
+
+@pytest.fixture
+def broker() -> Iterator[MockBroker]:
+    mock = MockBroker()
+    yield mock
+    mock.stop()

@@ -1,0 +1,145 @@
+"""Questions to a cluster, and what is said when it does not answer."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
+    ConfigurationError,
+    TopicNotFoundError,
+)
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.drain import drain
+from tests.unit.kafka.brokers import MockBroker, free_address, rejecting_broker, silent_broker
+
+QUESTIONS: list[Callable[[KafkaCluster], object]] = [
+    lambda cluster: cluster.describe(),
+    lambda cluster: cluster.topic_names(),
+    lambda cluster: cluster.topics(["orders"]),
+    lambda cluster: cluster.watermarks([("orders", 0)]),
+    lambda cluster: list(drain(cluster, {("orders", 0): 0})),
+]
+
+
+def _cluster(servers: str, **config: str) -> KafkaCluster:
+    return KafkaCluster(name="target", config={"bootstrap.servers": servers, **config}, timeout=0.5)
+
+
+def test_a_cluster_says_who_it_is(broker: MockBroker) -> None:
+    """The id and the brokers' advertised addresses come back."""
+    info = broker.cluster().describe()
+    assert info.cluster_id is not None
+    assert info.cluster_id.startswith("mockCluster")
+    assert info.brokers == (broker.servers,)
+
+
+def test_topic_names_are_listed(broker: MockBroker) -> None:
+    """All topics are listed, empty ones too."""
+    broker.create("empty")
+    broker.write("orders", [(b"k", b"v")])
+    assert broker.cluster().topic_names() == {"empty", "orders"}
+
+
+def test_watermarks_come_in_bulk(broker: MockBroker) -> None:
+    """First offset and end of partitions of several topics come in one call."""
+    broker.write("orders", [(b"k", b"v")] * 5, partition=2)
+    broker.create("empty")
+    assert broker.cluster().watermarks([("orders", 2), ("orders", 1), ("empty", 0)]) == {
+        ("empty", 0): Watermarks(low=0, high=0),
+        ("orders", 1): Watermarks(low=0, high=0),
+        ("orders", 2): Watermarks(low=0, high=5),
+    }
+
+
+@pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 9)])
+def test_watermarks_of_what_does_not_exist(broker: MockBroker, place: tuple[str, int]) -> None:
+    """A topic or partition that does not exist is named, even among others that do."""
+    broker.write("orders", [(b"k", b"v")])
+    with pytest.raises(TopicNotFoundError, match=f"has no topic {place[0]} partition {place[1]}"):
+        broker.cluster().watermarks([("orders", 0), place])
+
+
+def test_asking_creates_no_topic(broker: MockBroker) -> None:
+    """A question about a topic that does not exist does not bring it into being."""
+    with pytest.raises(TopicNotFoundError):
+        broker.cluster().watermarks([("nowhere", 0)])
+    assert broker.cluster().topic_names() == frozenset()
+
+
+def test_no_question_needs_no_answer() -> None:
+    """Nothing asked is nothing sent: not even an unreachable cluster is an error."""
+    cluster = _cluster(free_address())
+    assert cluster.watermarks([]) == {}
+    assert cluster.topics([]) == {}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_a_closed_port_is_reported_in_time(
+    ask: Callable[[KafkaCluster], object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The error names cluster, servers, seconds and librdkafka's reason; stderr stays empty."""
+    servers = free_address()
+    started = time.monotonic()
+    with pytest.raises(
+        ClusterUnreachableError,
+        match=rf"^target \(bootstrap\.servers={servers}\): did not answer, tried for 0\.[5-9] s: "
+        ".*Connection refused.*; check that the brokers run",
+    ):
+        ask(_cluster(servers))
+    assert time.monotonic() - started < 2
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_a_silent_server_does_not_hang_anybody(ask: Callable[[KafkaCluster], object]) -> None:
+    """A server that accepts and never answers is given up after the timeout."""
+    started = time.monotonic()
+    with silent_broker() as servers, pytest.raises(ClusterUnreachableError, match="for 0"):
+        ask(_cluster(servers))
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_a_wrong_password_is_called_that(ask: Callable[[KafkaCluster], object]) -> None:
+    """Rejected authentication is reported as such, at once, and without the password."""
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "spark",
+        "sasl.password": "hunter2",
+    }
+    started = time.monotonic()
+    with rejecting_broker() as servers, pytest.raises(ClusterUnreachableError) as caught:
+        ask(replace(_cluster(servers, **login), timeout=10))
+    assert "): authentication failed, tried for " in str(caught.value)
+    assert "timed out" not in str(caught.value).lower()
+    assert "hunter2" not in str(caught.value)
+    assert time.monotonic() - started < 5
+
+
+def test_secrets_are_not_in_the_repr() -> None:
+    """A cluster can be logged."""
+    assert "hunter2" not in repr(_cluster("a:9092", **{"sasl.password": "hunter2"}))
+
+
+def test_a_setting_that_librdkafka_does_not_know_is_named() -> None:
+    """A misspelt property is a configuration error that names cluster and property."""
+    cluster = _cluster(free_address(), **{"sasl.passwrod": "x"})
+    with pytest.raises(ConfigurationError, match=r"^target: .*sasl\.passwrod"):
+        cluster.describe()
+
+
+def test_a_cluster_without_servers_cannot_be_made() -> None:
+    """What cannot work is refused before anything is asked."""
+    with pytest.raises(ConfigurationError, match="target: bootstrap"):
+        KafkaCluster(name="target", config={})
+
+
+def test_a_timeout_of_nothing_is_refused() -> None:
+    """A timeout must leave time for an answer."""
+    with pytest.raises(ConfigurationError, match=r"target: timeout is 0\.0 s"):
+        KafkaCluster(name="target", config={"bootstrap.servers": "a:1"}, timeout=0.0)

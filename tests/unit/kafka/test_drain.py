@@ -1,0 +1,175 @@
+"""Reading a topic to the end it had."""
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
+    PositionError,
+    TopicNotFoundError,
+)
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.drain import drain
+from tests.unit.kafka.brokers import MockBroker
+
+
+def _numbers(first: int, count: int) -> list[tuple[bytes | None, bytes | None]]:
+    return [(b"k", b"%d" % number) for number in range(first, first + count)]
+
+
+ALL = {("orders", partition): 0 for partition in range(4)}
+
+
+def _values(
+    cluster: KafkaCluster, starts: dict[tuple[str, int], int] = ALL, **options: Any
+) -> list[bytes | None]:
+    batches = drain(cluster, starts, **options)
+    return [record.value() for record in itertools.chain.from_iterable(batches)]
+
+
+def _after_watermarks(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let something happen once the ends are known, before the first record is read."""
+    ask = KafkaCluster.watermarks
+
+    def ask_and_act(
+        cluster: KafkaCluster, places: Iterable[tuple[str, int]], **options: str
+    ) -> dict[tuple[str, int], Watermarks]:
+        answer = ask(cluster, places, **options)
+        act()
+        return answer
+
+    monkeypatch.setattr(KafkaCluster, "watermarks", ask_and_act)
+
+
+def test_every_partition_is_read_to_its_end(broker: MockBroker) -> None:
+    """All records of all partitions come, each partition in order; empty ones do not matter."""
+    broker.write("orders", _numbers(0, 12_000), partition=0)
+    broker.write("orders", _numbers(20_000, 3), partition=3)
+    read: dict[int, list[bytes | None]] = {}
+    for record in itertools.chain.from_iterable(drain(broker.cluster(), ALL)):
+        read.setdefault(record.partition(), []).append(record.value())
+    assert read == {
+        0: [b"%d" % number for number in range(12_000)],
+        3: [b"20000", b"20001", b"20002"],
+    }
+
+
+def test_only_the_partitions_that_are_asked_for_are_read(broker: MockBroker) -> None:
+    """A start names the partitions to read and where each begins."""
+    broker.write("orders", _numbers(0, 10), partition=0)
+    broker.write("orders", _numbers(100, 10), partition=1)
+    assert _values(broker.cluster(), {("orders", 1): 8}) == [b"108", b"109"]
+
+
+def test_several_topics_are_read_at_once(broker: MockBroker) -> None:
+    """Partitions of several topics come from one reading, each from its own start."""
+    broker.write("orders", _numbers(0, 10))
+    broker.write("returns", _numbers(100, 10))
+    starts = {("orders", 0): 9, ("returns", 0): 8}
+    assert set(_values(broker.cluster(), starts)) == {b"108", b"109", b"9"}
+
+
+def test_a_partition_ends_at_its_stop(broker: MockBroker) -> None:
+    """A stop ends its partition there, to the record, and leaves the others alone."""
+    for partition in range(3):
+        broker.write("orders", _numbers(1000 * partition, 500), partition)
+    starts = {("orders", 0): 90, ("orders", 1): 0, ("orders", 2): 499}
+    stops = {("orders", 0): 93, ("orders", 1): 0, ("orders", 2): 2**62}
+    values = _values(broker.cluster(), starts, stops=stops)
+    assert len(values) == 4
+    assert set(values) == {b"2499", b"90", b"91", b"92"}
+
+
+def test_a_first_record_is_enough(broker: MockBroker) -> None:
+    """Where only the first records matter, partitions end with them; those without are ended."""
+    broker.write("orders", _numbers(0, 50_000), 0)
+    broker.write("orders", _numbers(900_000, 1), 1)
+    values = _values(broker.cluster(), first_only=True)
+    assert values[0] == b"0"
+    assert b"900000" in values
+    assert len(values) < 50_000
+
+
+def test_nothing_to_read_opens_no_consumer(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty partitions cost a look at their ends, and no reading."""
+    broker.write("orders", _numbers(0, 5))
+    monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.open_consumer")
+    assert _values(broker.cluster(), {("orders", 0): 5, ("orders", 1): 0}) == []
+    assert _values(broker.cluster(), {}) == []
+
+
+def test_records_that_come_later_are_not_read(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end is the one at the start, though the topic has gone on."""
+    broker.write("orders", _numbers(0, 20))
+    _after_watermarks(monkeypatch, lambda: broker.write("orders", _numbers(20, 5)))
+    assert len(_values(broker.cluster())) == 20
+
+
+def test_an_end_that_no_record_reaches_is_an_end(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where markers follow the last record, the broker's end of partition ends the reading."""
+    broker.write("orders", _numbers(0, 5))
+    monkeypatch.setattr(
+        KafkaCluster, "watermarks", lambda *_, **__: {("orders", 0): Watermarks(low=0, high=7)}
+    )
+    assert len(_values(broker.cluster(), {("orders", 0): 0})) == 5
+
+
+def test_progress_is_told(broker: MockBroker) -> None:
+    """The callback gets the records read so far and the seconds passed, rising."""
+    broker.write("orders", _numbers(0, 25_000))
+    told: list[tuple[int, float]] = []
+    for _ in drain(broker.cluster(), ALL, progress=lambda *told_now: told.append(told_now)):
+        pass
+    assert told == sorted(told)
+    assert told[-1][0] == 25_000
+
+
+def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:
+    """A topic without records is read at once."""
+    broker.create("orders")
+    assert _values(broker.cluster()) == []
+
+
+def test_a_missing_topic_is_named(broker: MockBroker) -> None:
+    """A topic that does not exist is an error, and is not created by asking."""
+    with pytest.raises(TopicNotFoundError, match=r"source .* has no topic orders"):
+        _values(broker.cluster())
+    assert broker.cluster().topic_names() == frozenset()
+
+
+def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
+    """A topic that ends before the start was truncated or created again: both are named."""
+    broker.write("orders", _numbers(0, 5))
+    with pytest.raises(PositionError, match="partition 0 ends at 5, before the start 6"):
+        _values(broker.cluster(), {("orders", 0): 6})
+
+
+def test_a_start_that_was_deleted_begins_at_the_first_record(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the topic has deleted since cannot be read: the reading begins after it."""
+    broker.write("orders", _numbers(0, 5))
+    monkeypatch.setattr(
+        KafkaCluster, "watermarks", lambda *_, **__: {("orders", 0): Watermarks(low=3, high=5)}
+    )
+    assert _values(broker.cluster(), {("orders", 0): 0}) == [b"3", b"4"]
+
+
+def test_a_broker_that_dies_under_way_is_reported(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When nothing comes any more, the reading ends after the cluster's timeout."""
+    broker.write("orders", _numbers(0, 5))
+    _after_watermarks(monkeypatch, broker.stop)
+    with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for 0\.[5-9] s"):
+        _values(broker.cluster(timeout=0.5), {("orders", 0): 0})

@@ -1,0 +1,120 @@
+"""Reading the offset-syncs topic."""
+
+import pytest
+
+from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
+from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka.syncs import SKIPPED_KEPT, read_syncs
+from tests.unit.kafka.brokers import MockBroker
+
+TOPIC = "mm2-offset-syncs.target.internal"
+KEY, VALUE = encode_offset_sync(OffsetSync(topic="orders", partition=1, upstream=7, downstream=3))
+
+
+def _syncs(upstreams: range, topic: str = "orders") -> list[tuple[bytes, bytes]]:
+    return [
+        encode_offset_sync(OffsetSync(topic=topic, partition=0, upstream=u, downstream=u - 5))
+        for u in upstreams
+    ]
+
+
+def test_syncs_are_indexed(broker: MockBroker) -> None:
+    """Every sync of every partition is in the index, and the next offset follows the last."""
+    broker.write(TOPIC, [*_syncs(range(10, 1000, 10)), *_syncs(range(5, 8), "returns")])
+    read = read_syncs(broker.cluster(), TOPIC)
+    assert set(read.index) == {("orders", 0), ("returns", 0)}
+    assert len(read.index) == 102
+    assert (read.read, read.skipped_count, read.next_offset) == (102, 0, 102)
+    assert read.index.translate("orders", 0, 500).target == 495
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (KEY[:-1], VALUE),
+        (KEY, VALUE[:-1]),
+        (KEY, VALUE + b"\0"),
+        (KEY, None),
+        (None, VALUE),
+        (b"", b""),
+        (b'{"foreign":1}', b"not a sync at all"),
+        (KEY, (-1).to_bytes(8, signed=True) + bytes(8)),
+        (b"\x00\x02\xff\xff\x00\x00\x00\x00", VALUE),
+    ],
+)
+def test_a_record_that_is_no_sync_is_skipped_and_reported(
+    broker: MockBroker, key: bytes | None, value: bytes | None
+) -> None:
+    """Truncated, foreign, negative records and tombstones are named; those around them count."""
+    broker.write(TOPIC, [*_syncs(range(10, 12)), (key, value), *_syncs(range(12, 14))])
+    read = read_syncs(broker.cluster(), TOPIC)
+    assert len(read.index) == 4
+    assert (read.read, read.skipped_count, read.next_offset) == (5, 1, 5)
+    assert read.skipped[0].offset == 2
+    assert read.skipped[0].reason
+
+
+def test_the_list_of_skipped_records_is_capped(broker: MockBroker) -> None:
+    """A topic full of rubbish is counted whole and listed in part."""
+    broker.write(TOPIC, [*_syncs(range(10, 11)), *[(b"x", b"y")] * 100])
+    read = read_syncs(broker.cluster(), TOPIC)
+    assert read.skipped_count == 100
+    assert len(read.skipped) == SKIPPED_KEPT
+
+
+def test_a_later_read_goes_on(broker: MockBroker) -> None:
+    """A read from next_offset gets only what is new, and continues the index it is given."""
+    broker.write(TOPIC, _syncs(range(10, 20)))
+    first = read_syncs(broker.cluster(), TOPIC)
+    broker.write(TOPIC, [*_syncs(range(20, 23)), *_syncs(range(5, 6), "returns")])
+    later = read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
+    assert (later.read, later.next_offset) == (4, 14)
+    assert len(first.index) == 10
+    assert len(later.index) == 14
+
+
+def test_a_later_read_may_find_nothing_new(broker: MockBroker) -> None:
+    """Nothing new is no error where syncs are known already."""
+    broker.write(TOPIC, _syncs(range(10, 20)))
+    first = read_syncs(broker.cluster(), TOPIC)
+    later = read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
+    assert (later.read, len(later.index), later.next_offset) == (0, 10, 10)
+
+
+def test_a_topic_that_shrank_is_not_continued(broker: MockBroker) -> None:
+    """A topic that ends before the start was made anew: going on would miss what it has."""
+    broker.write(TOPIC, _syncs(range(10, 12)))
+    with pytest.raises(SyncsTopicError, match="ends at 2, before the start 100"):
+        read_syncs(broker.cluster(), TOPIC, start=100)
+
+
+def _assert_likely_causes(message: str) -> None:
+    for cause in ("offset-syncs.topic.location", "alias", "emit.offset-syncs.enabled", "started"):
+        assert cause in message
+
+
+def test_a_missing_topic_comes_with_its_likely_causes(broker: MockBroker) -> None:
+    """The error names cluster, topic, the causes, and the topics that look like the right one."""
+    broker.create("mm2-offset-syncs.backup.internal")
+    broker.create("orders")
+    with pytest.raises(SyncsTopicError) as caught:
+        read_syncs(broker.cluster(), TOPIC)
+    message = str(caught.value)
+    assert message.startswith(f"source: the offset-syncs topic {TOPIC} does not exist; ")
+    assert "it has mm2-offset-syncs.backup.internal. " in message
+    _assert_likely_causes(message)
+
+
+def test_an_empty_topic_comes_with_its_likely_causes(broker: MockBroker) -> None:
+    """A topic without a record is an error of its own."""
+    broker.create(TOPIC)
+    with pytest.raises(SyncsTopicError, match="is empty; it has no other topic") as caught:
+        read_syncs(broker.cluster(), TOPIC)
+    _assert_likely_causes(str(caught.value))
+
+
+def test_a_topic_of_rubbish_is_as_good_as_empty(broker: MockBroker) -> None:
+    """Records of which none is a sync are an error that shows the first."""
+    broker.write(TOPIC, [(b"x", b"y")] * 3)
+    with pytest.raises(SyncsTopicError, match=r"holds 3 records but no .* at offset 0: the value"):
+        read_syncs(broker.cluster(), TOPIC)
