@@ -1,0 +1,162 @@
+"""Airflow's side of the stop control: three small JSON files beside a running Spark job.
+
+The job's side is ``job/mm2_stop_control.py``, which says what each file holds.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.errors import CheckpointError, StopError
+from airflow_mm2_offsets.spark.offset_log import kafka_positions, parse_object
+from airflow_mm2_offsets.spark.storage import (
+    open_location,
+    read_text,
+    storage_errors,
+    write_text,
+)
+
+SCHEMA_VERSION = 1
+REMEMBERED_REQUESTS = 100
+"""How many answered requests a new one keeps in mind, so that none is ever asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """A job that runs under stop control, or did."""
+
+    application_id: str
+    query_id: str
+    """Stays the same as long as the checkpoint does."""
+    run_id: str
+    """New each time the query is started."""
+    host: str
+    pid: int
+    heartbeat: int
+    """Counts up every few seconds while the driver lives; one that stands still is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement:
+    """A job's word that it has stopped."""
+
+    request_id: str
+    application_id: str
+    batch_id: int | None
+    """The last batch it committed; None when this run of the job committed none."""
+    offsets: Positions | None
+    """Where that batch ended: the next offset to read of each Kafka partition."""
+    clean: bool
+    """Whether it stopped between batches: none was left begun and uncommitted."""
+    error: str | None
+    """Why the query failed, if it did before it could be stopped."""
+
+
+def request_stop(location: UPath | str, request_id: str) -> None:
+    """Ask the job to stop. The same request never asks twice, whatever came of it.
+
+    Args:
+        location: The control location that the job was given.
+        request_id: A name for this stop, the same when it is tried again.
+
+    Raises:
+        StopError: Another request is open, this one was asked and answered before a later one,
+            no job has ever run with the location, or it can't be written.
+    """
+    root = open_location(location, StopError)
+    with storage_errors(root, StopError):
+        known = root.exists()
+    if not known:
+        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
+    asked, earlier = _requests(root)
+    if asked == request_id:
+        return
+    if request_id in earlier:
+        raise StopError(
+            f"{root}: the stop {request_id!r} was asked and answered before {asked!r} was; ask "
+            f"with a new id to stop the job that runs now"
+        )
+    if asked is not None:
+        if read_acknowledgement(root, asked) is None:
+            raise StopError(
+                f"{root}: the stop {asked!r} is open, no job has acknowledged it yet; wait for "
+                f"it, or delete {root / 'stop-request.json'} if nobody else does"
+            )
+        earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
+    request = {"schema_version": SCHEMA_VERSION, "request_id": request_id, "earlier": earlier}
+    write_text(root / "stop-request.json", json.dumps(request), StopError)
+
+
+def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
+    """Return the job's answer to ``request_id``, or None while there's none.
+
+    Raises:
+        StopError: The location can't be read, or holds something else.
+    """
+    root = open_location(location, StopError)
+    answer = _read(root / "stopped.json")
+    if answer is None or answer.get("request_id") != request_id:
+        return None
+    return Acknowledgement(
+        request_id=request_id,
+        application_id=_field(answer, "application_id", str, root),
+        batch_id=_field(answer, "batch_id", int | None, root),
+        offsets=_positions(answer, root),
+        clean=_field(answer, "clean", bool, root),
+        error=_field(answer, "error", str | None, root),
+    )
+
+
+def read_driver(location: UPath | str) -> Driver | None:
+    """Return the job that last ran with this control location; None when none ever did.
+
+    Raises:
+        StopError: The location can't be read, or holds something else.
+    """
+    root = open_location(location, StopError)
+    driver = _read(root / "driver.json")
+    if driver is None:
+        return None
+    return Driver(
+        application_id=_field(driver, "application_id", str, root),
+        query_id=_field(driver, "query_id", str, root),
+        run_id=_field(driver, "run_id", str, root),
+        host=_field(driver, "host", str, root),
+        pid=_field(driver, "pid", int, root),
+        heartbeat=_field(driver, "heartbeat", int, root),
+    )
+
+
+def _requests(root: UPath) -> tuple[str | None, list[str]]:
+    """Return the id of the last request, and of those before it."""
+    request = _read(root / "stop-request.json")
+    if request is None:
+        return None, []
+    return _field(request, "request_id", str, root), request.get("earlier", [])
+
+
+def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:
+    offsets = _field(answer, "offsets", list | None, root)
+    if offsets is None:
+        return None
+    return kafka_positions([json.dumps(offset) for offset in offsets], f"{root}/stopped.json")
+
+
+def _read(path: UPath) -> dict[str, Any] | None:
+    text = read_text(path, StopError)
+    if not text:  # absent, or just being created where a file can't be replaced whole
+        return None
+    try:
+        return parse_object(text, str(path))
+    except CheckpointError as error:
+        raise StopError(f"{error}; delete it if no job writes it any more") from error
+
+
+def _field(values: dict[str, Any], name: str, kind: Any, root: UPath) -> Any:  # noqa: ANN401
+    value = values.get(name)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise StopError(f"{root}: {name} is {value!r} in {values!r}; is it a control location?")
+    return value

@@ -1,0 +1,62 @@
+"""Spark's Kafka offset JSON: ``{"orders":{"0":42,"1":7}}``.
+
+The text of the Kafka source's ``startingOffsets`` option and of its lines in a checkpoint, as
+``org.apache.spark.sql.kafka010.JsonUtils`` writes and reads it.
+"""
+
+import json
+
+from airflow_mm2_offsets.core.positions import Positions, check_positions
+from airflow_mm2_offsets.errors import PositionError
+
+
+def parse_offsets(text: str) -> Positions:
+    """Read positions from Spark's offset JSON.
+
+    Args:
+        text: A JSON object of topic to an object of partition to the next offset to read.
+
+    Raises:
+        PositionError: It is not such text, names something twice, or holds -1 (latest) or -2
+            (earliest), which are not positions.
+    """
+    try:
+        given = json.loads(text, object_pairs_hook=_object)
+        positions = check_positions(given)
+    except PositionError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise PositionError(
+            f"Spark's offsets must be JSON such as "
+            f'{{"orders":{{"0":42}}}}: {error}; got {text[:200]!r}'
+        ) from error
+    _check_spelling(given)
+    return positions
+
+
+def format_offsets(positions: Positions) -> str:
+    """Write positions as Spark's offset JSON, topics by name and partitions by number.
+
+    Raises:
+        PositionError: They are not positions.
+    """
+    return json.dumps(check_positions(positions), separators=(",", ":"))
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    given = dict(pairs)
+    if len(given) != len(pairs):
+        # Python would keep the last of two equal names in silence.
+        raise PositionError(f"Spark's offsets name something twice: {pairs!r}")
+    return given
+
+
+def _check_spelling(given: dict[str, dict[str, object]]) -> None:
+    # XCom may carry offsets as text and "07" may be meant as 7; Spark writes neither.
+    for topic, partitions in given.items():
+        for partition, offset in partitions.items():
+            if isinstance(offset, str) or partition != str(int(partition)):
+                raise PositionError(
+                    f"{topic}[{partition}]: {offset!r} is not written as Spark writes it: "
+                    f'the partition as "7", the offset as a bare number'
+                )

@@ -1,0 +1,107 @@
+"""Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+
+
+def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
+    """Return ``location`` as a path whose storage is read anew.
+
+    Object stores' file systems remember what they once listed; a job elsewhere goes on writing.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when no library for its storage is installed.
+    """
+    with storage_errors(location, error):
+        path = location if isinstance(location, UPath) else UPath(location)
+        path.fs.invalidate_cache()
+    return path
+
+
+def list_directory(directory: UPath, error: type[Mm2OffsetsError]) -> dict[str, dict[str, Any]]:
+    """Return what fsspec says of each entry by its name; nothing when there's no such directory.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    with storage_errors(directory, error):
+        try:
+            entries = directory.fs.ls(directory.path, detail=True)
+        except FileNotFoundError:
+            return {}
+    named = {entry["name"].rsplit("/", 1)[-1]: entry for entry in entries}
+    named.pop("", None)  # an object store's marker of the directory itself
+    return named
+
+
+def read_text(path: UPath, error: type[Mm2OffsetsError]) -> str | None:
+    """Return a file's text, or None when there's no such file.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses or the file is not UTF-8.
+    """
+    data = read_bytes(path, error)
+    if data is None:
+        return None
+    with storage_errors(path, error):
+        return data.decode()
+
+
+def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:
+    """Return what a file holds, or None when there's no such file.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    with storage_errors(path, error):
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+
+@contextmanager
+def storage_errors(place: UPath | str, error: type[Mm2OffsetsError]) -> Iterator[None]:
+    """Raise ``error``, naming the place, for whatever a storage library raises.
+
+    Each of them has exceptions of its own, and few are OSErrors.
+    """
+    try:
+        yield
+    except Exception as cause:
+        raise error(
+            f"{place} is out of reach: {type(cause).__name__}: {cause}; check the path, the "
+            f"credentials and that the library for its storage is installed"
+        ) from cause
+
+
+def write_text(path: UPath, text: str, error: type[Mm2OffsetsError]) -> None:
+    """Write a file, its folder too; readers see the whole text or what was there before.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    write_bytes(path, text.encode(), error)
+
+
+def write_bytes(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> None:
+    """Write a file, its folder too; readers see all of it or what was there before.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    with storage_errors(path, error):
+        if path.protocol not in {"", "file", "local"}:
+            path.write_bytes(data)  # object stores show a file once it is whole
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        temporary.write_bytes(data)
+        Path(temporary.path).replace(path.path)
