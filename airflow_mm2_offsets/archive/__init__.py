@@ -1,0 +1,9 @@
+"""Keeps every offset sync ever seen of one pair of clusters, on storage that outlives both.
+
+Importing it loads neither pyarrow nor numpy: a DAG file may.
+"""
+
+from airflow_mm2_offsets.archive.store import SyncArchive
+from airflow_mm2_offsets.archive.values import Generation, Header, PairIdentity, Run, SyncRows
+
+__all__ = ["Generation", "Header", "PairIdentity", "Run", "SyncArchive", "SyncRows"]

@@ -1,0 +1,92 @@
+"""Makes an index of columns: what ``core.epochs`` finds sync by sync, found in whole columns.
+
+A partition whose target offsets always rise has rewinds and detours at most, and those are found
+at once. The others, where a sync was repeated or overtaken or the target's offsets stepped back,
+are left to ``PartitionSyncs``.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airflow_mm2_offsets.archive.columns import Columns, Int64s
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+
+def build_index(columns: Columns, cut: Collection[TopicPartition]) -> SyncIndex:
+    """Index ``columns``, which are sorted by partition.
+
+    Args:
+        columns: The syncs; those of each partition in log order.
+        cut: The partitions whose history is cut; one may have no sync.
+    """
+    partitions = {place: PartitionSyncs.of_columns(history_cut=True) for place in cut}
+    steps = _Steps(columns)
+    for place, start, stop in groups(columns):
+        pairs = columns.upstream[start:stop], columns.downstream[start:stop]
+        partitions[place] = steps.partition(start, stop, *pairs, history_cut=place in cut)
+    return SyncIndex.of_partitions(partitions)
+
+
+def groups(columns: Columns) -> list[tuple[TopicPartition, int, int]]:
+    """Return each partition with the range of its syncs; ``columns`` are sorted by partition."""
+    if not len(columns):
+        return []
+    changes = np.flatnonzero(np.diff(columns.place)) + 1
+    starts = [0, *changes.tolist()]
+    stops = [*starts[1:], len(columns)]
+    numbers = columns.place[starts].tolist()
+    return [
+        (columns.places[number], start, stop)
+        for number, start, stop in zip(numbers, starts, stops, strict=True)
+    ]
+
+
+class _Steps:
+    """Where, from one sync to the next, something else happens than both offsets rising alike."""
+
+    def __init__(self, columns: Columns) -> None:
+        up, down = np.diff(columns.upstream), np.diff(columns.downstream)
+        within = np.diff(columns.place) == 0
+        self.odd = np.flatnonzero(within & (down <= 0))
+        self.rewinds = np.flatnonzero(within & (up <= 0) & (down > 0))
+        self.leaps = np.flatnonzero(within & (up > 0) & (down - 1 > up))
+
+    def partition(
+        self, start: int, stop: int, up: Int64s, down: Int64s, *, history_cut: bool
+    ) -> PartitionSyncs:
+        if len(_between(self.odd, start, stop)):
+            return PartitionSyncs(
+                zip(up.tolist(), down.tolist(), strict=True),
+                after=PartitionSyncs.of_columns(history_cut=history_cut),
+            )
+        rewinds = _between(self.rewinds, start, stop)
+        leaps = _between(self.leaps, start, stop)
+        return PartitionSyncs.of_columns(
+            up.tobytes(),
+            down.tobytes(),
+            starts=[0, *(rewinds + 1).tolist()],
+            detours=_detours(up, down, leaps) if len(leaps) else (),
+            history_cut=history_cut,
+        )
+
+
+def _between(steps: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+    """Return the steps from one sync of ``[start, stop)`` to another, counted from ``start``."""
+    first, last = steps.searchsorted((start, stop - 1))
+    return steps[first:last] - start
+
+
+def _detours(up: Int64s, down: Int64s, leaps: NDArray[np.intp]) -> list[int]:
+    """Return the leaps that no later sync has come past.
+
+    The syncs that start an epoch after a rewind do not count, as in ``PartitionSyncs``.
+    """
+    rising = np.where(np.diff(up, prepend=-1) > 0, up, -1)
+    later = np.append(np.maximum.accumulate(rising[::-1])[::-1], -1)
+    # The tip of a leap less where it starts: the sum of offsets might pass int64.
+    beyond = down[leaps + 1] - down[leaps] - 1
+    found: list[int] = leaps[beyond > later[leaps + 2] - up[leaps]].tolist()
+    return found

@@ -1,0 +1,214 @@
+"""An archive's file as bytes: Parquet, with a header of JSON among its metadata.
+
+The first row groups hold syncs, sorted by partition; the last hold each run's watermarks.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.values import (
+    Floor,
+    Generation,
+    Header,
+    Marks,
+    PairIdentity,
+    Run,
+)
+from airflow_mm2_offsets.core import TopicPartition
+
+FORMAT = 1
+"""The version of everything here; a file of another is not read."""
+
+_HEADER = b"airflow_mm2_offsets.archive"
+_SYNC = ("offset", "upstream", "downstream")
+_MARKS = ("time", "source_low", "source_high", "target_low", "target_high")
+_SCHEMA = pa.schema(
+    [
+        pa.field("topic", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("partition", pa.int32()),
+        *(pa.field(name, pa.int64()) for name in (*_SYNC, *_MARKS)),
+    ]
+)
+
+
+class FormatError(ValueError):
+    """Bytes that are no file of this format; the message is a phrase that follows its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """What a file holds."""
+
+    header: Header
+    columns: Columns
+    marks: pa.Table
+    """Rows of topic, partition, time and four watermarks."""
+
+
+def encode(header: Header, columns: Columns, marks: pa.Table) -> bytes:
+    """Return the bytes of a file; equal content has equal bytes."""
+    columns = columns.sorted_by_place()
+    described = _header_to_json(header) | {"syncs": len(columns)}
+    schema = _SCHEMA.with_metadata({_HEADER: json.dumps(described, sort_keys=True)})
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        use_dictionary=["topic"],
+        column_encoding=dict.fromkeys(schema.names[1:], "DELTA_BINARY_PACKED"),
+    ) as writer:
+        for part in (_sync_table(columns), marks):
+            writer.write_table(_complete(part).cast(schema))
+    return bytes(sink.getvalue())
+
+
+def decode(data: bytes) -> Segment:
+    """Return what the bytes of a file hold.
+
+    Raises:
+        FormatError: They are of another format version, or no file of an archive.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=["topic"])
+        described = json.loads(file.schema_arrow.metadata[_HEADER])
+        if described["format"] != FORMAT:
+            raise FormatError(
+                f"is of format version {described['format']}, and this release reads {FORMAT}; "
+                f"read it with the release that wrote it"
+            )
+        rows = file.read()
+        count = described["syncs"]
+        return Segment(
+            header=_header_from_json(described),
+            columns=_columns(rows.slice(0, count).select(["topic", "partition", *_SYNC])),
+            marks=rows.slice(count).select(["topic", "partition", *_MARKS]),
+        )
+    except (pa.ArrowException, OSError, KeyError, TypeError) as error:
+        raise FormatError(f"is no file of an archive ({error!r})") from error
+
+
+def marks_table(marks: Mapping[TopicPartition, Marks], time: int) -> pa.Table:
+    """Return the watermarks that a run at ``time`` saw."""
+    rows = [
+        (*place, time, *_pair(source), *_pair(target))
+        for place, (source, target) in sorted(marks.items())
+    ]
+    names = ["topic", "partition", *_MARKS]
+    by_name = zip(names, zip(*rows, strict=True), strict=True) if rows else ((n, ()) for n in names)
+    return pa.table({name: pa.array(values, _SCHEMA.field(name).type) for name, values in by_name})
+
+
+def _pair(marks: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
+    return (marks.low, marks.high) if marks else (None, None)
+
+
+def _sync_table(columns: Columns) -> pa.Table:
+    topics = {
+        topic: number for number, topic in enumerate(dict.fromkeys(t for t, _ in columns.places))
+    }
+    topic_of = np.array([topics[topic] for topic, _ in columns.places], dtype=np.int32)
+    partition_of = np.array([partition for _, partition in columns.places], dtype=np.int32)
+    return pa.table(
+        {
+            "topic": pa.DictionaryArray.from_arrays(
+                pa.array(topic_of[columns.place]), pa.array(list(topics), pa.string())
+            ),
+            "partition": partition_of[columns.place],
+            "offset": columns.offset,
+            "upstream": columns.upstream,
+            "downstream": columns.downstream,
+        }
+    )
+
+
+def _complete(part: pa.Table) -> pa.Table:
+    """Return ``part`` with the columns that it lacks, empty."""
+    return pa.table(
+        [
+            part.column(field.name)
+            if field.name in part.column_names
+            else pa.nulls(len(part), field.type)
+            for field in _SCHEMA
+        ],
+        names=_SCHEMA.names,
+    )
+
+
+def _columns(table: pa.Table) -> Columns:
+    topic = table.column("topic").unify_dictionaries().combine_chunks()
+    if isinstance(topic, pa.ChunkedArray):
+        topic = topic.chunk(0) if topic.num_chunks else pa.array([], _SCHEMA.field("topic").type)
+    names = topic.dictionary.to_pylist()
+    topics = np.from_dlpack(topic.indices)
+    partitions = _numbers(table, "partition")
+    changes = np.flatnonzero((np.diff(topics) != 0) | (np.diff(partitions) != 0)) + 1
+    starts = np.concatenate(([0], changes)) if len(topics) else changes
+    lengths = np.diff(starts, append=len(topics))
+    return Columns(
+        places=[
+            (names[topic], partition)
+            for topic, partition in zip(
+                topics[starts].tolist(), partitions[starts].tolist(), strict=True
+            )
+        ],
+        place=np.repeat(np.arange(len(starts), dtype=np.int32), lengths),
+        offset=_numbers(table, "offset"),
+        upstream=_numbers(table, "upstream"),
+        downstream=_numbers(table, "downstream"),
+    )
+
+
+def _numbers(table: pa.Table, name: str) -> "np.ndarray[Any, Any]":
+    # Where pandas is installed, pyarrow's to_numpy() imports it, which takes longer than all else.
+    return np.from_dlpack(table.column(name).combine_chunks())
+
+
+def _header_to_json(header: Header) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "source_cluster": header.pair.source,
+        "target_cluster": header.pair.target,
+        "syncs_topic": header.pair.syncs_topic,
+        "generation": list(header.generation),
+        "runs": [
+            [run.first, run.stop, run.time, run.whole, {k: list(v) for k, v in run.topics.items()}]
+            for run in header.runs
+        ],
+        "floors": [
+            [*place, *floor.generation, floor.offset]
+            for place, floor in sorted(header.floors.items())
+        ],
+    }
+
+
+def _header_from_json(described: Mapping[str, Any]) -> Header:
+    return Header(
+        pair=PairIdentity(
+            source=described["source_cluster"],
+            target=described["target_cluster"],
+            syncs_topic=described["syncs_topic"],
+        ),
+        generation=Generation(*described["generation"]),
+        runs=tuple(
+            Run(
+                first=first,
+                stop=stop,
+                time=time,
+                whole=whole,
+                topics={topic: (ids[0], ids[1]) for topic, ids in topics.items()},
+            )
+            for first, stop, time, whole, topics in described["runs"]
+        ),
+        floors={
+            (topic, partition): Floor(Generation(number, topic_id), offset)
+            for topic, partition, number, topic_id, offset in described["floors"]
+        },
+    )

@@ -1,0 +1,126 @@
+"""Makes few files of many, and forgets what is too old.
+
+A sync is dropped only when it is older than what is kept, a later one of its partition is as old
+too, and no record that it or an earlier one may speak of lies past that later one. So positions
+at or after the first sync left have the answers they had; earlier ones are refused.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from airflow_mm2_offsets.archive.building import groups
+from airflow_mm2_offsets.archive.codec import encode
+from airflow_mm2_offsets.archive.columns import Int64s
+from airflow_mm2_offsets.archive.history import ArchivedSyncs, raise_floors
+from airflow_mm2_offsets.archive.names import FileName
+from airflow_mm2_offsets.archive.values import (
+    Floor,
+    Generation,
+    Header,
+    Run,
+    TopicIds,
+    newer_ids,
+    was_recreated,
+)
+from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+
+HOUR = 3_600_000
+"""Milliseconds: of each hour, the last run's time and watermarks are kept."""
+
+
+def compacted(held: ArchivedSyncs, *, keep_since: int | None) -> Iterator[tuple[FileName, bytes]]:
+    """Yield one file for each generation, with the name that it must be written under.
+
+    Args:
+        held: All that the archive holds.
+        keep_since: Milliseconds since 1970; what was read before may be dropped. None keeps all.
+    """
+    if keep_since is not None:
+        held = raise_floors(held, {**held.floors, **_too_old(held, keep_since)})
+    fused = list(_fused(held.runs))
+    for number, generation in enumerate(held.generations):
+        assert held.pair is not None  # noqa: S101 - what has a generation has a file
+        header = Header(
+            pair=held.pair,
+            generation=generation,
+            runs=tuple(run for each, run in fused if each == generation),
+            floors=held.floors,
+        )
+        times = pa.array(sorted({run.time for run in header.runs}), pa.int64())
+        marks = held.marks[generation]
+        marks = marks.filter(pc.is_in(marks.column("time"), value_set=times))
+        data = encode(header, held.columns.take(held.generation == number), marks)
+        yield FileName.of(header, data), data
+
+
+def _fused(runs: tuple[tuple[Generation, Run], ...]) -> Iterator[tuple[Generation, Run]]:
+    """Yield ``runs`` with those of an hour as one; a run that saw a topic change stays alone."""
+    known: dict[str, TopicIds] = {}
+    changes = 0
+    keyed = []
+    for generation, run in runs:
+        news = {topic: ids for topic, ids in run.topics.items() if known.get(topic) != ids}
+        changed = any(was_recreated(known.get(topic, ids), ids) for topic, ids in news.items())
+        known |= {topic: newer_ids(known.get(topic, ids), ids) for topic, ids in news.items()}
+        changes += changed
+        key = generation, run.time // HOUR, run.whole, changes
+        keyed.append((key, replace(run, topics=news)))
+        changes += changed
+    for (generation, *_), group in groupby(keyed, key=itemgetter(0)):
+        yield generation, _fuse([run for _, run in group])
+
+
+def _fuse(runs: list[Run]) -> Run:
+    topics: dict[str, TopicIds] = {}
+    for run in runs:
+        topics |= run.topics
+    last = max(runs, key=lambda run: run.time)
+    first, stop = min(run.first for run in runs), max(run.stop for run in runs)
+    return Run(first=first, stop=stop, time=last.time, whole=last.whole, topics=topics)
+
+
+def _too_old(held: ArchivedSyncs, keep_since: int) -> dict[TopicPartition, Floor]:
+    """Return the partitions of which something is to be dropped, and where they begin then."""
+    old = _times(held) < keep_since
+    floors = {}
+    for place, start, stop in groups(held.columns):
+        part = old[start:stop]
+        count = stop - start if part.all() else int(part.argmin())
+        kept = start + _first_kept(
+            held.columns.upstream[start : start + count],
+            held.columns.downstream[start : start + count],
+        )
+        if kept > start:
+            generation = held.generations[held.generation[kept]]
+            floors[place] = Floor(generation, int(held.columns.offset[kept]))
+    return floors
+
+
+def _first_kept(up: Int64s, down: Int64s) -> int:
+    """Return the index of the last sync that no record of an earlier one may lie past."""
+    if len(up) < 2:  # noqa: PLR2004 - there must be an earlier one
+        return 0
+    copied = np.minimum(np.maximum(np.diff(down) - 1, 0), MAX_OFFSET - up[:-1])
+    reach = np.maximum.accumulate(up[:-1] + copied)
+    passed = np.flatnonzero(reach <= up[1:])
+    return int(passed[-1]) + 1 if len(passed) else 0
+
+
+def _times(held: ArchivedSyncs) -> NDArray[np.int64]:
+    """Return when each sync was first read."""
+    times = np.zeros(len(held), dtype=np.int64)
+    for number, generation in enumerate(held.generations):
+        runs = [run for each, run in held.runs if each == generation]
+        stops = np.array([run.stop for run in runs], dtype=np.int64)
+        mine = held.generation == number
+        which = stops.searchsorted(held.columns.offset[mine], side="right")
+        times[mine] = np.array([run.time for run in runs], dtype=np.int64)[which]
+    return times

@@ -1,0 +1,249 @@
+"""What all files of an archive say together.
+
+Where the usable syncs of a partition begin:
+
+- a topic whose id changed on either side from one run to the next was made again in between:
+  its syncs up to the end of the run that saw it are cut;
+- syncs that retention dropped are cut, and the file that lacks them says so;
+- what lies before the first sync left is answered from the target's beginning only where the
+  archive knows that this is the first sync ever: every record of the syncs topic, from its offset
+  0 on, is there, or the sync names the target's offset 0.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from airflow_mm2_offsets.archive.building import build_index, groups
+from airflow_mm2_offsets.archive.codec import Segment, marks_table
+from airflow_mm2_offsets.archive.columns import Columns, join, stable_order
+from airflow_mm2_offsets.archive.names import FileName, covered
+from airflow_mm2_offsets.archive.values import (
+    Floor,
+    Generation,
+    Header,
+    PairIdentity,
+    Run,
+    SyncRows,
+    TopicIds,
+    newer_ids,
+    was_recreated,
+)
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedSyncs:
+    """Everything in an archive, read at one moment."""
+
+    pair: PairIdentity | None
+    """None where the archive is empty."""
+    damaged: tuple[str, ...]
+    """What was skipped, each as a phrase."""
+    segments: Mapping[FileName, Segment]
+    """What the files hold, each by itself."""
+    generations: tuple[Generation, ...]
+    """In log order."""
+    runs: tuple[tuple[Generation, Run], ...]
+    """In log order."""
+    columns: Columns
+    """Sorted by partition, and in log order in each; without what is cut."""
+    generation: NDArray[np.int32]
+    """The index in ``generations`` of each sync."""
+    floors: Mapping[TopicPartition, Floor]
+    """The partitions of which something is cut."""
+    marks: Mapping[Generation, pa.Table]
+    """The watermarks that its runs saw; see ``codec.Segment.marks``."""
+
+    def __len__(self) -> int:
+        """Return the number of syncs."""
+        return len(self.columns)
+
+    @property
+    def as_of(self) -> int | None:
+        """When the newest run was, in milliseconds since 1970."""
+        return max((run.time for _, run in self.runs), default=None)
+
+    @property
+    def topics(self) -> dict[str, TopicIds]:
+        """The ids last seen of each replicated topic, by the source's names."""
+        known: dict[str, TopicIds] = {place[0]: (None, None) for place in self.columns.places}
+        for _, run in self.runs:
+            for topic, ids in run.topics.items():
+                known[topic] = newer_ids(known.get(topic, (None, None)), ids)
+        return known
+
+    def next_read(self, topic_id: str | None, end: int) -> tuple[Generation, int]:
+        """Return where a reading of the syncs topic goes on.
+
+        Args:
+            topic_id: The topic's id now.
+            end: Its end now: before what was read, it was truncated.
+        """
+        if not self.generations:
+            return Generation(1, topic_id or ""), 0
+        newest = self.generations[-1]
+        reached = covered(self.segments)[newest]
+        if topic_id in {newest.topic_id or None, None} and reached <= end:
+            return newest, reached
+        return Generation(newest.number + 1, topic_id or ""), 0
+
+    def with_run(self, header: Header, rows: SyncRows) -> "ArchivedSyncs":
+        """Return what an archive would hold that has one more run."""
+        columns = Columns.of_rows(rows)
+        segment = Segment(header=header, columns=columns, marks=marks_table({}, 0))
+        name = FileName(header.generation, header.first, header.stop, digest="")
+        return assemble({**self.segments, name: segment}, self.damaged)
+
+    def index(self) -> SyncIndex:
+        """Return the syncs as an index."""
+        return build_index(self.columns, {*self.floors, *self._late_starters()})
+
+    def _late_starters(self) -> Iterable[TopicPartition]:
+        """Return the partitions whose first sync here may not be their first ever."""
+        complete = self._complete()
+        for place, start, _ in groups(self.columns):
+            known = self.generation[start] == 0 and self.columns.offset[start] < complete
+            if not known and self.columns.downstream[start] != 0:
+                yield place
+
+    def _complete(self) -> int:
+        """Return up to which offset nothing of the first generation is missing."""
+        reached = 0
+        if self.generations and self.generations[0].number == 1:
+            first = (run for each, run in self.runs if each == self.generations[0])
+            for run in sorted(first, key=lambda run: (run.first, run.stop)):
+                if run.whole and run.first <= reached:
+                    reached = max(reached, run.stop)
+        return reached
+
+
+def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> ArchivedSyncs:
+    """Return what ``segments`` say together: the same for any files that hold the same."""
+    generations = _in_log_order(segments)
+    runs = tuple((each, run) for each in generations for run in _runs(segments, each))
+    parts = [_generation(segments, each) for each in generations]
+    columns = join(parts, overlapping=False)
+    generation = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+    if np.any(np.diff(columns.place) < 0):
+        order = stable_order(columns.place, len(columns.places))
+        columns, generation = columns.take(order), generation[order]
+    floors = _stored_floors(segments.values(), generations)
+    made = ArchivedSyncs(
+        pair=next((each.header.pair for each in segments.values()), None),
+        damaged=tuple(damaged),
+        segments=segments,
+        generations=generations,
+        runs=runs,
+        columns=columns,
+        generation=generation,
+        floors=floors,
+        marks={each: _marks(segments, each) for each in generations},
+    )
+    return raise_floors(made, floors | _recreated(made, floors))
+
+
+def raise_floors(held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]) -> ArchivedSyncs:
+    """Return what is left of ``held`` where the usable syncs begin at ``floors``."""
+    if not floors:
+        return held
+    columns = held.columns
+    least_generation = np.zeros(len(columns.places), dtype=np.int32)
+    least_offset = np.zeros(len(columns.places), dtype=np.int64)
+    for number, place in enumerate(columns.places):
+        if place in floors:
+            least_generation[number], least_offset[number] = _rank(held.generations, floors[place])
+    least = least_generation[columns.place]
+    kept = (held.generation > least) | (
+        (held.generation == least) & (columns.offset >= least_offset[columns.place])
+    )
+    dropped = {columns.places[number] for number in np.unique(columns.place[~kept])}
+    return replace(
+        held,
+        columns=columns.take(kept),
+        generation=held.generation[kept],
+        floors={
+            place: floor
+            for place, floor in floors.items()
+            if place in held.floors or place in dropped
+        },
+    )
+
+
+def _in_log_order(segments: Mapping[FileName, Segment]) -> tuple[Generation, ...]:
+    began: dict[Generation, int] = {}
+    for name, segment in segments.items():
+        time = min(run.time for run in segment.header.runs)
+        began[name.generation] = min(time, began.get(name.generation, time))
+    return tuple(sorted(began, key=lambda each: (each.number, began[each], each.topic_id)))
+
+
+def _runs(segments: Mapping[FileName, Segment], generation: Generation) -> list[Run]:
+    found = (
+        run
+        for name, segment in segments.items()
+        if name.generation == generation
+        for run in segment.header.runs
+    )
+    return sorted(found, key=lambda run: (run.stop, run.time, run.first))
+
+
+def _generation(segments: Mapping[FileName, Segment], generation: Generation) -> Columns:
+    names = sorted(name for name in segments if name.generation == generation)
+    reached = 0
+    overlapping = False
+    for name in names:
+        overlapping = overlapping or name.first < reached
+        reached = max(reached, name.stop)
+    return join([segments[name].columns for name in names], overlapping=overlapping)
+
+
+def _marks(segments: Mapping[FileName, Segment], generation: Generation) -> pa.Table:
+    of_generation = [
+        segment.marks for name, segment in segments.items() if name.generation == generation
+    ]
+    return pa.concat_tables(of_generation)
+
+
+def _stored_floors(
+    segments: Iterable[Segment], generations: tuple[Generation, ...]
+) -> dict[TopicPartition, Floor]:
+    floors: dict[TopicPartition, Floor] = {}
+    for segment in segments:
+        for place, floor in segment.header.floors.items():
+            floors[place] = max(
+                floor, floors.get(place, floor), key=lambda each: _rank(generations, each)
+            )
+    return floors
+
+
+def _recreated(
+    held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]
+) -> dict[TopicPartition, Floor]:
+    """Return the floors of topics whose id changed from one run to the next."""
+    known: dict[str, TopicIds] = {}
+    changed: dict[str, Floor] = {}
+    for generation, run in held.runs:
+        for topic, ids in run.topics.items():
+            before = known.get(topic, (None, None))
+            known[topic] = newer_ids(before, ids)
+            if was_recreated(before, ids):
+                changed[topic] = Floor(generation, run.stop)
+    found = {}
+    for place in held.columns.places:
+        if floor := changed.get(place[0]):
+            stored = floors.get(place, floor)
+            found[place] = max(floor, stored, key=lambda each: _rank(held.generations, each))
+    return found
+
+
+def _rank(generations: tuple[Generation, ...], floor: Floor) -> tuple[int, int]:
+    """Return a floor as the index of its generation and the offset there."""
+    if floor.generation in generations:
+        return generations.index(floor.generation), floor.offset
+    # Its generation's files are lost: what comes later is above the floor.
+    return bisect_left([each.number for each in generations], floor.generation.number), 0

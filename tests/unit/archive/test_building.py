@@ -1,0 +1,56 @@
+"""The index made of columns is the one that core makes sync by sync."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_mm2_offsets.archive.building import build_index
+from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from tests.unit.archive.runs import Sync, contents, index_of, rows_of
+
+PLACES = st.tuples(st.sampled_from(["orders", "bills"]), st.integers(0, 2))
+
+
+@st.composite
+def rising(draw: st.DrawFn) -> list[Sync]:
+    """Syncs as MirrorMaker 2 writes them: the target's offsets rise, the source's may step back."""
+    steps = st.tuples(PLACES, st.integers(-15, 20), st.integers(1, 20))
+    at: dict[tuple[str, int], tuple[int, int]] = {}
+    log = []
+    for place, up, down in draw(st.lists(steps, max_size=60)):
+        upstream, downstream = at.get(place, (10, 0))
+        at[place] = max(0, upstream + up), downstream + down
+        log.append((*place, *at[place]))
+    return log
+
+
+OFFSETS = st.integers(0, 30) | st.integers(MAX_OFFSET - 3, MAX_OFFSET)
+DISORDER = st.lists(
+    st.tuples(PLACES, OFFSETS, OFFSETS).map(lambda drawn: (*drawn[0], *drawn[1:])), max_size=40
+)
+
+
+@given(rising() | DISORDER)
+def test_columns_give_the_index_of_core(log: list[Sync]) -> None:
+    """Epochs, detours, cuts and order are the same, of disorder and int64's end too."""
+    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
+    assert contents(build_index(columns, cut=())) == contents(index_of(log))
+
+
+@given(rising() | DISORDER)
+def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
+    """However its syncs come, what was before them is known to be unknown."""
+    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
+    built = build_index(columns, cut={sync[:2] for sync in log})
+    assert all(syncs.history_cut for syncs in built.partitions.values())
+
+
+@given(rising(), rising())
+def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
+    """It continues with later syncs as one that core made."""
+    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
+    pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for sync in more:
+        pairs.setdefault(sync[:2], []).append(sync[2:])
+    built = build_index(columns, cut=()).extended(pairs)
+    assert contents(built) == contents(index_of([*log, *more]))

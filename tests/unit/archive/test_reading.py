@@ -1,0 +1,137 @@
+"""Reading a syncs topic that changes meanwhile."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from airflow_mm2_offsets.archive import Generation, SyncArchive
+from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
+from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.reading import Reading, read_since
+from tests.unit.archive.runs import FIRST, PAIR, append
+from tests.unit.archive.test_store import LOG
+
+Look = tuple[str, int] | None
+NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
+CLUSTERS = ClusterPair(
+    source=KafkaCluster(name="source", config=NOWHERE),
+    target=KafkaCluster(name="target", config=NOWHERE),
+    naming=Naming(source_alias="source", target_alias="target"),
+)
+
+
+@dataclass
+class Record:
+    """A record of the syncs topic."""
+
+    at: int
+
+    def offset(self) -> int:
+        return self.at
+
+    def key(self) -> bytes:
+        return self._encoded()[0]
+
+    def value(self) -> bytes:
+        return self._encoded()[1] if self.at != 1 else b"no sync"
+
+    def _encoded(self) -> tuple[bytes, bytes]:
+        return encode_offset_sync(
+            OffsetSync(topic="orders", partition=0, upstream=self.at, downstream=self.at)
+        )
+
+
+def read(
+    monkeypatch: pytest.MonkeyPatch, looks: list[Look], archive: SyncArchive, *, held: int = 0
+) -> Reading | None:
+    """Read a topic whose id and end are, each time that it is looked at, the next of ``looks``."""
+    script: Iterator[Look] = iter(looks)
+    seen: list[Look] = []
+
+    def look(_: ClusterPair) -> Look:
+        seen.append(next(script))
+        return seen[-1]
+
+    def drain(cluster: KafkaCluster, starts: dict[Any, int]) -> Iterator[list[Record]]:
+        (first,) = starts.values()
+        assert seen[-1] is not None
+        end = seen[-1][1]
+        if end < 0:
+            raise PositionError(f"{cluster.name} was truncated")
+        if first < end:
+            yield [Record(at) for at in range(first, end)]
+
+    monkeypatch.setattr("airflow_mm2_offsets.service.reading._look", look)
+    monkeypatch.setattr("airflow_mm2_offsets.service.reading.drain", drain)
+    monkeypatch.setattr("airflow_mm2_offsets.service.reading._topics", lambda *_, **__: {})
+    if held:
+        append(archive, LOG, 0, held)
+    return read_since(CLUSTERS, archive.read(), PAIR, ask_source=True)
+
+
+def offsets(reading: Reading | None) -> list[int]:
+    assert reading is not None
+    return list(reading.rows.offset)
+
+
+def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """Reading goes on where the archive ends, in the same generation."""
+    same: list[Look] = [("first-life", 9), ("first-life", 12)]
+    reading = read(monkeypatch, same, archive, held=5)
+    assert reading is not None
+    assert reading.header.generation == FIRST
+    assert offsets(reading) == [5, 6, 7, 8]
+    assert (reading.header.first, reading.header.stop) == (5, 9)
+    assert reading.header.runs[0].whole
+
+
+def test_records_that_are_no_syncs_are_counted(
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
+) -> None:
+    """They are left out; that they were there is known."""
+    reading = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
+    assert offsets(reading) == [0, 2, 3]
+    assert reading is not None
+    assert reading.skipped == 1
+    assert reading.header.runs[0].whole
+
+
+@pytest.mark.parametrize("held", [0, 5])
+def test_a_topic_made_again_while_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, held: int
+) -> None:
+    """What was read is of no known life: the new topic is read from its beginning instead."""
+    looks: list[Look] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
+    reading = read(monkeypatch, looks, archive, held=held)
+    assert reading is not None
+    assert reading.header.generation == Generation(2 if held else 1, "second")
+    assert offsets(reading) == [0, 2]
+
+
+@pytest.mark.parametrize("meanwhile", [[("first-life", 7)], []])
+def test_a_topic_truncated_while_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Look]
+) -> None:
+    """A shorter end than what was read, or a start beyond the end, starts the reading anew."""
+    begin = 9 if meanwhile else -1
+    looks: list[Look] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
+    assert offsets(read(monkeypatch, looks, archive)) == [0, 2, 3, 4, 5, 6]
+
+
+def test_a_topic_that_never_stands_still(
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
+) -> None:
+    """After three tries the topic is named."""
+    looks: list[Look] = [(f"life-{number}", 4) for number in range(6)]
+    with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal .* 3 times"):
+        read(monkeypatch, looks, archive)
+
+
+def test_a_topic_that_does_not_exist(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """It is told apart from one that is empty."""
+    assert read(monkeypatch, [None], archive) is None
+    assert offsets(read(monkeypatch, [("new", 0), ("new", 0)], archive)) == []

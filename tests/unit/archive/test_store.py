@@ -1,0 +1,248 @@
+"""What is appended is read, however it came to be appended."""
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from upath import UPath
+
+from airflow_mm2_offsets.archive import Generation, PairIdentity, SyncArchive
+from airflow_mm2_offsets.core import Basis, Status
+from airflow_mm2_offsets.errors import ArchiveError
+from tests.support.golden import NAMES, golden_set
+from tests.unit.archive.runs import FIRST, HOUR, PAIR, Sync, append, contents, index_of
+from tests.unit.archive.test_building import rising
+
+LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
+
+
+def files(archive: SyncArchive) -> list[UPath]:
+    return sorted(UPath(archive.location).iterdir(), key=str)
+
+
+def test_an_empty_archive_holds_nothing(archive: SyncArchive) -> None:
+    """A folder that does not exist is an archive without syncs, and reading starts at 0."""
+    held = archive.read()
+    assert (len(held), held.pair, held.as_of) == (0, None, None)
+    assert held.next_read("any", 7) == (Generation(1, "any"), 0)
+    assert len(held.index()) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    log=rising(),
+    extra=st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 5)), max_size=6
+    ),
+    compact=st.booleans(),
+)
+def test_any_split_reads_as_the_whole(
+    log: list[Sync], extra: list[tuple[int, int, int]], *, compact: bool
+) -> None:
+    """Runs of any length, again, overlapping, at any time: the index is that of the topic."""
+    with TemporaryDirectory() as folder:
+        archive = SyncArchive(folder)
+        reached = 0
+        for first, length, time in [*extra, (0, len(log), 9)]:
+            begin = min(first, reached)
+            stop = min(len(log), begin + length)
+            append(archive, log, begin, stop, time=time)
+            append(archive, log, begin, stop, time=time)
+            reached = max(reached, stop)
+        before = contents(archive.read().index())
+        assert before == contents(index_of(log))
+        if compact:
+            archive.compact(over=0)
+            assert len(files(archive)) == 1
+            assert contents(archive.read().index()) == before
+
+
+def test_a_retry_writes_nothing_new(archive: SyncArchive) -> None:
+    """The same run twice is one file."""
+    append(archive, LOG)
+    append(archive, LOG)
+    assert len(files(archive)) == 1
+
+
+def test_the_next_read_follows_the_last(archive: SyncArchive) -> None:
+    """Reading goes on where the archive ends; at a new topic, or a shorter one, from its start."""
+    append(archive, LOG, 0, 25)
+    held = archive.read()
+    assert held.next_read("first-life", 40) == (FIRST, 25)
+    assert held.next_read(None, 40) == (FIRST, 25)
+    assert held.next_read("second-life", 40) == (Generation(2, "second-life"), 0)
+    assert held.next_read("first-life", 24) == (Generation(2, "first-life"), 0)
+
+
+def test_generations_follow_each_other(archive: SyncArchive) -> None:
+    """What a recreated syncs topic holds comes after what its first life held; none is lost."""
+    append(archive, LOG[:20])
+    append(archive, LOG[20:], generation=Generation(2, "second-life"))
+    assert contents(archive.read().index()) == contents(index_of(LOG))
+    archive.compact(over=0)
+    assert len(files(archive)) == 2
+    assert contents(archive.read().index()) == contents(index_of(LOG))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_sets_translate_from_the_archive(archive: SyncArchive, name: str) -> None:
+    """Archived before the topic was compacted, the full history answers; later syncs join it."""
+    golden = golden_set(name)
+    log: list[Sync] = [(s.topic, s.partition, s.upstream, s.downstream) for s in golden.syncs]
+    append(archive, log, 0, len(log) // 2)
+    last = {sync[:2]: offset for offset, sync in enumerate(log)}
+    kept = [
+        sync if offset >= len(log) // 2 or last[sync[:2]] == offset else None
+        for offset, sync in enumerate(log)
+    ]
+    append(archive, kept, len(log) // 2, len(log))
+    assert contents(archive.read().index()) == contents(golden.index)
+
+
+def test_a_late_start_refuses_what_it_can_not_know(archive: SyncArchive) -> None:
+    """A syncs topic that was compacted before the first run leaves its earliest positions open."""
+    log: list[Sync | None] = [None, *LOG[1:]]
+    append(archive, log)
+    answer = archive.read().index().translate("orders", 0, 5)
+    assert (answer.status, answer.basis) == (Status.REFUSED, Basis.HISTORY_CUT)
+    assert archive.read().index().translate("orders", 0, 20).status is Status.EXACT
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_topic_made_again_is_cut(archive: SyncArchive, side: int) -> None:
+    """Syncs up to the run that saw another id are refused, later ones answer, others stay."""
+    both: list[Sync] = [*LOG, *(("bills", 0, 10 * n, 8 * n) for n in range(10))]
+    ids = [("s1", "t1"), ("s2", "t1")] if side == 0 else [("s1", "t1"), ("s1", "t2")]
+    append(archive, both, 0, 20, time=1, topics={"orders": ids[0], "bills": ("b", "b")})
+    append(archive, both, 20, 30, time=2, topics={"orders": ids[1], "bills": ("b", "b")})
+    append(archive, both, 30, 50, time=3, topics={"orders": ids[1], "bills": ("b", "b")})
+    for _ in range(2):
+        index = archive.read().index()
+        assert index.translate("orders", 0, 290).basis is Basis.HISTORY_CUT
+        assert index.translate("orders", 0, 300).target == 240
+        assert index.translate("bills", 0, 30).target == 24
+        archive.compact(over=0)
+
+
+def test_a_topic_made_again_without_a_sync_since_is_refused(archive: SyncArchive) -> None:
+    """All its syncs are cut, and it is not taken for one that was never replicated."""
+    append(archive, LOG, 0, 40, time=1, topics={"orders": ("s", "t1")})
+    append(archive, LOG, 40, 40, time=2, topics={"orders": ("s", "t2")})
+    answer = archive.read().index().translate("orders", 0, 20)
+    assert (answer.status, answer.basis) == (Status.REFUSED, Basis.HISTORY_CUT)
+
+
+def test_a_topic_whose_id_is_not_known_is_not_cut(archive: SyncArchive) -> None:
+    """An id that could not be asked for is no other id; but it does not hide one."""
+    append(archive, LOG, 0, 20, time=1, topics={"orders": ("s", "t1")})
+    append(archive, LOG, 20, 30, time=2, topics={"orders": ("s", None)})
+    assert contents(archive.read().index()) == contents(index_of(LOG[:30]))
+    append(archive, LOG, 30, 40, time=3, topics={"orders": ("s", "t2")})
+    assert archive.read().index().translate("orders", 0, 20).basis is Basis.HISTORY_CUT
+
+
+def test_another_pair_is_refused(archive: SyncArchive) -> None:
+    """Two pairs with the same aliases are told apart by their cluster ids, whatever is skipped."""
+    append(archive, LOG)
+    other = PairIdentity(source="other-id", target="target-id", syncs_topic="mm2-offset-syncs")
+    lenient = SyncArchive(archive.location, skip_damaged=True)
+    for each in (archive, lenient):
+        with pytest.raises(ArchiveError, match="is source-id, and here it is other-id"):
+            each.read(other)
+    unknown = PairIdentity(source=None, target="target-id", syncs_topic="mm2-offset-syncs")
+    assert len(archive.read(unknown)) == len(LOG)
+    append(archive, LOG, pair=other)
+    with pytest.raises(ArchiveError, match="another pair"):
+        archive.read(PAIR)
+
+
+@given(rising(), st.integers(0, 60), st.data())
+@settings(max_examples=60, deadline=None)
+def test_retention_keeps_every_answer_that_it_leaves(
+    log: list[Sync], cut: int, data: st.DataObject
+) -> None:
+    """From the first sync left on, answers are as before; what lies before is refused."""
+    with TemporaryDirectory() as folder:
+        archive = SyncArchive(folder)
+        cut = min(cut, len(log))
+        append(archive, log, 0, cut, time=0)
+        append(archive, log, cut, len(log), time=4_000_000_000_000)
+        before = archive.read().index()
+        archive.compact(over=0, keep=timedelta(days=1))
+        after = archive.read().index()
+        assert set(after) == set(before)
+        for place, syncs in after.partitions.items():
+            position = data.draw(st.integers(0, 150))
+            was, now = before.translate(*place, position), after.translate(*place, position)
+            if now.status is Status.REFUSED:
+                assert position < syncs.first.upstream
+            else:
+                assert (now.target, now.high) == (was.target, was.high)
+
+
+def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchive) -> None:
+    """Copied again up to 10 only: where 11 is, the dropped sync said. What catches up answers."""
+    log: list[Sync] = [("orders", 0, 11, 1), ("orders", 0, 12, 2), ("orders", 0, 10, 3)]
+    append(archive, log, 0, 2, time=0)
+    append(archive, log, 2, 3, time=4_000_000_000_000)
+    assert archive.read().index().translate("orders", 0, 10).target == 1
+    archive.compact(over=0, keep=timedelta(days=1))
+    after = archive.read().index()
+    assert after.translate("orders", 0, 10).status is Status.REFUSED
+    assert after.extended({("orders", 0): [(12, 5)]}).translate("orders", 0, 10).target == 3
+
+
+def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
+    """The last sync of a partition stays, however old; the archive says what it has cut."""
+    append(archive, LOG, 0, 40, time=0)
+    append(archive, LOG, 40, 40, time=4_000_000_000_000)
+    assert archive.compact(over=1, keep=timedelta(days=30)) == 2
+    index = archive.read().index()
+    assert index.translate("orders", 1, 390).target == 312
+    assert index.translate("orders", 1, 389).basis is Basis.HISTORY_CUT
+    assert "archive" in index.translate("orders", 1, 389).reason
+
+
+def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
+    """Compaction keeps the time and the watermarks of the last run of each hour."""
+    for number in range(8):
+        append(archive, LOG, 5 * number, 5 * number + 5, time=number * HOUR // 4)
+    archive.compact(over=0)
+    held = archive.read()
+    assert [run.time for _, run in held.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
+    assert held.marks[FIRST].column("source_high").to_pylist() == [20, 40]
+    assert held.next_read("first-life", 40) == (FIRST, 40)
+
+
+def test_few_files_are_left_alone(archive: SyncArchive) -> None:
+    """Nothing is compacted up to the number of files that may stay."""
+    append(archive, LOG, 0, 20)
+    append(archive, LOG, 20, 40)
+    assert archive.compact(over=2) == 0
+    assert len(files(archive)) == 2
+
+
+def test_a_compaction_cut_short_anywhere_changes_nothing(tmp_path: Path) -> None:
+    """Each subset of the old files beside the new one reads as the archive did, retention too."""
+    log = [*LOG, ("orders", 0, 100, 400), ("orders", 0, 500, 600)]
+    whole = SyncArchive(str(tmp_path / "whole"))
+    for number in range(4):
+        append(whole, log, 12 * number, min(12 * number + 12, len(log)), time=number)
+    old = [Path(str(path)) for path in files(whole)]
+    for keep in (None, timedelta(days=1)):
+        done = tmp_path / f"done-{keep}"
+        shutil.copytree(tmp_path / "whole", done)
+        SyncArchive(str(done)).compact(over=0, keep=keep)
+        expected = contents(SyncArchive(str(done)).read().index())
+        for subset in range(16):
+            crashed = tmp_path / f"crashed-{keep}-{subset}"
+            shutil.copytree(done, crashed)
+            for number, path in enumerate(old):
+                if subset >> number & 1:
+                    shutil.copy(path, crashed)
+            assert contents(SyncArchive(str(crashed)).read().index()) == expected
+    assert contents(whole.read().index()) == contents(index_of(log))
