@@ -1,0 +1,185 @@
+"""Reads what settles the answers that the syncs leave open, and never more than that."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+from airflow_mm2_offsets.core import (
+    Basis,
+    Evidence,
+    SourceWindow,
+    Status,
+    SyncIndex,
+    TargetWindow,
+    TopicPartition,
+    Translation,
+    Watermarks,
+)
+from airflow_mm2_offsets.core.epochs import Stretch, SyncPoint
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
+from airflow_mm2_offsets.service.pair import ClusterPair
+
+MAX_WINDOW = 100_000
+"""Offsets of one partition that are read on either side at most; a wider stretch stays open."""
+
+_MAY_BE_DRAINED = frozenset({Basis.AFTER_LAST_SYNC, Basis.COPYING_AGAIN, Basis.NEVER_REPLICATED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What both clusters held of each partition, by the source's topic names."""
+
+    source: Mapping[TopicPartition, Watermarks]
+    """Empty where the source was not asked."""
+    target: Mapping[TopicPartition, Watermarks]
+
+    @classmethod
+    def by(
+        cls, pair: ClusterPair, partitions: Iterable[TopicPartition], *, ask_source: bool
+    ) -> "Held":
+        """Ask both clusters.
+
+        Raises:
+            TopicNotFoundError: A topic or partition does not exist on one of them.
+            ClusterUnreachableError: One does not answer.
+        """
+        wanted = set(partitions)
+        names = {pair.on_target(key): key for key in wanted}
+        source = pair.source.watermarks(wanted) if ask_source else {}
+        target = pair.target.watermarks(names)
+        return cls(source=source, target={names[key]: marks for key, marks in target.items()})
+
+    def evidence(self, partition: TopicPartition, *, sole_writer: bool) -> Evidence:
+        """Return what these watermarks say of one partition."""
+        return Evidence(
+            source=self.source.get(partition),
+            target=self.target[partition],
+            sole_writer=sole_writer,
+        )
+
+
+def gather_drained(
+    pair: ClusterPair, index: SyncIndex, answers: Iterable[Translation]
+) -> dict[TopicPartition, Watermarks]:
+    """Return the target's watermarks of the partitions that MirrorMaker 2 has copied to the end.
+
+    The order proves it: first that every record before the position was copied, then the
+    target's end is read, then that the source has no record from the position on. A record of
+    an open transaction is one that may come to light, so it counts on both sides.
+    """
+    ends = {
+        (each.topic, each.partition): each.position
+        for each in answers
+        if each.basis in _MAY_BE_DRAINED
+        and each.position > _last_synced(index, (each.topic, each.partition))
+    }
+    decided = _stable_ends(pair, ends)
+    copied = _copied(pair, index, ends)
+    unread = {
+        key: OffsetRange(copied[key] + 1, end - 1)
+        for key, end in ends.items()
+        if end <= decided[key]
+    }
+    done = find_empty(pair.source, unread)
+    held = Held.by(pair, done, ask_source=False)
+    source = pair.source.watermarks(done)
+    decided = _stable_ends(pair, done)
+    after = {
+        key: OffsetRange(ends[key], source[key].high - 1)
+        for key in done
+        if source[key].high <= decided[key]
+    }
+    return {key: held.target[key] for key in find_empty(pair.source, after)}
+
+
+def _stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return up to where every transaction on the source has been committed or aborted."""
+    marks = pair.source.watermarks(keys, isolation="read_committed")
+    return {key: each.high for key, each in marks.items()}
+
+
+def _copied(
+    pair: ClusterPair, index: SyncIndex, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the last source offset that is known to be copied; -1 where none is."""
+    by_syncs = {key: _last_synced(index, key) for key in partitions}
+    if pair.connect is None or not by_syncs:
+        return by_syncs
+    alias = pair.naming.source_alias
+    connector = pair.connect.find_mirror_source(alias, pair.naming.target_alias)
+    committed = pair.connect.offsets(connector)
+    return {key: max(last, committed.get((alias, *key), -1)) for key, last in by_syncs.items()}
+
+
+def _last_synced(index: SyncIndex, key: TopicPartition) -> int:
+    syncs = index.partitions.get(key)
+    return syncs.last.upstream if syncs else -1
+
+
+def gather_windows(
+    pair: ClusterPair,
+    index: SyncIndex,
+    held: Held,
+    answers: Iterable[Translation],
+    *,
+    sole_writer: bool,
+    max_bytes: int,
+) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
+    """Return what both clusters hold between the syncs around each bounded answer.
+
+    Without the source, what the target holds tells something to ``sole_writer`` alone. Of each
+    cluster no more than ``max_bytes`` are read; what is beyond is left to the syncs.
+    """
+    stretches = _open_stretches(index, answers)
+    targets = _ranges(stretches, held.target, attrgetter("downstream"))
+    sources = _ranges(stretches, held.source, attrgetter("upstream"))
+    sources = {key: each for key, each in sources.items() if key in targets}
+    if not sole_writer:
+        targets = {key: targets[key] for key in sources}
+    names = {key: pair.on_target(key) for key in targets}
+    on_target = read_ranges(
+        pair.target, {names[key]: each for key, each in targets.items()}, max_bytes=max_bytes
+    )
+    on_source = read_ranges(pair.source, sources, max_bytes=max_bytes)
+    return {
+        key: (
+            SourceWindow(first=sources[key].first, last=sources[key].last, records=on_source[key])
+            if key in on_source
+            else None,
+            TargetWindow.of(
+                max(each.first, held.target[key].low), each.last, on_target[names[key]]
+            ),
+        )
+        for key, each in targets.items()
+        if names[key] in on_target
+    }
+
+
+def _open_stretches(
+    index: SyncIndex, answers: Iterable[Translation]
+) -> dict[TopicPartition, Stretch]:
+    """Return the syncs around each answer that records may settle."""
+    return {
+        (each.topic, each.partition): index.partitions[each.topic, each.partition].stretches(
+            each.position
+        )[0]
+        for each in answers
+        if each.status is Status.BOUNDED
+        and each.basis in {Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC}
+    }
+
+
+def _ranges(
+    stretches: Mapping[TopicPartition, Stretch],
+    held: Mapping[TopicPartition, Watermarks],
+    side: Callable[[SyncPoint], int],
+) -> dict[TopicPartition, OffsetRange]:
+    """Return the offsets of one cluster between the syncs, where those are few enough."""
+    found = {}
+    for key, stretch in stretches.items():
+        if stretch.ceiling is None or key not in held:
+            continue
+        wanted = OffsetRange(side(stretch.floor) if stretch.floor else 0, side(stretch.ceiling))
+        if OffsetRange(max(wanted.first, held[key].low), wanted.last).size <= MAX_WINDOW:
+            found[key] = wanted
+    return found

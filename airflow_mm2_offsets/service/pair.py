@@ -1,0 +1,44 @@
+"""Two clusters and the MirrorMaker 2 between them."""
+
+from dataclasses import dataclass
+
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPair:
+    """A source, a target, and how MirrorMaker 2 copies from one to the other."""
+
+    source: KafkaCluster
+    target: KafkaCluster
+    naming: Naming
+    syncs_location: SyncsLocation = SyncsLocation.SOURCE
+    connect: ConnectClient | None = None
+    """The workers that run the connectors; None where they can't be asked."""
+
+    @property
+    def syncs_cluster(self) -> KafkaCluster:
+        """The cluster that holds the offset-syncs topic."""
+        return self.source if self.syncs_location is SyncsLocation.SOURCE else self.target
+
+    @property
+    def syncs_topic(self) -> str:
+        """The name of the offset-syncs topic."""
+        return self.naming.syncs_topic(self.syncs_location)
+
+    def on_target(self, partition: TopicPartition) -> TopicPartition:
+        """Return what a partition of the source is called on the target."""
+        topic, number = partition
+        return self.naming.target_topic(topic), number
+
+    def read_syncs(self) -> SyncsRead:
+        """Read the offset-syncs topic.
+
+        Raises:
+            SyncsTopicError: The topic is missing or holds no sync.
+            ClusterUnreachableError: Its cluster does not answer.
+        """
+        return read_syncs(self.syncs_cluster, self.syncs_topic)

@@ -1,0 +1,193 @@
+"""What a plan reads of the clusters, and what it makes of that."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_mm2_offsets.core import (
+    Basis,
+    Status,
+    TopicPartition,
+    Translation,
+    Watermarks,
+)
+from airflow_mm2_offsets.core.evidence import WindowRecord
+from airflow_mm2_offsets.kafka import drain, ranges, session
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.ranges import OffsetRange
+from airflow_mm2_offsets.service import evidence
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.planning import (
+    DEFAULT_OPTIONS,
+    PlanOptions,
+    plan_failover,
+    still_copying,
+)
+from tests.unit.service.pairs import Pair, connect
+
+Reads = dict[str, dict[TopicPartition, OffsetRange]]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    """Note what each cluster is asked to be read, by its name."""
+    noted: Reads = {}
+    read = ranges.read_ranges
+
+    def noting(
+        cluster: KafkaCluster, wanted: Mapping[TopicPartition, OffsetRange], **options: Any
+    ) -> dict[TopicPartition, list[WindowRecord]]:
+        noted.setdefault(cluster.name, {}).update(wanted)
+        return read(cluster, wanted, **options)
+
+    monkeypatch.setattr(evidence, "read_ranges", noting)
+    return noted
+
+
+@pytest.fixture
+def copied(clusters: Pair) -> Pair:
+    """Return clusters where every third record of orders[0] was dropped on the way."""
+    clusters.write("orders", range(100))
+    clusters.copy("orders", [number for number in range(100) if number % 3])
+    clusters.sync("orders", (1, 0), (40, 26), (70, 46), (98, 65))
+    return clusters
+
+
+def _answer(
+    pair: ClusterPair, position: int, options: PlanOptions = DEFAULT_OPTIONS
+) -> Translation:
+    (planned,) = plan_failover(pair, {"orders": {0: position}}, options=options).partitions
+    return planned.translation
+
+
+def test_only_the_stretch_between_the_syncs_is_read(copied: Pair, reads: Reads) -> None:
+    """One read on each side, from sync to sync, finds the record: the answer is exact."""
+    answer = _answer(copied.pair, 51)
+    assert (answer.status, answer.basis, answer.target) == ("exact", "content", 34)
+    assert reads == {
+        "source": {("orders", 0): OffsetRange(40, 70)},
+        "target": {("orders", 0): OffsetRange(26, 46)},
+    }
+
+
+def test_before_the_first_sync_all_is_read_that_is_held(copied: Pair, reads: Reads) -> None:
+    """Where no sync comes before, both sides are read from their beginning."""
+    copied.sync("orders", (61, 40), partition=1)
+    copied.write("orders", range(100), 1)
+    copied.copy("orders", [number for number in range(100) if number % 3], 1)
+    (planned,) = plan_failover(copied.pair, {"orders": {1: 30}}).partitions
+    assert (planned.translation.status, planned.translation.target) == ("exact", 20)
+    assert reads["source"] == {("orders", 1): OffsetRange(0, 61)}
+    assert reads["target"] == {("orders", 1): OffsetRange(0, 40)}
+
+
+def test_a_sync_needs_no_reading(copied: Pair, reads: Reads) -> None:
+    """What a sync answers costs nothing."""
+    assert _answer(copied.pair, 40).basis is Basis.SYNC
+    assert not any(reads.values())
+
+
+@pytest.mark.parametrize("most", [20, 30])
+def test_a_wide_stretch_stays_open(
+    copied: Pair, reads: Reads, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Where either side has too many offsets between the syncs, neither is read."""
+    monkeypatch.setattr(evidence, "MAX_WINDOW", most)
+    answer = _answer(copied.pair, 51)
+    assert (answer.status, answer.low, answer.high) == ("bounded", 27, 46)
+    assert not any(reads.values())
+
+
+def test_without_the_source_the_target_is_read_for_its_sole_writer_alone(
+    copied: Pair, reads: Reads
+) -> None:
+    """What the target holds is of use without the source only where records may be counted."""
+    assert _answer(copied.pair, 51, PlanOptions(read_source=False)).basis is Basis.BETWEEN_SYNCS
+    assert not any(reads.values())
+    counted = _answer(copied.pair, 51, PlanOptions(read_source=False, sole_writer=True))
+    assert counted.basis is Basis.TARGET_WINDOW
+    assert (counted.low, counted.high) == (27, 37)
+    assert not reads.get("source")
+    assert reads["target"] == {("orders", 0): OffsetRange(26, 46)}
+
+
+def test_the_end_is_exact_when_connect_has_noted_it(copied: Pair) -> None:
+    """The last record was dropped: only Connect can tell that nothing is left to copy."""
+    assert _answer(copied.pair, 100).status is Status.BOUNDED
+    (behind,) = still_copying(copied.pair, {"orders": {0: 100}})
+    assert "where a transform drops the last records" in behind.reason
+    noted = replace(copied.pair, connect=connect({("orders", 0): 99}))
+    answer = _answer(noted, 100)
+    assert (answer.status, answer.basis, answer.target) == ("exact", "drained", 66)
+    assert still_copying(noted, {"orders": {0: 100}}) == ()
+
+
+def test_a_record_after_the_position_is_to_be_copied(copied: Pair) -> None:
+    """A position is not the end where the source has a record from it on."""
+    copied.write("orders", [100])
+    noted = replace(copied.pair, connect=connect({("orders", 0): 99}))
+    assert _answer(noted, 100).basis is Basis.AFTER_LAST_SYNC
+
+
+@pytest.mark.parametrize("stable", [99, 100])
+def test_an_open_transaction_may_hold_a_record(
+    copied: Pair, monkeypatch: pytest.MonkeyPatch, stable: int
+) -> None:
+    """Neither before the position nor after it is an open transaction taken for nothing."""
+    copied.copy("orders", [100])
+    ask = KafkaCluster.watermarks
+
+    def watermarks(
+        cluster: KafkaCluster, places: Iterable[TopicPartition], *, isolation: str = ""
+    ) -> dict[TopicPartition, Watermarks]:
+        found = ask(cluster, places)
+        if cluster.name == "target":
+            return found
+        high = stable if isolation == "read_committed" else 101
+        return {place: Watermarks(low=each.low, high=high) for place, each in found.items()}
+
+    monkeypatch.setattr(KafkaCluster, "watermarks", watermarks)
+    noted = replace(copied.pair, connect=connect({("orders", 0): 99}))
+    assert _answer(noted, 100).basis is Basis.AFTER_LAST_SYNC
+
+
+def test_the_end_is_exact_though_a_restart_may_be_unseen(clusters: Pair) -> None:
+    """Where the target grew by more than the source, the wait still comes to an end."""
+    clusters.write("orders", range(8))
+    clusters.copy("orders", [*range(6), *range(2, 8)])
+    clusters.sync("orders", (0, 0), (5, 9), (7, 11))
+    assert _answer(clusters.pair, 6).basis is Basis.COPYING_AGAIN
+    assert still_copying(clusters.pair, {"orders": {0: 8}}) == ()
+    answer = _answer(clusters.pair, 8)
+    assert (answer.status, answer.basis, answer.target) == ("exact", "drained", 12)
+
+
+def test_partitions_without_a_record_need_no_sync(copied: Pair) -> None:
+    """A partition that never held a record continues at the target's end."""
+    plan = plan_failover(copied.pair, {"orders": {1: 0, 2: 0}})
+    assert {each.translation.basis for each in plan.partitions} == {Basis.DRAINED}
+    assert plan.target_positions() == {"orders": {1: 0, 2: 0}}
+
+
+@pytest.mark.parametrize("position", [50, 99, 100])
+def test_many_topics_are_read_at_once(
+    clusters: Pair, monkeypatch: pytest.MonkeyPatch, position: int
+) -> None:
+    """However many topics a job reads, a plan opens a handful of consumers."""
+    topics = [f"topic-{number}" for number in range(20)]
+    for topic in topics:
+        clusters.write(topic, range(100))
+        clusters.copy(topic, range(100))
+        clusters.sync(topic, (0, 0), (90, 90))
+    opened, open_consumer = [], session.open_consumer
+
+    def counting(*args: object, **options: object) -> object:
+        opened.append(args)
+        return open_consumer(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(drain, "open_consumer", counting)
+    plan = plan_failover(clusters.pair, {topic: {0: position} for topic in topics})
+    assert plan.target_positions()
+    assert len(opened) <= 4
