@@ -1,0 +1,1 @@
+"""Airflow's connections, as pairs of clusters and as storage."""

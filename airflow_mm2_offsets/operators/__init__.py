@@ -1,0 +1,1 @@
+"""The steps of a failover, each useful alone."""

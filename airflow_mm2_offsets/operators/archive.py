@@ -1,0 +1,63 @@
+"""The step that keeps an archive of offset syncs."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.service.archiving import archive_syncs
+
+
+class ArchiveSyncsOperator(BaseOperator):
+    """Adds what is new on the offset-syncs topic to an archive.
+
+    Args:
+        archive: A folder of its own for each ``mm2`` connection, on storage that outlives both
+            clusters: any that Airflow's ``ObjectStoragePath`` knows.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        compact_over: Make one file of all where there are more.
+        keep_days: Keep syncs for that many days at least; None keeps all.
+        skip_damaged: Go on without damaged or missing files, and read again what the topic still
+            has of them.
+
+    Returns:
+        ``new_syncs``, ``total``, ``skipped``, ``generation``, ``next_offset``, ``as_of``, ``notes``
+        (topics that were made again) and ``compacted`` (how many files became one).
+
+    Raises:
+        ArchiveError: The archive is of another pair of clusters, damaged, or out of reach.
+        Mm2OffsetsError: See ``service.archiving.archive_syncs``.
+    """
+
+    template_fields: Sequence[str] = ("archive", "mm2_conn_id")
+
+    def __init__(
+        self,
+        *,
+        archive: str,
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        compact_over: int = 50,
+        keep_days: float | None = None,
+        skip_damaged: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.archive = archive
+        self.mm2_conn_id = mm2_conn_id
+        self.compact_over = compact_over
+        self.keep_days = keep_days
+        self.skip_damaged = skip_damaged
+
+    def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
+        """Archive, and compact."""
+        archive = SyncArchive(storage_path(self.archive), skip_damaged=self.skip_damaged)
+        run = archive_syncs(Mm2OffsetHook(self.mm2_conn_id).get_conn(), archive)
+        keep = None if self.keep_days is None else timedelta(days=self.keep_days)
+        compacted = archive.compact(over=self.compact_over, keep=keep)
+        self.log.info("Archived %d new syncs; %d in all", run.new_syncs, run.total)
+        return {**run.to_json(), "compacted": compacted}

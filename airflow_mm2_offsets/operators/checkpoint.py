@@ -1,0 +1,46 @@
+"""The step that reads where a Spark job stands."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.offsets import format_offsets
+
+
+class ReadSparkCheckpointOperator(BaseOperator):
+    """Reads the committed Kafka positions of a Spark streaming job.
+
+    Args:
+        checkpoint: The job's checkpoint location.
+
+    Returns:
+        ``positions`` and ``pending`` (where the batch ends that was begun and not committed, or
+        None) as Spark's JSON text; ``committed_batch``, ``pending_batch``, ``reread`` (records of
+        the pending batch) and ``query_id``.
+
+    Raises:
+        CheckpointError: The checkpoint is missing, damaged, or not of a Kafka source.
+    """
+
+    template_fields: Sequence[str] = ("checkpoint",)
+
+    def __init__(self, *, checkpoint: str, **kwargs: Any) -> None:
+        """Keep the settings."""
+        # Each result is an XCom of its own: ``read.output["positions"]`` is what others take.
+        super().__init__(multiple_outputs=True, **kwargs)
+        self.checkpoint = checkpoint
+
+    def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
+        """Read the checkpoint."""
+        found = read_checkpoint(storage_path(self.checkpoint))
+        return {
+            "positions": format_offsets(found.positions),
+            "pending": format_offsets(found.pending) if found.pending else None,
+            "committed_batch": found.committed_batch,
+            "pending_batch": found.pending_batch,
+            "reread": found.reread,
+            "query_id": found.query_id,
+        }

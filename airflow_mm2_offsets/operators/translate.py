@@ -1,0 +1,205 @@
+"""The step that answers where the job continues on the target cluster."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import (
+    FailoverPlan,
+    OnUnmapped,
+    Positions,
+    Strategy,
+    check_positions,
+    summarize,
+)
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.service.fallback import FallbackOptions
+from airflow_mm2_offsets.service.plan_file import load_plan, save_plan
+from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+
+_Choice = TypeVar("_Choice", Strategy, OnUnmapped)
+
+
+class TranslateOffsetsOperator(BaseOperator):
+    """Translates a job's positions on the source to positions on the target.
+
+    Give either ``positions`` or ``checkpoint``.
+
+    Args:
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
+            takes no numbers as keys of a dict: give partitions as text there.
+        pending: Where the batch ends that the job began and did not commit, likewise, if any.
+        checkpoint: The job's checkpoint location, to read both from.
+        plan_path: A file to keep the plan in. A retry finds it there and moves no position; an
+            auditor finds it later.
+        strategy: ``safe`` loses nothing; see ``core.Strategy``.
+        read_source: Ask the source too: positions are checked against it, and records are
+            matched by content.
+        archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. With it, syncs count
+            that the topic has no more; without ``read_source`` it stands in for a syncs topic that
+            lies on the source.
+        skip_damaged: Translate without the archive's damaged or missing files.
+        on_unmapped: What to do with a partition that has no answer: ``fail``, or start it at the
+            target's ``earliest`` or ``latest`` offset, or by ``timestamp``. The plan names and
+            counts each partition that took it.
+        unmapped_time: For ``timestamp``: how old the position is, as ISO 8601 with a time zone;
+            None takes the time of the source's record there.
+        unmapped_margin: For ``timestamp``: seconds to start earlier.
+        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, and
+            that these are not compacted: then records may be counted.
+        max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
+
+    Returns:
+        The plan (``core.plan``). Beside it the XComs ``summary`` (a table), ``table`` (its lines,
+        for Airflow's page), ``starting_offsets`` (what Spark's startingOffsets takes) and
+        ``target_topics`` (separated by commas).
+
+    Raises:
+        TranslationRefusedError: A partition has no answer; each is named. Plan and summary are
+            pushed all the same.
+        Mm2OffsetsError: See ``service.planning.plan_failover``.
+    """
+
+    template_fields: Sequence[str] = (
+        "mm2_conn_id",
+        "positions",
+        "pending",
+        "checkpoint",
+        "plan_path",
+        "archive",
+        "strategy",
+        "on_unmapped",
+        "unmapped_time",
+    )
+
+    def __init__(
+        self,
+        *,
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        positions: Mapping[str, Any] | str | None = None,
+        pending: Mapping[str, Any] | str | None = None,
+        checkpoint: str | None = None,
+        plan_path: str | None = None,
+        archive: str | None = None,
+        skip_damaged: bool = False,
+        strategy: str = Strategy.SAFE.value,
+        read_source: bool = True,
+        on_unmapped: str = OnUnmapped.FAIL.value,
+        unmapped_time: str | None = None,
+        unmapped_margin: float = 300.0,
+        sole_writer: bool = False,
+        max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.mm2_conn_id = mm2_conn_id
+        self.positions = positions
+        self.pending = pending
+        self.checkpoint = checkpoint
+        self.plan_path = plan_path
+        self.archive = archive
+        self.skip_damaged = skip_damaged
+        self.strategy = strategy
+        self.read_source = read_source
+        self.on_unmapped = on_unmapped
+        self.unmapped_time = unmapped_time
+        self.unmapped_margin = unmapped_margin
+        self.sole_writer = sole_writer
+        self.max_evidence_bytes = max_evidence_bytes
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Make the plan, or take the one that an earlier try has made."""
+        positions, pending = self._given()
+        plan = self._plan(positions, pending)
+        push = context["ti"].xcom_push
+        summary = summarize(plan)
+        push(key="summary", value=summary)
+        # Airflow's page folds a text into one paragraph, and shows a list line by line.
+        push(key="table", value=summary.splitlines())
+        self.log.info("%s", summary)
+        if plan.refused:
+            # A task that fails returns nothing; who looks into it needs the plan all the more.
+            push(key="return_value", value=plan.to_json())
+        targets = plan.target_positions()
+        push(key="starting_offsets", value=format_offsets(targets))
+        push(key="target_topics", value=",".join(targets))
+        return plan.to_json()
+
+    def _given(self) -> tuple[Positions, Positions | None]:
+        if (self.positions is None) == (self.checkpoint is None):
+            raise ConfigurationError(
+                f"task {self.task_id}: give either positions or checkpoint; "
+                f"{'both' if self.positions is not None else 'neither'} is given"
+            )
+        if self.checkpoint is not None:
+            found = read_checkpoint(storage_path(self.checkpoint))
+            return found.positions, found.pending
+        return _parse(self.positions), _parse(self.pending) if self.pending else None
+
+    def _archive(self) -> SyncArchive | None:
+        if not self.archive:
+            return None
+        return SyncArchive(storage_path(self.archive), skip_damaged=self.skip_damaged)
+
+    def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
+        path = storage_path(self.plan_path) if self.plan_path else None
+        if path is not None and (kept := load_plan(path, positions)):
+            self.log.info(
+                "Took the plan of %s from %s: it is not made twice", kept.created_at, path
+            )
+            return kept
+        options = PlanOptions(
+            strategy=self._choice(Strategy, "strategy"),
+            read_source=self.read_source,
+            sole_writer=self.sole_writer,
+            max_bytes=self.max_evidence_bytes,
+            archive=self._archive(),
+            fallback=self._fallback(),
+        )
+        plan = Mm2OffsetHook(self.mm2_conn_id).plan(positions, pending=pending, options=options)
+        if path is not None and not plan.refused:
+            save_plan(path, plan)
+        return plan
+
+    def _fallback(self) -> FallbackOptions:
+        return FallbackOptions(
+            on_unmapped=self._choice(OnUnmapped, "on_unmapped"),
+            time=self._time(),
+            margin=timedelta(seconds=self.unmapped_margin),
+        )
+
+    def _time(self) -> datetime | None:
+        if not self.unmapped_time:
+            return None
+        try:
+            time = datetime.fromisoformat(self.unmapped_time)
+        except ValueError:
+            time = None
+        if time is None or time.tzinfo is None:
+            raise ConfigurationError(
+                f"task {self.task_id}: unmapped_time is {self.unmapped_time!r}; give a time with "
+                f"its zone, such as 2026-11-21T09:10:00+00:00"
+            )
+        return time
+
+    def _choice(self, kind: type[_Choice], field: str) -> _Choice:
+        given = getattr(self, field)
+        try:
+            return kind(given)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"task {self.task_id}: {field} is {given!r}; give one of {', '.join(kind)}"
+            ) from error
+
+
+def _parse(given: Mapping[str, Any] | str | None) -> Positions:
+    return parse_offsets(given) if isinstance(given, str) else check_positions(given)

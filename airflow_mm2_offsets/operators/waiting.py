@@ -1,0 +1,57 @@
+"""What every task that waits has in common."""
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from airflow.providers.common.compat.sdk import BaseOperator
+
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.triggers.polling import PollingTrigger
+
+
+class WaitingOperator(BaseOperator):
+    """A task that leaves its wait to the triggerer.
+
+    Args:
+        timeout: Seconds to wait at most.
+        poll_interval: Seconds between two looks.
+    """
+
+    wait_for: ClassVar[str]
+    """What is waited for, for messages."""
+    error: ClassVar[type[Mm2OffsetsError]]
+    """What is raised when the wait does not end well."""
+
+    def __init__(
+        self, *, timeout: float = 600.0, poll_interval: float = 2.0, **kwargs: Any
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.timeout = timeout
+        self.poll_interval = poll_interval
+
+    def wait(self, trigger: type[PollingTrigger], **settings: Any) -> None:
+        """Defer until ``trigger`` has an event; ``resume`` goes on with it."""
+        self.defer(
+            trigger=trigger(
+                deadline=time.time() + self.timeout, poll_interval=self.poll_interval, **settings
+            ),
+            method_name="resume",
+            # The trigger keeps its own deadline, and says what was missing; this is the net.
+            timeout=timedelta(seconds=self.timeout + 300),
+        )
+
+    def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
+        """Return what the wait came to.
+
+        Raises:
+            Mm2OffsetsError: ``error``, when it did not end well.
+        """
+        if "timeout" in event:
+            raise self.error(f"waited {self.timeout:.0f} s for {self.wait_for}: {event['timeout']}")
+        if "error" in event:
+            raise self.error(f"waiting for {self.wait_for}: {event['error']}")
+        result: dict[str, Any] = event["result"]
+        return result

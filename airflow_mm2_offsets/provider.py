@@ -1,0 +1,85 @@
+"""What Airflow asks a provider: its name, its connection type and that type's form."""
+
+from typing import Any
+
+from airflow_mm2_offsets import __version__
+
+_TEXT = ["string", "null"]
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's description (``provider_info.schema.json`` of Airflow)."""
+    return {
+        "package-name": "airflow-mm2-offsets",
+        "name": "MirrorMaker 2 offsets",
+        "description": "Translates the offsets of Spark streaming jobs between Kafka clusters "
+        "kept by MirrorMaker 2, with proof.",
+        "versions": [__version__],
+        "integrations": [
+            {
+                "integration-name": "Kafka MirrorMaker 2",
+                "external-doc-url": "https://kafka.apache.org/documentation/#georeplication",
+                "tags": ["software"],
+            }
+        ],
+        "connection-types": [
+            {
+                "connection-type": "mm2",
+                "hook-class-name": "airflow_mm2_offsets.hooks.mm2.Mm2OffsetHook",
+                "hook-name": "Kafka MirrorMaker 2",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["schema", "port", "host"],
+                    "relabeling": {
+                        "login": "Kafka Connect user",
+                        "password": "Kafka Connect password",
+                    },
+                },
+                "conn-fields": _CONNECTION_FIELDS,
+            }
+        ],
+    }
+
+
+def _field(label: str, description: str, **schema: object) -> dict[str, Any]:
+    return {"label": label, "description": description, "schema": {"type": _TEXT, **schema}}
+
+
+_CONNECTION_FIELDS = {
+    "source_kafka_conn_id": _field(
+        "Source Kafka connection",
+        "Id of the kafka connection of the cluster that MirrorMaker 2 copies from.",
+        default="kafka_source",
+    ),
+    "target_kafka_conn_id": _field(
+        "Target Kafka connection",
+        "Id of the kafka connection of the cluster that MirrorMaker 2 copies to.",
+        default="kafka_target",
+    ),
+    "source_alias": _field(
+        "Source alias", "source.cluster.alias of MirrorMaker 2.", default="source"
+    ),
+    "target_alias": _field(
+        "Target alias", "target.cluster.alias of MirrorMaker 2.", default="target"
+    ),
+    "replication_policy": _field(
+        "Replication policy",
+        "identity: topics keep their names; default: the source's alias and the separator come "
+        "before them.",
+        default="default",
+        enum=["default", "identity"],
+    ),
+    "replication_policy_separator": _field(
+        "Separator", "replication.policy.separator.", default="."
+    ),
+    "offset_syncs_topic_location": _field(
+        "Offset-syncs topic is on",
+        "offset-syncs.topic.location.",
+        default="source",
+        enum=["source", "target"],
+    ),
+    "connect_url": _field(
+        "Kafka Connect URL",
+        "REST address of a worker that runs the connectors, such as http://connect:8083; leave "
+        "empty where there is none (dedicated mode).",
+    ),
+}

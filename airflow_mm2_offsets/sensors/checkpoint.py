@@ -1,0 +1,49 @@
+"""The wait for a Spark job's first batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_mm2_offsets.errors import TargetJobError
+from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
+
+
+class SparkStartedSensor(WaitingOperator):
+    """Waits until a Spark job has committed a batch, and checks where its first one began.
+
+    Args:
+        checkpoint: The job's checkpoint location.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
+            any place will do.
+        timeout: Seconds to wait at most.
+        poll_interval: Seconds between two looks.
+
+    Returns:
+        ``batch_id``, ``query_id`` and ``positions`` (Spark's JSON text) of the last committed
+        batch.
+
+    Raises:
+        TargetJobError: No batch was committed in time, or the first began elsewhere.
+    """
+
+    template_fields: Sequence[str] = ("checkpoint", "starting_offsets")
+    wait_for = SparkStartedTrigger.wait_for
+    error = TargetJobError
+
+    def __init__(
+        self, *, checkpoint: str, starting_offsets: str | None = None, **kwargs: Any
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.checkpoint = checkpoint
+        self.starting_offsets = starting_offsets
+
+    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
+        """Wait."""
+        self.wait(
+            SparkStartedTrigger,
+            checkpoint=self.checkpoint,
+            starting_offsets=self.starting_offsets,
+        )

@@ -1,0 +1,61 @@
+"""Waits until a Spark job has begun where it was told to."""
+
+from typing import Any
+
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.errors import CheckpointError, TargetJobError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+
+
+class SparkStartedTrigger(PollingTrigger):
+    """Waits for the first committed batch of a checkpoint.
+
+    Args:
+        checkpoint: The job's checkpoint location.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
+            any place will do.
+    """
+
+    wait_for = "the Spark job to commit its first batch"
+
+    def __init__(self, *, checkpoint: str, starting_offsets: str | None, **times: float) -> None:
+        """Keep the settings."""
+        super().__init__(**times)
+        self.checkpoint = checkpoint
+        self.starting_offsets = starting_offsets
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments for Airflow's database."""
+        return {"checkpoint": self.checkpoint, "starting_offsets": self.starting_offsets}
+
+    def poll(self) -> Over | Waiting:
+        """Read the checkpoint."""
+        try:
+            found = read_checkpoint(storage_path(self.checkpoint))
+        except CheckpointError as error:
+            # A job that has just started has half a checkpoint.
+            return Waiting(reason=str(error))
+        if self.starting_offsets:
+            _check_start(found, parse_offsets(self.starting_offsets))
+        if found.committed_batch is None:
+            return Waiting(reason=f"{self.checkpoint} has no committed batch")
+        return Over(
+            result={
+                "batch_id": found.committed_batch,
+                "query_id": found.query_id,
+                "positions": format_offsets(found.positions),
+            }
+        )
+
+
+def _check_start(found: Checkpoint, wanted: Positions) -> None:
+    if found.start != wanted:
+        began = format_offsets(found.start) if found.start else "a place it no longer names"
+        raise TargetJobError(
+            f"the job of {found.location} began at {began} and not at "
+            f"{format_offsets(wanted)}; stop it, and see whether its checkpoint is older than "
+            f"this failover: Spark takes startingOffsets with a new checkpoint only"
+        )

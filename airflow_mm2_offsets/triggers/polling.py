@@ -1,0 +1,95 @@
+"""What every wait of this package has in common, in the triggerer."""
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
+
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
+
+LOG_EVERY = 30.0
+"""Seconds between two lines in the log that say what is being waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """What was waited for is there."""
+
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON for the task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What was waited for is not there yet."""
+
+    reason: str
+    """What is missing, for log and error."""
+
+
+class PollingTrigger(BaseTrigger):
+    """Polls until the wait is over or its deadline has passed.
+
+    Args:
+        deadline: When to give up, in seconds since 1970: it outlives a restart of the triggerer.
+        poll_interval: Seconds between two polls.
+    """
+
+    wait_for: ClassVar[str]
+    """What is waited for, for messages."""
+
+    def __init__(self, *, deadline: float, poll_interval: float) -> None:
+        """Keep the settings."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.deadline = deadline
+        self.poll_interval = poll_interval
+
+    @abstractmethod
+    def poll(self) -> Over | Waiting:
+        """Look once; it runs in a thread and may block.
+
+        Raises:
+            ClusterUnreachableError: Taken as waiting: a broker may come back.
+            Mm2OffsetsError: The wait can't end well.
+        """
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments beside ``deadline`` and ``poll_interval``."""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return class and arguments, for Airflow's database."""
+        kind = type(self)
+        times = {"deadline": self.deadline, "poll_interval": self.poll_interval}
+        return f"{kind.__module__}.{kind.__qualname__}", self.settings() | times
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Poll until there is an event to send."""
+        began = logged = time.monotonic()
+        while True:
+            try:
+                # All that is thread-sensitive shares one thread: a broker that is down would
+                # hold up every other trigger there.
+                found = await sync_to_async(self.poll, thread_sensitive=False)()
+            except ClusterUnreachableError as error:
+                found = Waiting(reason=str(error))
+            except Mm2OffsetsError as error:
+                yield TriggerEvent({"error": str(error)})
+                return
+            if isinstance(found, Over):
+                yield TriggerEvent({"result": dict(found.result)})
+                return
+            if time.time() >= self.deadline:
+                yield TriggerEvent({"timeout": found.reason})
+                return
+            if time.monotonic() - logged >= LOG_EVERY:
+                logged = time.monotonic()
+                self.log.info(
+                    "Waiting for %s for %.0f s: %s", self.wait_for, logged - began, found.reason
+                )
+            await asyncio.sleep(self.poll_interval)

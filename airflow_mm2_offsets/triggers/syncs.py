@@ -1,0 +1,59 @@
+"""Fires when MirrorMaker 2 has written offset syncs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
+
+from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+
+
+class NewSyncsTrigger(BaseEventTrigger):
+    """Fires at its start, and whenever the end of the offset-syncs topic is another one.
+
+    For an ``AssetWatcher``. A cluster that does not answer, and a topic that does not exist yet,
+    are waited for.
+
+    Args:
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        poll_interval: Seconds between two looks, and so between two events at least.
+    """
+
+    def __init__(
+        self,
+        *,
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        poll_interval: float = 60.0,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.mm2_conn_id = mm2_conn_id
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return class and arguments, for Airflow's database."""
+        kind = type(self)
+        settings = {"mm2_conn_id": self.mm2_conn_id, "poll_interval": self.poll_interval}
+        return f"{kind.__module__}.{kind.__qualname__}", settings
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look again and again."""
+        seen = None
+        while True:
+            try:
+                end = await sync_to_async(self._end, thread_sensitive=False)()
+            except (ClusterUnreachableError, TopicNotFoundError) as error:
+                self.log.warning("Waiting for the offset-syncs topic: %s", error)
+            else:
+                if end != seen:
+                    yield TriggerEvent({"mm2_conn_id": self.mm2_conn_id, "end": end})
+                seen = end
+            await asyncio.sleep(self.poll_interval)
+
+    def _end(self) -> int:
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        (marks,) = pair.syncs_cluster.watermarks([(pair.syncs_topic, 0)]).values()
+        return marks.high

@@ -1,0 +1,99 @@
+"""Streams a Kafka topic into Parquet, and can be stopped and moved to another cluster.
+
+An example to copy. Three things make a streaming job movable:
+
+1. every row keeps its lineage (topic, partition, offset), so that the sink can be checked;
+2. a batch that runs again overwrites what it wrote before: the folder bears the batch's number;
+3. it ends through ``StopControl``, between two batches, and says up to where it came.
+
+The Kafka source and the stop control come along with spark-submit::
+
+    spark-submit --jars <spark-sql-kafka and its jars> --py-files <mm2_stop_control.py> \
+        orders_stream.py --bootstrap-servers source:9092 --topic orders \
+        --checkpoint s3a://lake/checkpoints/orders --output s3a://lake/orders/run=1 \
+        --control s3a://lake/control/orders
+"""
+
+import argparse
+from functools import partial
+
+from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
+from pyspark.sql import DataFrame, SparkSession
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--bootstrap-servers", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument(
+        "--starting-offsets",
+        default="earliest",
+        help='earliest, latest, or {"topic":{"0":42,...}} with every partition; '
+        "Spark heeds it only where the checkpoint is new",
+    )
+    parser.add_argument("--checkpoint", required=True, help="never shared by two clusters")
+    parser.add_argument(
+        "--output",
+        required=True,
+        help="a folder of this run's own: batch numbers start at 0 with each new checkpoint",
+    )
+    parser.add_argument("--control", required=True, help="where stop requests are left")
+    parser.add_argument("--trigger", type=float, default=5.0, help="seconds between batches")
+    parser.add_argument(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="such as security.protocol=SSL; seen by whoever lists processes, so passwords "
+        "are better left to a JAAS file",
+    )
+    return parser.parse_args()
+
+
+def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
+    """Return the topic's committed records, with where each came from."""
+    security = dict(option.split("=", 1) for option in args.kafka_option)
+    return (
+        spark.readStream.format("kafka")
+        .options(**{f"kafka.{key}": value for key, value in security.items()})
+        .option("kafka.bootstrap.servers", args.bootstrap_servers)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", args.topic)
+        .option("startingOffsets", args.starting_offsets)
+        # Records that are gone before they were read must stop the job, never be passed over.
+        .option("failOnDataLoss", "true")
+        .load()
+        .selectExpr(
+            "CAST(key AS STRING) AS key",
+            "CAST(value AS STRING) AS value",
+            "topic",
+            "partition",
+            "offset",
+            "timestamp",
+        )
+    )
+
+
+def write_batch(output: str, batch: DataFrame, batch_id: int) -> None:
+    """Write one batch; written again, it replaces itself."""
+    batch.write.mode("overwrite").parquet(f"{output}/batch_id={batch_id}")
+
+
+def main() -> None:
+    """Run until asked to stop."""
+    args = parse_args()
+    spark = SparkSession.builder.appName(f"{args.topic}-stream").getOrCreate()
+    query = (
+        read_topic(spark, args)
+        .writeStream.foreachBatch(partial(write_batch, args.output))
+        .option("checkpointLocation", args.checkpoint)
+        .trigger(processingTime=f"{args.trigger} seconds")
+        .start()
+    )
+    StopControl(spark, args.control).run(query)  # in place of query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

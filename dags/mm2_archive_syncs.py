@@ -1,0 +1,57 @@
+"""Keeps every offset sync of MirrorMaker 2 in an archive that outlives both Kafka clusters.
+
+An example to copy. It runs when MirrorMaker 2 has written syncs, and every ten minutes in any
+case, so that the archive also knows the clusters' watermarks and topic ids of the time. Give
+``TranslateOffsetsOperator`` the same archive location.
+"""
+
+from airflow.sdk import DAG, Asset, AssetWatcher, Param
+from airflow.timetables.assets import AssetOrTimeSchedule
+from airflow.timetables.trigger import CronTriggerTimetable
+
+from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
+from airflow_mm2_offsets.triggers.syncs import NewSyncsTrigger
+
+MM2_CONN_ID = "mm2_default"
+
+SYNCS = Asset(
+    f"mm2-offset-syncs-{MM2_CONN_ID}",
+    watchers=[
+        AssetWatcher(
+            name=f"new-syncs-{MM2_CONN_ID}",
+            trigger=NewSyncsTrigger(mm2_conn_id=MM2_CONN_ID, poll_interval=120.0),
+        )
+    ],
+)
+
+with DAG(
+    dag_id="mm2_archive_syncs",
+    description="Archives the offset syncs of MirrorMaker 2",
+    doc_md=__doc__,
+    schedule=AssetOrTimeSchedule(
+        timetable=CronTriggerTimetable("*/10 * * * *", timezone="UTC"), assets=[SYNCS]
+    ),
+    catchup=False,
+    max_active_runs=1,
+    tags=["mm2"],
+    params={
+        "mm2_conn_id": Param(
+            MM2_CONN_ID,
+            type="string",
+            title="MirrorMaker 2 connection",
+            description="Id of the mm2 connection: which two clusters, and what copies between.",
+        ),
+        "archive": Param(
+            "/tmp/mm2-syncs",  # noqa: S108 - an example
+            type="string",
+            title="Archive",
+            description="A folder for this pair of clusters alone, such as s3://conn@bucket/syncs.",
+        ),
+    },
+) as dag:
+    ArchiveSyncsOperator(
+        task_id="archive",
+        mm2_conn_id="{{ params.mm2_conn_id }}",
+        archive="{{ params.archive }}",
+        retries=2,
+    )

@@ -1,0 +1,124 @@
+"""Moves a Spark streaming job from one Kafka cluster to the other, while both are up.
+
+An example to copy. It stops the job, waits for the proof that it has stopped, reads where it
+stands from its checkpoint, waits until MirrorMaker 2 has copied everything before that, translates
+the positions, starts the same job against the target cluster from there, and ends when that job
+has committed its first batch.
+
+Whatever can be known before is checked before anything is stopped. Every task may be cleared and
+run again: the stop is asked once, the plan is made once and kept in a file, and the target job is
+a DAG run whose id derives from this one's, so that it is started once.
+"""
+
+from typing import Any
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, Param, task
+
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+
+MM2 = "{{ params.mm2_conn_id }}"
+CHECKPOINT = "{{ params.source_folder }}/checkpoint"
+CONTROL = "{{ params.source_folder }}/control"
+TARGET_CHECKPOINT = "{{ params.target_folder }}/checkpoint"
+PLAN_PATH = "{{ params.target_folder }}/plans/{{ run_id }}.json"
+TARGET_KAFKA = (
+    "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') or 'kafka_target' }}"
+)
+
+with DAG(
+    dag_id="mm2_failover",
+    description="Moves a Spark streaming job to the other Kafka cluster",
+    doc_md=__doc__,
+    schedule=None,
+    catchup=False,
+    max_active_runs=1,
+    render_template_as_native_obj=False,
+    tags=["mm2", "spark"],
+    params={
+        "mm2_conn_id": Param(
+            "mm2_default",
+            type="string",
+            title="MirrorMaker 2 connection",
+            description="Id of the mm2 connection: which two clusters, and what copies between.",
+        ),
+        "stream_dag_id": Param(
+            "orders_stream",
+            type="string",
+            title="DAG of the job",
+            description="The DAG that runs the job; it is triggered for the target cluster.",
+        ),
+        "source_folder": Param(
+            "/tmp/orders/source",  # noqa: S108 - an example
+            type="string",
+            title="Folder of the job on the source",
+            description="Holds its checkpoint and its control location.",
+        ),
+        "target_folder": Param(
+            "/tmp/orders/target",  # noqa: S108 - an example
+            type="string",
+            title="Folder of the job on the target",
+            description="Must hold no checkpoint yet; the plan is kept in it too.",
+        ),
+    },
+) as dag:
+    check = CheckFailoverOperator(
+        task_id="check",
+        mm2_conn_id=MM2,
+        checkpoint=CHECKPOINT,
+        control=CONTROL,
+        target_checkpoint=TARGET_CHECKPOINT,
+        plan_path=PLAN_PATH,
+    )
+    stop_source = StopSparkStreamingOperator(
+        task_id="stop_source", control=CONTROL, checkpoint=CHECKPOINT
+    )
+    read_positions = ReadSparkCheckpointOperator(task_id="read_positions", checkpoint=CHECKPOINT)
+    wait_replicated = Mm2ReplicatedSensor(
+        task_id="wait_replicated", mm2_conn_id=MM2, positions=read_positions.output["positions"]
+    )
+    translate = TranslateOffsetsOperator(
+        task_id="translate",
+        mm2_conn_id=MM2,
+        positions=read_positions.output["positions"],
+        pending=read_positions.output["pending"],
+        plan_path=PLAN_PATH,
+    )
+    submit_target = TriggerDagRunOperator(
+        task_id="submit_target",
+        trigger_dag_id="{{ params.stream_dag_id }}",
+        trigger_run_id="{{ dag.dag_id }}__{{ run_id }}",
+        conf={
+            "kafka_conn_id": TARGET_KAFKA,
+            "topic": "{{ ti.xcom_pull(task_ids='translate', key='target_topics') }}",
+            "folder": "{{ params.target_folder }}",
+            "starting_offsets": "{{ ti.xcom_pull(task_ids='translate', key='starting_offsets') }}",
+        },
+        # Cleared and run again, it finds the run it made: skipped, and the DAG goes on.
+        skip_when_already_exists=True,
+    )
+    wait_started = SparkStartedSensor(
+        task_id="wait_started",
+        checkpoint=TARGET_CHECKPOINT,
+        starting_offsets=translate.output["starting_offsets"],
+        trigger_rule="none_failed",
+    )
+
+    @task
+    def report(
+        stopped: dict[str, Any], plan: dict[str, Any], summary: str, started: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Put what an auditor asks into one place."""
+        print(summary)  # noqa: T201 - the task's log is where the person on call looks
+        return {"stopped": stopped, "plan": plan, "started": started}
+
+    reported = report(
+        stop_source.output, translate.output, translate.output["summary"], wait_started.output
+    )
+    check >> stop_source >> read_positions >> wait_replicated >> translate
+    translate >> submit_target >> wait_started >> reported

@@ -1,0 +1,74 @@
+"""Runs the streaming job of the topic orders, on either cluster.
+
+An example to copy. The job never ends by itself: its run lasts until someone asks it to stop
+through its control location, as the DAG ``mm2_failover`` does, and then succeeds.
+
+Spark must find its Kafka source: put it into the ``spark-defaults.conf`` of the machine that
+submits, as ``spark.jars.packages org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>``.
+"""
+
+from pathlib import Path
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG, Param
+
+from airflow_mm2_offsets.spark.job import py_files
+
+with DAG(
+    dag_id="orders_stream",
+    description="The streaming job of the topic orders",
+    doc_md=__doc__,
+    schedule=None,
+    catchup=False,
+    tags=["mm2", "spark"],
+    params={
+        "kafka_conn_id": Param(
+            "kafka_source",
+            type="string",
+            title="Kafka connection",
+            description="Id of the kafka connection of the cluster to read from.",
+        ),
+        "topic": Param(
+            "orders",
+            type="string",
+            title="Topic",
+            description="What the topic is called on that cluster.",
+        ),
+        "folder": Param(
+            "/tmp/orders/source",  # noqa: S108 - an example
+            type="string",
+            title="Folder of the job",
+            description="Holds checkpoint, control and output of the job on this cluster: never "
+            "shared by two clusters. Any location that Spark and Airflow both reach.",
+        ),
+        "starting_offsets": Param(
+            "earliest",
+            type="string",
+            title="Starting offsets",
+            description="earliest, latest, or Spark's JSON text; it counts where the folder holds "
+            "no checkpoint yet.",
+        ),
+    },
+) as dag:
+    SparkSubmitOperator(
+        task_id="stream",
+        application=str(Path(__file__).parent / "jobs" / "orders_stream.py"),
+        py_files=py_files(),
+        name="orders-stream-{{ params.kafka_conn_id }}",
+        application_args=[
+            "--bootstrap-servers",
+            "{{ conn.get(params.kafka_conn_id).extra_dejson['bootstrap.servers'] }}",
+            "--topic",
+            "{{ params.topic }}",
+            "--starting-offsets",
+            "{{ params.starting_offsets }}",
+            "--checkpoint",
+            "{{ params.folder }}/checkpoint",
+            "--control",
+            "{{ params.folder }}/control",
+            "--output",
+            "{{ params.folder }}/output",
+        ],
+        # A worker that dies leaves its driver behind: a second one must not be started unseen.
+        retries=0,
+    )

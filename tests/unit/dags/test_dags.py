@@ -1,0 +1,133 @@
+"""The DAGs that users copy: what Airflow makes of the folder."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from tests.unit.dags.folder import FILES, FOLDER, STEPS, DagBag, parse
+
+PARSE = """
+import sys
+did = []
+def hook(event, args):
+    if event in ("socket.connect", "sqlite3.connect"):
+        did.append(f"{event} {args}")
+    elif event == "open" and set(str(args[1])) & set("wax+") and args[0] != "/dev/null":
+        did.append(f"open {args[0]}")
+import airflow.sdk  # what every DAG imports
+sys.addaudithook(hook)
+import json, runpy, time
+began = time.monotonic()
+for path in sys.argv[1:]:
+    runpy.run_path(path)
+heavy = {"pyspark", "pyarrow", "pandas", "numpy"} & set(sys.modules)
+print(json.dumps({"did": did, "heavy": sorted(heavy), "seconds": time.monotonic() - began}))
+"""
+
+
+def test_every_file_is_imported(bag: DagBag) -> None:
+    """No file of the folder fails, and each is one DAG of the same name."""
+    assert bag.import_errors == {}
+    assert {Path(dag.fileloc).stem: dag.dag_id for dag in bag.dags.values()} == {
+        path.stem: path.stem for path in FILES
+    }
+
+
+def test_spark_code_is_no_dag(bag: DagBag) -> None:
+    """What runs inside Spark is left alone by Airflow's parser."""
+    assert (FOLDER / "jobs" / "orders_stream.py").exists()
+    assert "jobs/" in (FOLDER / ".airflowignore").read_text().split()
+    assert not [each for each in bag.dagbag_stats if "jobs" in each.file]
+
+
+def test_parsing_is_cheap(tmp_path: Path) -> None:
+    """Parsing asks no database and no network, writes nothing, and imports nothing heavy."""
+    settings = {
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", PARSE, *map(str, FILES)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | settings,
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["did"] == []
+    assert found["heavy"] == []
+    assert found["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_nothing_of_the_demo_is_in_a_dag(path: Path) -> None:
+    """DAGs import nothing of this repository but the package, and name no path of it."""
+    text = path.read_text()
+    imported = {
+        name
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    assert not [name for name in imported if name.partition(".")[0] in {"demo", "stack", "tests"}]
+    assert not [word for word in ("demo", "build/", "127.0.0.1", "localhost") if word in text]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in FILES])
+def test_the_trigger_form_explains_itself(bag: DagBag, name: str) -> None:
+    """Each param has a title and a description, and its default is valid."""
+    dag = bag.dags[name]
+    assert dag.doc_md
+    assert dag.description
+    for key in dag.params:
+        param = dag.params.get_param(key)
+        assert param.description, key
+        assert param.schema["title"], key
+        assert param.resolve() == param.value
+
+
+def test_the_steps_of_the_failover(failover: DAG) -> None:
+    """Each step waits for the one before it, so that nothing is stopped before all is checked."""
+    for task_id in STEPS:
+        before = set(STEPS[: STEPS.index(task_id)])
+        upstream = failover.get_task(task_id).get_flat_relative_ids(upstream=True)
+        assert upstream == before
+    assert set(failover.task_ids) == set(STEPS)
+
+
+def test_a_failed_step_ends_the_failover(failover: DAG) -> None:
+    """Only the wait for the target job goes on past a skip: a run that was there already."""
+    rules = {task.task_id: task.trigger_rule.value for task in failover.tasks}
+    assert rules == dict.fromkeys(STEPS, "all_success") | {"wait_started": "none_failed"}
+    assert vars(failover.get_task("submit_target"))["skip_when_already_exists"]
+
+
+def test_one_failover_at_a_time(failover: DAG) -> None:
+    """Neither a schedule nor a second run moves a job that is being moved."""
+    assert failover.max_active_runs == 1
+    assert failover.catchup is False
+    assert failover.schedule is None
+
+
+def test_the_job_is_never_started_twice_by_a_retry(bag: DagBag) -> None:
+    """A worker that died may have left its driver running."""
+    assert bag.dags["orders_stream"].get_task("stream").retries == 0
+
+
+def test_a_copy_of_the_folder_needs_nothing_else(tmp_path: Path) -> None:
+    """The DAGs import from any folder, as users will copy them."""
+    copy = shutil.copytree(FOLDER, tmp_path / "dags")
+    assert parse(copy).import_errors == {}

@@ -1,0 +1,126 @@
+"""The failover DAG, task by task, with a job and clusters that are only played."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
+
+from airflow_mm2_offsets.errors import NotReadyError
+from tests.unit.dags.folder import STEPS
+from tests.unit.operators.clusters import Clusters, define, describable
+from tests.unit.operators.jobs import Job
+from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.spark import checkpoints
+
+RUN = "mm2_failover__manual__1"
+STARTING = '{"orders":{"0":9,"1":0,"2":0,"3":0}}'
+
+
+@pytest.fixture
+def source(clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job on the source that has read up to 4, and clusters where all is copied."""
+    clusters.copy_the_rest()
+    describable(monkeypatch)
+    return Job(tmp_path / "source", 4, 0, 0, 0)
+
+
+class Failover:
+    """A run of the DAG, of which every task can be run again."""
+
+    def __init__(self, worker: Worker, dag: DAG, source: Job) -> None:
+        self.worker, self.dag, self.source = worker, dag, source
+        self.target = source.folder.parent / "target"
+        worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
+
+    def run(self, task_id: str) -> None:
+        """Run a task to its end, with its wait."""
+        task = self.dag.get_task(task_id)
+        assert isinstance(task, BaseOperator)
+        ended = self.worker.run(task)
+        if ended.type == "DeferTask":
+            self.play(task_id)
+            (event,) = events(rebuild(ended))
+            ended = self.worker.run(task, after=ended, event=event)
+        state = getattr(ended, "state", "success")
+        assert state in ({"success", "skipped"} if task_id == "submit_target" else {"success"})
+
+    def play(self, task_id: str) -> None:
+        """Do what the jobs do while the task waits."""
+        if task_id == "stop_source":
+            self.source.acknowledge()
+        if task_id == "wait_started" and not self.target.joinpath("checkpoint").exists():
+            checkpoints.write(
+                self.target / "checkpoint",
+                {
+                    "sources/0/0": checkpoints.start(STARTING),
+                    "offsets/0": checkpoints.batch('{"orders":{"0":15,"1":0,"2":0,"3":0}}'),
+                    "commits/0": checkpoints.commit(),
+                },
+            )
+
+
+@pytest.fixture
+def run(worker: Worker, failover: DAG, source: Job) -> Failover:
+    for task_id in ("stop_source", "wait_replicated", "wait_started"):
+        vars(failover.get_task(task_id))["poll_interval"] = 0.02
+    vars(failover.get_task("stop_source"))["still_for"] = 0.05
+    return Failover(worker, failover, source)
+
+
+def _outcome(run: Failover) -> dict[Any, Any]:
+    kept = {key: value for key, value in run.worker.xcoms.items() if key[0] in STEPS}
+    return {**kept, "asked": run.source.asked(), "triggered": dict(run.worker.triggered)}
+
+
+def test_a_failover_from_check_to_report(run: Failover) -> None:
+    """Params, templates and XComs carry the job from its positions to those on the target."""
+    for task_id in STEPS:
+        run.run(task_id)
+    assert run.source.asked() == "mm2_failover:manual__1"
+    assert run.worker.triggered == {
+        ("orders_stream", RUN): {
+            "kafka_conn_id": "kafka_target",
+            "topic": "orders",
+            "folder": str(run.target),
+            "starting_offsets": STARTING,
+        }
+    }
+    report = run.worker.xcoms["report", "return_value"]
+    assert report["stopped"]["clean"] is True
+    assert report["plan"] == run.worker.xcoms["translate", "return_value"]
+    assert report["started"]["positions"] == '{"orders":{"0":15,"1":0,"2":0,"3":0}}'
+
+
+@pytest.mark.parametrize("task_id", STEPS[:-1])
+def test_a_cleared_task_ends_in_the_same_result(run: Failover, task_id: str) -> None:
+    """Whichever task is cleared with all after it: one stop, one plan, one target job."""
+    for each in STEPS:
+        run.run(each)
+    first = _outcome(run)
+    for each in STEPS[STEPS.index(task_id) :]:
+        run.run(each)
+    assert _outcome(run) == first
+
+
+def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
+    """What is wrong is told before the job is asked anything."""
+    checkpoints.simple(run.target / "checkpoint")
+    with pytest.raises(NotReadyError):
+        run.run("check")
+    assert run.source.asked() is None
+
+
+@pytest.mark.parametrize("given", [None, "", "elsewhere"])
+def test_the_target_job_reads_the_target(
+    run: Failover, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    """An empty field of the form means what the hook takes it for."""
+    define(
+        monkeypatch,
+        "mm2_default",
+        extra={"replication_policy": "identity", "target_kafka_conn_id": given},
+    )
+    run.run("submit_target")
+    (conf,) = run.worker.triggered.values()
+    assert conf["kafka_conn_id"] == (given or "kafka_target")

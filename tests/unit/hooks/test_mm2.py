@@ -1,0 +1,190 @@
+"""The hook: from three connections to two clusters."""
+
+import logging
+from collections.abc import Callable
+from threading import Barrier
+
+import pytest
+
+from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from tests.unit.hooks.properties import KAFKA, SECRET
+from tests.unit.kafka.brokers import free_address
+from tests.unit.operators.clusters import SYNCS, Clusters, define
+
+
+def test_nothing_but_defaults_is_enough(names: pytest.MonkeyPatch) -> None:
+    """Empty fields, left out or null, take MirrorMaker 2's defaults and two well-known ids."""
+    define(names, "mm2_nulls", extra=dict.fromkeys(("source_alias", "connect_url"), None))
+    for conn_id in ("mm2_default", "mm2_nulls"):
+        pair = Mm2OffsetHook(conn_id).get_conn()
+        assert pair.source.name == "source cluster (kafka_source)"
+        assert pair.target.name == "target cluster (kafka_target)"
+        assert (pair.naming.source_alias, pair.naming.target_alias) == ("source", "target")
+        assert pair.naming.policy is ReplicationPolicy.DEFAULT
+        assert pair.naming.target_topic("orders") == "source.orders"
+        assert pair.syncs_location is SyncsLocation.SOURCE
+        assert pair.syncs_topic == SYNCS
+        assert pair.connect is None
+
+
+def test_every_field_counts(names: pytest.MonkeyPatch) -> None:
+    """What the form says is what the pair is."""
+    define(names, "east", conn_type="kafka", extra={"bootstrap.servers": "east.invalid:1"})
+    define(names, "west", conn_type="kafka", extra={"bootstrap.servers": "west.invalid:2"})
+    extra = {
+        "source_kafka_conn_id": "east",
+        "target_kafka_conn_id": "west",
+        "source_alias": "e",
+        "target_alias": "w",
+        "replication_policy": "default",
+        "replication_policy_separator": "_",
+        "offset_syncs_topic_location": "target",
+        "connect_url": "http://connect.invalid:8083",
+    }
+    define(names, "mm2_default", extra=extra, login="airflow", password=SECRET)
+    pair = Mm2OffsetHook(timeout=7).get_conn()
+    assert pair.source.config == {"bootstrap.servers": "east.invalid:1"}
+    assert pair.target.config == {"bootstrap.servers": "west.invalid:2"}
+    assert pair.naming.target_topic("orders") == "e_orders"
+    assert pair.syncs_cluster is pair.target
+    assert pair.syncs_topic == "mm2-offset-syncs_e_internal"
+    assert pair.connect is not None
+    assert (pair.connect.username, pair.connect.password) == ("airflow", SECRET)
+    assert pair.connect.timeout == pair.source.timeout == pair.target.timeout == 7
+
+
+def test_an_allowed_callback_reaches_the_client(names: pytest.MonkeyPatch) -> None:
+    """A function that Airflow made of a connection's text is called for its token."""
+    path = f"{__name__}.make_token"
+    names.setenv("AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST", path)
+    extra = {
+        "bootstrap.servers": free_address(),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": path,
+    }
+    define(names, "kafka_source", conn_type="kafka", extra=extra)
+    source = Mm2OffsetHook(timeout=0.2).get_conn().source
+    with pytest.raises(ClusterUnreachableError) as caught:
+        source.describe()
+    assert TOKENS == [SECRET]
+    assert SECRET not in f"{caught.value} {source!r}"
+
+
+TOKENS: list[str] = []
+
+
+def make_token(_config: str) -> tuple[str, float]:
+    TOKENS.append(SECRET)
+    return SECRET, 4e9
+
+
+def test_secrets_are_neither_shown_nor_logged(
+    names: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No repr and no line of a log, down to debug, holds a password or a key."""
+    caplog.set_level(logging.DEBUG)
+    for properties in ({"ssl.key.pem": ""}, {}):  # the key of the second is no key
+        kafka = {**KAFKA, "bootstrap.servers": free_address(), **properties}
+        define(names, "kafka_source", conn_type="kafka", extra=kafka)
+        connect = {"connect_url": f"http://{free_address()}"}
+        define(names, "mm2_default", extra=connect, login="airflow", password=SECRET)
+        hook = Mm2OffsetHook(timeout=0.3)
+        pair = hook.get_conn()
+        outcome = hook.test_connection()
+        assert outcome[0] is False
+        shown = f"{pair!r} {pair.source!r} {pair.connect!r} {hook!r} {vars(hook)} {outcome}"
+        assert SECRET not in shown
+    assert SECRET not in caplog.text
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_get_conn_asks_nothing(names: pytest.MonkeyPatch) -> None:
+    """The pair is there without a socket: a form can be checked while the clusters are down."""
+
+    def no_socket(*_args: object, **_options: object) -> None:
+        raise AssertionError("the network was asked")
+
+    names.setattr("confluent_kafka.admin.AdminClient.__init__", no_socket)
+    names.setattr("socket.socket.connect", no_socket)
+    define(names, "mm2_default", extra={"connect_url": "http://connect.invalid:8083"})
+    assert Mm2OffsetHook().get_conn().connect is not None
+
+
+def test_the_test_button_tells_that_all_is_well(clusters: Clusters) -> None:
+    """Each part that answered is listed; without a Connect URL Connect is not asked."""
+    assert clusters
+    assert Mm2OffsetHook(timeout=5).test_connection() == (
+        True,
+        f"source: ok; target: ok; syncs topic {SYNCS} on source: ok",
+    )
+
+
+def test_the_test_button_tells_part_by_part(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What answers is told apart from what does not, with who was asked and for how long."""
+    down, connect = free_address(), free_address()
+    define(monkeypatch, "kafka_target", conn_type="kafka", extra={"bootstrap.servers": down})
+    extra = {"target_alias": "other", "connect_url": f"http://{connect}"}
+    define(monkeypatch, "mm2_default", extra=extra)
+    assert clusters
+    is_well, text = Mm2OffsetHook(timeout=1).test_connection()
+    source, target, syncs, worker = _parts(text)
+    assert not is_well
+    assert source == "source: ok"
+    assert target.startswith(f"target: target cluster (kafka_target) (bootstrap.servers={down})")
+    assert syncs.startswith("syncs topic mm2-offset-syncs.other.internal on source: ")
+    assert "does not exist" in syncs
+    assert worker.startswith(f"Connect: Connect at http://{connect} did not answer")
+
+
+def _parts(text: str) -> list[str]:
+    starts = [
+        text.index(name) for name in ("source: ", "; target: ", "; syncs topic", "; Connect: ")
+    ]
+    return [
+        text[start:end].removeprefix("; ")
+        for start, end in zip(starts, [*starts[1:], None], strict=True)
+    ]
+
+
+def test_the_test_button_tells_of_a_wrong_connection(names: pytest.MonkeyPatch) -> None:
+    """A connection that can't be used is told as the error would."""
+    define(names, "mm2_default", extra={"replication_policy": "none"})
+    is_well, text = Mm2OffsetHook().test_connection()
+    assert not is_well
+    assert text.startswith("connection mm2_default: replication_policy is 'none'; give one of ")
+
+
+def test_the_test_button_waits_once(names: pytest.MonkeyPatch) -> None:
+    """Parts that do not answer are asked side by side: one timeout, not one each."""
+    together = Barrier(3, timeout=5)
+
+    def ask(*_args: object) -> None:
+        together.wait()
+        raise Mm2OffsetsError("down")
+
+    names.setattr("airflow_mm2_offsets.kafka.cluster.KafkaCluster.describe", ask)
+    names.setattr("airflow_mm2_offsets.service.pair.ClusterPair.read_syncs", ask)
+    assert Mm2OffsetHook().test_connection() == (
+        False,
+        f"source: down; target: down; syncs topic {SYNCS} on source: down",
+    )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda hook: hook.get_index().translate("orders", 0, 4).target,
+        lambda hook: hook.plan({"orders": {0: 4}}).target_positions()["orders"][0],
+    ],
+)
+def test_index_and_plan_come_from_the_clusters(
+    clusters: Clusters, ask: Callable[[Mm2OffsetHook], int]
+) -> None:
+    """The hook's two short ways give what MirrorMaker 2 has said."""
+    assert clusters
+    assert ask(Mm2OffsetHook(timeout=5)) == 9

@@ -1,0 +1,191 @@
+"""CheckFailoverOperator: all that is wrong, before anything is touched."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.errors import NotReadyError
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from tests.unit.kafka.brokers import free_address
+from tests.unit.operators.clusters import Clusters, define, describable, impatient
+from tests.unit.operators.jobs import Job
+from tests.unit.operators.worker import Worker
+from tests.unit.spark import checkpoints
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job that has read topic orders, of four partitions."""
+    return Job(tmp_path / "source", 4, 0, 0, 0)
+
+
+def _check(job: Job, **settings: Any) -> CheckFailoverOperator:
+    folder = job.folder.parent
+    given = {
+        "checkpoint": str(job.checkpoint),
+        "control": str(job.control),
+        "target_checkpoint": str(folder / "target" / "checkpoint"),
+        "plan_path": str(folder / "target" / "plans" / "{{ run_id }}.json"),
+        **settings,
+    }
+    with DAG("failover", schedule=None):
+        return CheckFailoverOperator(task_id="check", **given)
+
+
+def _problems(worker: Worker, task: CheckFailoverOperator) -> list[str]:
+    with pytest.raises(NotReadyError) as caught:
+        worker.run(task)
+    head, *listed = str(caught.value).split("\n  - ")
+    expected = f"the failover can't begin, and nothing was stopped; {len(listed)} to mend:"
+    assert head == expected
+    return listed
+
+
+def _files(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the brokers of these tests describe topics."""
+    describable(monkeypatch)
+
+
+@pytest.fixture
+def all_copied(clusters: Clusters) -> Clusters:
+    """Clusters of which every partition has a sync at its beginning."""
+    clusters.copy_the_rest()
+    return clusters
+
+
+@pytest.mark.usefixtures("all_copied")
+def test_what_is_ready_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
+    """With all well the task succeeds; it pushes and writes nothing."""
+    before = _files(tmp_path)
+    assert worker.run(_check(job)).type == "SucceedTask"
+    assert worker.run(_check(job, control=None, plan_path=None)).type == "SucceedTask"
+    assert not worker.xcoms
+    assert _files(tmp_path) == before
+
+
+def test_every_problem_is_named_at_once(
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody mends one thing only to be told of the next: plan, job, target and both clusters."""
+    for side in ("source", "target"):
+        down = {"bootstrap.servers": free_address()}
+        define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=down)
+    define(monkeypatch, "mm2_default", extra={"connect_url": f"http://{free_address()}"})
+    impatient(monkeypatch)
+    job = Job(tmp_path / "source", 4)
+    (job.control / "driver.json").unlink()
+    target = Job(tmp_path / "target", 1)
+    problems = _problems(worker, _check(job, plan_path="nosuch://bucket/plan.json"))
+    assert len(problems) == 6
+    for problem, expected in zip(
+        problems,
+        [
+            "nosuch:",
+            f"no job has run with the control location {job.control}",
+            f"{target.checkpoint} holds commits, metadata, offsets, sources already",
+            "source cluster (kafka_source)",
+            "target cluster (kafka_target)",
+            "Connect at http://",
+        ],
+        strict=True,
+    ):
+        assert problem.startswith(expected)
+
+
+def test_a_bad_checkpoint_does_not_hide_the_clusters(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without positions nothing can be translated, and still the clusters are asked."""
+    for side in ("source", "target"):
+        down = {"bootstrap.servers": free_address()}
+        define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=down)
+    define(monkeypatch, "mm2_default", extra={})
+    impatient(monkeypatch)
+    (job.checkpoint / "metadata").unlink()
+    checkpoint, clusters = _problems(worker, _check(job))
+    assert checkpoint.endswith("is not a checkpoint of a Spark query")
+    assert "source: source cluster (kafka_source)" in clusters
+    assert "target: target cluster (kafka_target)" in clusters
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_bad_checkpoint_alone_is_one_problem(worker: Worker, job: Job) -> None:
+    """Clusters that answer are no problem."""
+    (job.checkpoint / "metadata").unlink()
+    assert len(_problems(worker, _check(job))) == 1
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_wrong_connection_is_one_problem(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook's error is listed as any other."""
+    define(monkeypatch, "mm2_default", extra={"replication_policy": "none"})
+    (problem,) = _problems(worker, _check(job))
+    assert problem.startswith("connection mm2_default: replication_policy is 'none'")
+
+
+@pytest.mark.usefixtures("clusters")
+def test_each_refusal_is_named(worker: Worker, job: Job) -> None:
+    """A position that could never be translated is named while the job still runs."""
+    _move(job, 40, 0, 0, 0)
+    problems = _problems(worker, _check(job))
+    assert any(each.startswith("orders[0] at 40: ") for each in problems)
+
+
+def test_partitions_that_differ_are_named(
+    worker: Worker, tmp_path: Path, all_copied: Clusters
+) -> None:
+    """A checkpoint without a partition that the topics have could not be started from."""
+    assert all_copied
+    source, target = _problems(worker, _check(Job(tmp_path / "source", 4, 0)))
+    for side, problem in (("source", source), ("target", target)):
+        assert problem.startswith(f"{side} cluster (kafka_{side}): topic orders has partitions ")
+        assert "the checkpoint has" in problem
+
+
+@pytest.mark.usefixtures("all_copied")
+def test_the_control_location_of_another_job_is_refused(worker: Worker, job: Job) -> None:
+    """A wrong control location would stop a job that nobody wants to move."""
+    job.beat(3, query_id="of-another-job")
+    (problem,) = _problems(worker, _check(job))
+    assert problem == (
+        f"{job.control} is of the query of-another-job and {job.checkpoint} of the query "
+        f"{checkpoints.QUERY_ID}, so another job would be stopped; give both of one job"
+    )
+
+
+@pytest.mark.usefixtures("all_copied")
+@pytest.mark.parametrize("name", ["sources/0/0", "metadata", "offsets/0"])
+def test_a_target_checkpoint_that_was_begun_is_refused(
+    worker: Worker, job: Job, tmp_path: Path, name: str
+) -> None:
+    """Spark takes no startingOffsets where a checkpoint has a beginning, committed or not."""
+    path = tmp_path / "target" / "checkpoint" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    (problem,) = _problems(worker, _check(job))
+    assert problem.startswith(
+        f"{tmp_path}/target/checkpoint holds {name.partition('/')[0]} already"
+    )
+
+
+def test_a_failover_under_way_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
+    """Once the plan is kept nothing is checked: no connection is even there."""
+    plan = tmp_path / "target" / "plans" / "manual__1.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_text("{}")
+    (job.checkpoint / "metadata").unlink()
+    assert worker.run(_check(job)).type == "SucceedTask"
+
+
+def _move(job: Job, *offsets: int) -> None:
+    text = checkpoints.batch(checkpoints.orders(*offsets))
+    (job.checkpoint / "offsets" / "0").write_text(text)

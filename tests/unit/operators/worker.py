@@ -1,0 +1,150 @@
+"""Runs tasks as Airflow's worker and triggerer do, in the test's own process."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from airflow.models.trigger import Trigger
+from airflow.providers.common.compat.module_loading import import_string
+from airflow.providers.common.compat.sdk import BaseOperator
+from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
+from airflow.sdk.exceptions import ErrorType
+from airflow.sdk.execution_time.comms import (
+    DeferTask,
+    ErrorResponse,
+    GetConnection,
+    GetXCom,
+    GetXComSequenceSlice,
+    OKResponse,
+    SetXCom,
+    TriggerDagRun,
+    XComResult,
+    XComSequenceSliceResult,
+)
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance, run
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+try:
+    from airflow.sdk.serde import serialize as encode
+except ImportError:  # before Airflow 3.2
+    from airflow.serialization.serialized_objects import BaseSerialization
+
+    encode = BaseSerialization.serialize  # type: ignore[assignment]
+
+from airflow_mm2_offsets.triggers.polling import PollingTrigger
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@dataclass(kw_only=True)
+class Worker:
+    """What a task's supervisor knows, and its answers."""
+
+    run_id: str = "manual__1"
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    xcoms: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """By task id and key, as the database would give them back."""
+    triggered: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """What each run was given, by the ids of its DAG and its own."""
+
+    def send(self, msg: object) -> object:
+        """Answer one message of the task."""
+        match msg:
+            case SetXCom():
+                self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
+            case GetXCom():
+                return XComResult(key=msg.key, value=self.xcoms.get((msg.task_id, msg.key)))
+            case GetXComSequenceSlice():
+                value = self.xcoms.get((msg.task_id, msg.key))
+                return XComSequenceSliceResult(root=[] if value is None else [value])
+            case GetConnection():
+                return ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
+            case TriggerDagRun():
+                if (msg.dag_id, msg.run_id) in self.triggered:
+                    return ErrorResponse(error=ErrorType.DAGRUN_ALREADY_EXISTS)
+                self.triggered[msg.dag_id, msg.run_id] = msg.conf
+                return OKResponse(ok=True)
+        return None
+
+    def run(self, task: BaseOperator, after: DeferTask | None = None, event: Any = None) -> Any:  # noqa: ANN401 - of many kinds
+        """Run a task; return the message that ends this run of it.
+
+        Args:
+            task: Of a DAG.
+            after: The message with which it was deferred, to go on from there.
+            event: The trigger's.
+
+        Raises:
+            BaseException: What the task raised.
+        """
+        resumed = (
+            {"next_method": after.next_method, "next_kwargs": encode({"event": event})}
+            if after
+            else {}
+        )
+        instance = self._instance(task, resumed)
+        log = structlog.get_logger("worker")
+        _, message, error = run(instance, instance.get_template_context(), log)
+        if error is not None:
+            raise error
+        return message
+
+    def _instance(self, task: BaseOperator, resumed: Mapping[str, Any]) -> RuntimeTaskInstance:
+        dag_run = DagRun.model_validate(
+            {
+                "dag_id": task.dag_id,
+                "run_id": self.run_id,
+                "run_after": NOW,
+                "start_date": NOW,
+                "run_type": "manual",
+                "state": "running",
+                "conf": dict(self.conf),
+                "consumed_asset_events": [],
+                **_NOT_SET,
+            }
+        )
+        return RuntimeTaskInstance.model_construct(
+            id=uuid4(),
+            task_id=task.task_id,
+            dag_id=task.dag_id,
+            run_id=self.run_id,
+            try_number=1,
+            map_index=-1,
+            dag_version_id=uuid4(),
+            task=task,
+            bundle_instance=None,
+            _ti_context_from_server=TIRunContext(dag_run=dag_run, max_tries=0, **resumed),
+            max_tries=0,
+            start_date=NOW,
+        )
+
+
+_NOT_SET = {
+    name: None
+    for name, info in DagRun.model_fields.items()
+    if info.is_required() and type(None) in getattr(info.annotation, "__args__", ())
+}
+"""What this release of Airflow wants to be told is not there."""
+
+
+def rebuild(deferred: DeferTask) -> PollingTrigger:
+    """Return the trigger as the triggerer makes it, from what the database keeps."""
+    sent = json.loads(deferred.model_dump_json())["trigger_kwargs"]
+    kept = Trigger._decrypt_kwargs(json.dumps(sent))  # noqa: SLF001 - no other way
+    trigger = import_string(deferred.classpath)(**kept)
+    assert isinstance(trigger, PollingTrigger)
+    return trigger
+
+
+def events(trigger: BaseTrigger) -> list[Any]:
+    """Return the payloads of all that a trigger sends."""
+
+    async def collect() -> list[TriggerEvent]:
+        return [event async for event in trigger.run()]
+
+    return [event.payload for event in asyncio.run(collect())]

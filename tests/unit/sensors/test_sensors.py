@@ -1,0 +1,135 @@
+"""The two sensors: from execute to the trigger and back, as Airflow does it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.errors import NotReplicatedError, PositionError, TargetJobError
+from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from tests.unit.kafka.brokers import free_address
+from tests.unit.operators.clusters import Clusters, define, impatient
+from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.spark import checkpoints
+
+
+def _cycle(worker: Worker, task: WaitingOperator) -> None:
+    """Defer, run the trigger that the database gives back, and resume."""
+    deferred = worker.run(task)
+    (event,) = events(rebuild(deferred))
+    worker.run(task, after=deferred, event=json.loads(json.dumps(event)))
+
+
+def _replicated(**settings: Any) -> Mm2ReplicatedSensor:
+    with DAG("failover", schedule=None):
+        return Mm2ReplicatedSensor(
+            task_id="wait", **{"timeout": 5, "poll_interval": 0.02, **settings}
+        )
+
+
+def _started(**settings: Any) -> SparkStartedSensor:
+    with DAG("failover", schedule=None):
+        return SparkStartedSensor(
+            task_id="wait", **{"timeout": 5, "poll_interval": 0.02, **settings}
+        )
+
+
+@pytest.mark.usefixtures("clusters")
+@pytest.mark.parametrize(
+    "positions",
+    [
+        '{"orders":{"0":4}}',
+        {"orders": {"0": "4"}},
+        {"orders": {"0": "{{ dag_run.conf.at }}"}},
+        "{{ ti.xcom_pull(task_ids='read', key='positions') }}",
+    ],
+)
+def test_what_is_copied_is_not_waited_for(worker: Worker, positions: Any) -> None:  # noqa: ANN401 - of many kinds
+    """However the positions come, they reach the trigger through Airflow's database."""
+    worker.conf = {"at": 4}
+    worker.xcoms["read", "positions"] = '{"orders":{"0":4}}'
+    _cycle(worker, _replicated(positions=positions, mm2_conn_id="{{ 'mm2_default' }}"))
+    assert worker.xcoms["wait", "return_value"] == {}
+
+
+@pytest.mark.usefixtures("clusters")
+def test_what_is_not_copied_is_named(worker: Worker) -> None:
+    """The error says how long was waited, for what, and which partition was behind."""
+    with pytest.raises(NotReplicatedError) as caught:
+        _cycle(worker, _replicated(positions='{"orders":{"0":4,"1":3}}', timeout=0.4))
+    text = str(caught.value)
+    assert text.startswith("waited 0 s for MirrorMaker 2 to copy everything before the positions: ")
+    assert "orders[1] at 3" in text
+    assert "orders[0]" not in text
+
+
+def test_a_cluster_that_stayed_down_is_named(
+    worker: Worker, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error of the task says who did not answer, and for how long he was asked."""
+    assert clusters
+    impatient(monkeypatch)
+    servers = free_address()
+    down = {"bootstrap.servers": servers}
+    define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
+    with pytest.raises(NotReplicatedError) as caught:
+        _cycle(worker, _replicated(positions='{"orders":{"0":4}}', timeout=0))
+    assert f"source cluster (kafka_source) (bootstrap.servers={servers}): did not answer" in str(
+        caught.value
+    )
+
+
+def test_a_wait_that_can_not_end_well_is_told(worker: Worker) -> None:
+    """A wrong connection ends the task with what was waited for, and the error."""
+    with pytest.raises(NotReplicatedError) as caught:
+        _cycle(worker, _replicated(positions='{"orders":{"0":4}}'))
+    assert str(caught.value).startswith(
+        "waiting for MirrorMaker 2 to copy everything before the positions: connection mm2_default"
+    )
+
+
+@pytest.mark.parametrize("positions", ["latest", "{}", {}, {"orders": {"0": -1}}])
+def test_wrong_positions_are_not_waited_with(worker: Worker, positions: Any) -> None:  # noqa: ANN401 - of many kinds
+    """They are refused before the task is deferred."""
+    with pytest.raises(PositionError):
+        worker.run(_replicated(positions=positions))
+
+
+def test_the_first_batch_is_waited_for(worker: Worker, tmp_path: Path) -> None:
+    """The sensor returns up to where the job has come."""
+    checkpoints.simple(tmp_path)
+    worker.conf = {"folder": str(tmp_path)}
+    worker.xcoms["translate", "starting_offsets"] = checkpoints.orders(1, 2)
+    sensor = _started(
+        checkpoint="{{ dag_run.conf.folder }}",
+        starting_offsets="{{ ti.xcom_pull(task_ids='translate', key='starting_offsets') }}",
+    )
+    _cycle(worker, sensor)
+    assert worker.xcoms["wait", "return_value"] == {
+        "batch_id": 1,
+        "query_id": checkpoints.QUERY_ID,
+        "positions": checkpoints.orders(4, 6),
+    }
+
+
+def test_a_job_that_never_starts_is_told(worker: Worker, tmp_path: Path) -> None:
+    """The error says how long was waited and what of the checkpoint is missing."""
+    with pytest.raises(TargetJobError) as caught:
+        _cycle(worker, _started(checkpoint=str(tmp_path / "nothing"), timeout=0.05))
+    text = str(caught.value)
+    assert text.startswith("waited 0 s for the Spark job to commit its first batch: ")
+    assert "nothing/metadata is missing" in text
+
+
+def test_a_job_that_began_elsewhere_is_told(worker: Worker, tmp_path: Path) -> None:
+    """The error is the trigger's, at once."""
+    checkpoints.simple(tmp_path)
+    with pytest.raises(TargetJobError, match="began at"):
+        _cycle(
+            worker,
+            _started(checkpoint=str(tmp_path), starting_offsets=checkpoints.orders(9, 9)),
+        )

@@ -1,0 +1,132 @@
+"""What every wait has in common: it polls until there is one event to send."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError
+from airflow_mm2_offsets.triggers import polling
+from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from tests.unit.operators.worker import events
+
+DOWN = ClusterUnreachableError("source cluster (kafka_source): did not answer")
+
+
+class Scripted(PollingTrigger):
+    """Finds what it is told to find, the last of it again and again."""
+
+    wait_for = "what the test wants"
+
+    def __init__(self, *found: Over | Waiting | Exception, seconds: float = 60) -> None:
+        super().__init__(deadline=time.time() + seconds, poll_interval=0.005)
+        self.found = list(found)
+        self.polls = 0
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def poll(self) -> Over | Waiting:
+        self.polls += 1
+        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def test_what_is_there_is_the_result() -> None:
+    """The one event holds what the last poll found."""
+    trigger = Scripted(Waiting(reason="no"), Waiting(reason="not yet"), Over(result={"batch": 3}))
+    assert events(trigger) == [{"result": {"batch": 3}}]
+    assert trigger.polls == 3
+
+
+def test_what_can_not_end_well_is_an_error() -> None:
+    """An error of this package ends the wait at once, with its text."""
+    assert events(Scripted(CheckpointError("damaged"), Over())) == [{"error": "damaged"}]
+
+
+def test_a_wait_past_its_deadline_says_what_was_missing() -> None:
+    """The last reason stands in the event."""
+    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.05)
+    assert events(trigger) == [{"timeout": "one is"}]
+
+
+def test_a_cluster_that_is_down_is_waited_for() -> None:
+    """A broker may come back: until then it counts as not there yet."""
+    assert events(Scripted(DOWN, DOWN, Over())) == [{"result": {}}]
+
+
+def test_a_cluster_that_stays_down_is_named() -> None:
+    """At the deadline the event says which cluster did not answer."""
+    assert events(Scripted(DOWN, seconds=0.02)) == [{"timeout": str(DOWN)}]
+
+
+def test_a_deadline_outlives_the_triggerer() -> None:
+    """Made anew after the deadline, a trigger looks once more and then gives up."""
+    assert events(Scripted(Waiting(reason="no"), seconds=-5)) == [{"timeout": "no"}]
+    assert events(Scripted(Over(), seconds=-5)) == [{"result": {}}]
+
+
+def test_a_bug_is_not_hidden() -> None:
+    """What this package does not raise on purpose reaches Airflow with its trace."""
+    with pytest.raises(ZeroDivisionError):
+        events(Scripted(ZeroDivisionError()))
+
+
+def test_the_log_says_what_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Now and then a line names the wait, its length and what is missing."""
+    monkeypatch.setattr(polling, "LOG_EVERY", 0.0)
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(Scripted, "log", logging.getLogger(__name__))
+    events(Scripted(Waiting(reason="one is behind"), Over()))
+    assert "Waiting for what the test wants for 0 s: one is behind" in caplog.text
+
+
+class _Doing(PollingTrigger):
+    """Is over once it has done what it is told."""
+
+    wait_for = "it"
+
+    def __init__(self, do: Callable[[], object]) -> None:
+        super().__init__(deadline=0.0, poll_interval=0.005)
+        self.do = do
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def poll(self) -> Over | Waiting:
+        self.do()
+        return Over()
+
+
+def test_a_slow_poll_holds_up_no_other_trigger() -> None:
+    """In one triggerer, polls that block run side by side."""
+    together = threading.Barrier(3, timeout=5)
+
+    async def run_all(triggers: Iterable[PollingTrigger]) -> list[Any]:
+        return await asyncio.gather(*(anext(trigger.run()) for trigger in triggers))
+
+    sent = asyncio.run(run_all([_Doing(together.wait) for _ in range(3)]))
+    assert [event.payload for event in sent] == [{"result": {}}] * 3
+
+
+def test_a_poll_reaches_the_loop_of_the_triggerer() -> None:
+    """Airflow 3.1 asks for connections on that loop, from whatever thread a poll runs in."""
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def note() -> None:
+        loops.append(asyncio.get_running_loop())
+
+    async def run_one() -> None:
+        await anext(_Doing(async_to_sync(note)).run())
+        assert loops == [asyncio.get_running_loop()]
+
+    asyncio.run(run_one())

@@ -1,0 +1,235 @@
+"""The three waits, each looked at poll by poll."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.module_loading import import_string
+
+from airflow_mm2_offsets.core import check_positions
+from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
+    ConfigurationError,
+    StopError,
+    TargetJobError,
+)
+from airflow_mm2_offsets.spark.control import request_stop
+from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
+from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+from tests.unit.kafka.brokers import free_address
+from tests.unit.operators.clusters import Clusters, define, impatient
+from tests.unit.operators.jobs import Job
+from tests.unit.spark import checkpoints
+
+TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
+        SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, **TIMES),
+        SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
+        SparkStoppedTrigger(control="/a", checkpoint="/b", request_id="c", still_for=6.0, **TIMES),
+    ],
+)
+def test_a_trigger_comes_back_as_it_went(trigger: PollingTrigger) -> None:
+    """Class and arguments, through JSON and an import by name, make an equal trigger."""
+    path, arguments = trigger.serialize()
+    again = import_string(path)(**json.loads(json.dumps(arguments)))
+    assert type(again) is type(trigger)
+    assert _comparable(again) == _comparable(trigger)
+    assert again.deadline == TIMES["deadline"]
+
+
+def _comparable(trigger: PollingTrigger) -> dict[str, Any]:
+    arguments = trigger.serialize()[1]
+    if "positions" in arguments:  # JSON makes text of a partition's number
+        arguments["positions"] = check_positions(arguments["positions"])
+    return arguments
+
+
+# ReplicatedTrigger
+
+
+def _behind(positions: dict[str, Any]) -> Over | Waiting:
+    return ReplicatedTrigger(mm2_conn_id="mm2_default", positions=positions, **TIMES).poll()
+
+
+@pytest.mark.usefixtures("clusters")
+@pytest.mark.parametrize("positions", [{"orders": {"0": 4}}, {"orders": {0: "7"}}])
+def test_what_a_sync_has_passed_is_replicated(positions: dict[str, Any]) -> None:
+    """A sync at or after the position ends the wait; keys and numbers may be text."""
+    assert _behind(positions) == Over()
+
+
+def test_each_partition_that_is_behind_is_named(clusters: Clusters) -> None:
+    """The reason names partition and position, and only those that are behind."""
+    waiting = _behind({"orders": {"0": 4, "1": 3}})
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason.startswith("orders[1] at 3 no offset sync is known")
+    clusters.copy_the_rest()
+    clusters.sync(9, 9, partition=1)
+    assert _behind({"orders": {"0": 4, "1": 3}}) == Over()
+
+
+def test_a_cluster_that_is_down_is_left_to_the_wait(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The poll raises what every wait takes for not there yet."""
+    assert clusters
+    impatient(monkeypatch)
+    down = {"bootstrap.servers": free_address()}
+    define(monkeypatch, "kafka_target", conn_type="kafka", extra=down)
+    with pytest.raises(ClusterUnreachableError, match=r"target cluster \(kafka_target\)"):
+        _behind({"orders": {"0": 4}})
+
+
+def test_a_connection_that_is_gone_ends_the_wait() -> None:
+    """No waiting mends a connection: the poll raises its error."""
+    with pytest.raises(ConfigurationError, match="connection mm2_default does not exist"):
+        _behind({"orders": {"0": 4}})
+
+
+# SparkStartedTrigger
+
+
+def _started(root: Path | str, starting_offsets: str | None = None) -> Over | Waiting:
+    trigger = SparkStartedTrigger(checkpoint=str(root), starting_offsets=starting_offsets, **TIMES)
+    return trigger.poll()
+
+
+def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
+    """No checkpoint, half of one, and one without a committed batch are not there yet."""
+    for files, missing in [
+        (None, "metadata is missing"),
+        ({}, "offsets/ holds no batch"),
+        ({"offsets/0": ""}, "half-written"),
+        (
+            {
+                "sources/0/0": checkpoints.start(checkpoints.orders(1, 2)),
+                "offsets/0": checkpoints.batch(checkpoints.orders(2, 3)),
+            },
+            "has no committed batch",
+        ),
+    ]:
+        if files is not None:
+            checkpoints.write(tmp_path / "checkpoint", files)
+        found = _started(tmp_path / "checkpoint", checkpoints.orders(1, 2))
+        assert isinstance(found, Waiting)
+        assert missing in found.reason
+
+
+def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
+    """The result says up to where the last committed batch came."""
+    expected = {
+        "batch_id": 1,
+        "query_id": checkpoints.QUERY_ID,
+        "positions": checkpoints.orders(4, 6),
+    }
+    checkpoints.simple(tmp_path)
+    assert _started(tmp_path, checkpoints.orders(1, 2)) == Over(result=expected)
+    assert _started(tmp_path) == Over(result=expected)
+
+
+def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
+    """The error names both places, before a batch is committed even."""
+    root = checkpoints.simple(tmp_path)
+    for number in (0, 1):
+        (root / "commits" / str(number)).unlink()
+    (root / "offsets" / "1").unlink()
+    with pytest.raises(TargetJobError) as caught:
+        _started(root, checkpoints.orders(1, 3))
+    assert f"began at {checkpoints.orders(1, 2)} and not at {checkpoints.orders(1, 3)}" in str(
+        caught.value
+    )
+
+
+def test_a_job_that_does_not_say_where_it_began_ends_the_wait(tmp_path: Path) -> None:
+    """Without its sources the checkpoint proves nothing, and the error says that."""
+    root = checkpoints.simple(tmp_path)
+    (root / "sources" / "0" / "0").unlink()
+    with pytest.raises(TargetJobError, match="began at a place it no longer names and not at"):
+        _started(root, checkpoints.orders(1, 2))
+    assert isinstance(_started(root), Over)
+
+
+@pytest.mark.parametrize("poll", [_started])
+def test_a_storage_that_nobody_knows_ends_the_wait(poll: Any) -> None:  # noqa: ANN401 - a function
+    """A location of an unknown kind will not become one of a known kind."""
+    with pytest.raises(ConfigurationError, match=r"^nosuch:/+bucket/checkpoint is out of reach"):
+        poll("nosuch://bucket/checkpoint")
+
+
+# SparkStoppedTrigger
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path, 4, 6)
+
+
+def _stopped(job: Job, still_for: float) -> SparkStoppedTrigger:
+    return SparkStoppedTrigger(
+        control=str(job.control),
+        checkpoint=str(job.checkpoint),
+        request_id="stop-1",
+        still_for=still_for,
+        **TIMES,
+    )
+
+
+def test_an_answer_to_another_request_is_none(job: Job) -> None:
+    """Only the acknowledgement of this request counts."""
+    request_stop(str(job.control), "stop-0")
+    job.acknowledge()
+    found = _stopped(job, 0.0).poll()
+    assert isinstance(found, Waiting)
+    assert found.reason.startswith(f"{job.control} holds no acknowledgement of stop-1 (driver h:7")
+
+
+def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
+    """Each heartbeat and each change of the checkpoint begins the stillness anew."""
+    request_stop(str(job.control), "stop-1")
+    job.acknowledge()
+    still_for = 0.08
+    trigger = _stopped(job, still_for)
+    assert isinstance(trigger.poll(), Waiting)
+    for change in (
+        lambda: job.beat(2),
+        lambda: (job.checkpoint / "offsets" / "1").write_text("x"),
+        lambda: (job.checkpoint / "commits" / "1").write_text("x"),
+    ):
+        _pass(still_for)
+        change()
+        found = trigger.poll()
+        assert isinstance(found, Waiting)
+        assert "have stood still for 0 of 0 s" in found.reason
+    _pass(still_for)
+    assert isinstance(trigger.poll(), Over)
+
+
+def _pass(seconds: float) -> None:
+    time.sleep(seconds)  # the claim is about time that passes
+
+
+def test_a_job_that_failed_has_stopped_too(job: Job) -> None:
+    """Its answer says why it had failed; what to do then is the caller's to say."""
+    request_stop(str(job.control), "stop-1")
+    job.acknowledge(error="boom")
+    trigger = _stopped(job, 0.0)
+    found = trigger.poll()
+    assert isinstance(found, Over)
+    assert found.result["error"] == "boom"
+    assert found.result["batch_id"] == 0
+
+
+def test_a_control_location_that_holds_something_else_ends_the_wait(job: Job) -> None:
+    """Damaged files of the job are told at once."""
+    (job.control / "driver.json").write_text("[]")
+    with pytest.raises(StopError, match=r"driver\.json"):
+        _stopped(job, 0.0).poll()
