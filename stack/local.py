@@ -1,0 +1,147 @@
+"""The stack as local JVMs, where there is no container engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from stack.mirror import CLUSTER_IDS, CONFIG, Broker, Stack
+from stack.process import Program, accepts, free_ports, stop_all
+from stack.waiting import Progress, quiet
+
+# A heap that fits a laptop, and no time spent on optimising code that runs for minutes.
+JVM = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Loopback ports; each broker has one for clients and one for its controller."""
+
+    source: int
+    source_controller: int
+    target: int
+    target_controller: int
+    connect: int
+
+    @classmethod
+    def free(cls) -> Self:
+        """Take ports that nobody uses."""
+        source, source_controller, target, target_controller, connect = free_ports(5)
+        return cls(
+            source=source,
+            source_controller=source_controller,
+            target=target,
+            target_controller=target_controller,
+            connect=connect,
+        )
+
+
+class LocalStack(Stack):
+    """Two brokers and Connect as JVMs on loopback ports.
+
+    Args:
+        folder: Holds data, logs and the brokers' configuration; it may hold an earlier run's.
+        jars: The folder of Kafka's jars (see stack.jars).
+        ports: Fixed ports; free ones where None.
+        progress: Told what is being waited for.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        jars: Path,
+        *,
+        ports: Ports | None = None,
+        progress: Progress = quiet,
+    ) -> None:
+        """Choose the ports; nothing runs yet."""
+        super().__init__(progress=progress)
+        ports = ports or Ports.free()
+        self.source = f"127.0.0.1:{ports.source}"
+        self.target = f"127.0.0.1:{ports.target}"
+        self.connect_url = f"http://127.0.0.1:{ports.connect}"
+        self._folder = folder
+        self._jars = jars
+        self._brokers: dict[Broker, Program] = {
+            "source": self._broker("source", ports.source, ports.source_controller),
+            "target": self._broker("target", ports.target, ports.target_controller),
+        }
+        self._connect = self._connect_worker()
+
+    def start(self) -> None:
+        """Start both brokers, then Connect, and wait until all answer."""
+        self._format()
+        for broker in self._brokers.values():
+            broker.start()
+        # A broker opens its port when it has joined its quorum and can serve.
+        addresses: dict[Broker, str] = {"source": self.source, "target": self.target}
+        for name, address in addresses.items():
+            self._brokers[name].wait_ready(partial(accepts, address), progress=self.progress)
+        self.start_connect()
+
+    def stop(self) -> None:
+        """Stop Connect and the brokers; their data stays in the folder."""
+        self._connect.stop()
+        stop_all(list(self._brokers.values()))
+
+    def kill_connect(self) -> None:
+        """SIGKILL the Connect worker: MirrorMaker 2 later copies again what it had not noted."""
+        self._connect.kill()
+
+    def start_connect(self) -> None:
+        """Start the Connect worker, which goes on with the connectors it had."""
+        self._connect.start()
+        self._connect.wait_ready(self.connect_healthy, progress=self.progress)
+
+    def stop_broker(self, name: Broker) -> None:
+        """SIGKILL a broker: that cluster is lost."""
+        self._brokers[name].kill()
+
+    def _format(self) -> None:
+        formats = [self._storage_tool(name) for name in self._brokers]
+        for one in formats:
+            one.start()
+        for one in formats:
+            one.wait_end(progress=self.progress)
+
+    def _storage_tool(self, name: Broker) -> Program:
+        options = ["format", "--ignore-formatted", "-t", CLUSTER_IDS[name]]
+        options += ["-c", str(self._properties(name))]
+        return self._jvm(f"{name} storage", "kafka.tools.StorageTool", *options)
+
+    def _broker(self, name: Broker, port: int, controller: int) -> Program:
+        overrides = {
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "log.dirs": self._folder / name,
+        }
+        lines = [f"{key}={value}\n" for key, value in overrides.items()]
+        properties = self._properties(name)
+        properties.parent.mkdir(parents=True, exist_ok=True)
+        properties.write_text((CONFIG / "broker.properties").read_text() + "".join(lines))
+        return self._jvm(f"{name} broker", "kafka.Kafka", str(properties))
+
+    def _connect_worker(self) -> Program:
+        return self._jvm(
+            "Kafka Connect",
+            "org.apache.kafka.connect.cli.ConnectDistributed",
+            str(CONFIG / "connect-distributed.properties"),
+            env={
+                "SOURCE_BOOTSTRAP": self.source,
+                "TARGET_BOOTSTRAP": self.target,
+                "CONNECT_LISTENER": self.connect_url,
+                "CONNECT_HOST": "127.0.0.1",
+            },
+        )
+
+    def _properties(self, name: Broker) -> Path:
+        return self._folder / f"{name}.properties"
+
+    def _jvm(
+        self, name: str, main: str, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> Program:
+        logging = f"-Dlog4j2.configurationFile={CONFIG / 'log4j2.yaml'}"
+        log = self._folder / "logs" / f"{name.replace(' ', '-').lower()}.log"
+        command = [*JVM, logging, "-cp", f"{self._jars}/*", main, *arguments]
+        return Program(name, command, log=log, env=env)

@@ -1,0 +1,47 @@
+"""A running stack for the tests here: in containers, or as local JVMs where those cannot be."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stack import containers, jars
+from stack.containers import ContainerStack
+from stack.local import LocalStack
+from stack.mirror import Stack
+
+HERE = Path(__file__).parent
+BUILD = HERE.parents[1] / "build"
+TOPICS = "orders.*"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.integration)
+
+
+def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:
+    """Say it before the tests; the header comes too early for a conftest.py down here."""
+    if not any("stack" in getattr(item, "fixturenames", ()) for item in items):
+        return None
+    obstacle = containers.obstacle()
+    kind = f"local JVMs, because {obstacle}" if obstacle else f"containers of {containers.IMAGE}"
+    return f"stack: {kind}"
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Two brokers and MirrorMaker 2, which copies every topic whose name starts with "orders"."""
+    with _choose(tmp_path_factory) as running:
+        running.create_mirror(TOPICS)
+        yield running
+
+
+def _choose(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    if containers.obstacle() is None:
+        return ContainerStack(progress=print)
+    return LocalStack(
+        tmp_path_factory.mktemp("stack"), jars.fetch(BUILD, progress=print).kafka, progress=print
+    )

@@ -1,0 +1,208 @@
+"""The archive beside a real MirrorMaker 2: it answers as the syncs topic did."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.archiving import archive_syncs, load_syncs
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from stack.mirror import Stack
+from stack.waiting import wait_until
+from tests.integration.mirrors import Mirror, mirror
+from tests.unit.archive.runs import contents
+
+
+class Moving:
+    """A topic of two partitions under a mirror, whose syncs lie on the source."""
+
+    def __init__(self, stack: Stack, made: Mirror) -> None:
+        self.mirror = made
+        self.pair = replace(made.pair, syncs_location=SyncsLocation.SOURCE)
+        self.topic = f"{made.name}-orders"
+        self.source = AdminClient({"bootstrap.servers": stack.source})
+        self.target = AdminClient({"bootstrap.servers": stack.target})
+        self.producer = Producer({"bootstrap.servers": stack.source})
+        self.written = 0
+        self.create(self.source, self.topic, 2)
+
+    def start(self) -> None:
+        location: dict[str, str | int] = {
+            "offset-syncs.topic.location": "source",
+            "offset.lag.max": 10,
+        }
+        self.mirror.configure(**location)
+        self.mirror.wait_running()
+
+    def create(self, admin: AdminClient, topic: str, partitions: int) -> None:
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
+
+    def delete(self, admin: AdminClient, cluster: KafkaCluster, topic: str) -> None:
+        admin.delete_topics([topic])[topic].result(timeout=30)
+        wait_until(lambda: topic not in cluster.topics([topic]), f"{topic} to go")
+
+    def delete_records(self, topic: str) -> None:
+        """Delete all that a topic of the source holds, as compaction takes its time."""
+        entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self.source.incremental_alter_configs([resource])[resource].result(timeout=30)
+        place = TopicPartition(topic, 0, -1)
+        self.source.delete_records([place])[place].result(timeout=30)
+
+    def write(self, count: int = 100) -> None:
+        """Write to both partitions, and wait until a sync of the last records is there."""
+        for partition in (0, 1):
+            for number in range(count):
+                self.producer.produce(self.topic, value=b"%d" % number, partition=partition)
+        assert self.producer.flush(30) == 0
+        self.written += count
+        wait_until(self._synced, f"syncs of {self.topic}", seconds=120)
+
+    def stop(self) -> None:
+        """Stop the connector; nothing writes syncs any more."""
+        self.mirror.ask("PUT", "/stop")
+        wait_until(lambda: self.mirror.states() == ["STOPPED"], "the connector to stop")
+
+    def _synced(self) -> bool:
+        try:
+            index = self.pair.read_syncs().index
+        except SyncsTopicError:
+            return False
+        return all(
+            (self.topic, partition) in index.partitions
+            and index.partitions[self.topic, partition].last.upstream == self.written - 1
+            for partition in (0, 1)
+        )
+
+    def positions(self, position: int) -> Positions:
+        return {self.topic: {0: position, 1: position + 1}}
+
+
+@pytest.fixture
+def moving(stack: Stack) -> Iterator[Moving]:
+    with mirror(stack) as made:
+        yield Moving(stack, made)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> SyncArchive:
+    return SyncArchive(str(tmp_path / "archive"))
+
+
+def loaded(pair: ClusterPair, archive: SyncArchive) -> SyncIndex:
+    return load_syncs(pair, archive).index
+
+
+def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArchive) -> None:
+    """With nothing archived, some, or all, the index is that of the topic; also when compacted."""
+    moving.start()
+    for _ in range(3):
+        moving.write()
+        whole = contents(moving.pair.read_syncs().index)
+        assert contents(loaded(moving.pair, archive)) == whole
+        run = archive_syncs(moving.pair, archive)
+        assert run.new_syncs > 0
+        assert run.total == len(moving.pair.read_syncs().index)
+        assert contents(loaded(moving.pair, archive)) == whole
+    assert archive.compact(over=1) == 3
+    assert contents(loaded(moving.pair, archive)) == whole
+    (run_again, first) = (archive_syncs(moving.pair, archive), run)
+    assert (run_again.new_syncs, run_again.total) == (0, first.total)
+
+
+def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> None:
+    """Syncs deleted from the topic, then the topic itself: the archive answers as before."""
+    moving.start()
+    moving.write()
+    archive_syncs(moving.pair, archive)
+    whole = contents(moving.pair.read_syncs().index)
+    moving.stop()
+    syncs = moving.pair.syncs_topic
+    moving.delete_records(syncs)
+    assert contents(loaded(moving.pair, archive)) == whole
+
+    moving.delete(moving.source, moving.pair.source, syncs)
+    alone = load_syncs(moving.pair, archive)
+    assert contents(alone.index) == whole
+    assert alone.as_of is not None
+    with pytest.raises(SyncsTopicError, match="does not exist"):
+        archive_syncs(moving.pair, archive)
+
+    moving.mirror.ask("PUT", "/resume")
+    moving.mirror.wait_running()
+    moving.write()
+    run = archive_syncs(moving.pair, archive)
+    assert run.generation == 2
+    assert "generation 2" in run.notes[0]
+    index = loaded(moving.pair, archive)
+    assert index.translate(moving.topic, 0, 0).target == 0
+    assert index.partitions[moving.topic, 0].last.upstream == 199
+    assert len(index) > len(moving.pair.read_syncs().index)
+
+
+def test_a_target_topic_made_again_is_refused(moving: Moving, archive: SyncArchive) -> None:
+    """Before a run has seen it and after, positions of the old topic have no answer."""
+    moving.start()
+    moving.write()
+    archive_syncs(moving.pair, archive)
+    moving.stop()
+    moving.delete(moving.target, moving.pair.target, moving.topic)
+    moving.create(moving.target, moving.topic, 2)
+    for _ in range(2):
+        answer = loaded_answer(moving, archive)
+        assert answer is Basis.HISTORY_CUT
+        run = archive_syncs(moving.pair, archive)
+    assert run.total == 0
+    assert not run.notes
+
+
+def loaded_answer(moving: Moving, archive: SyncArchive) -> Basis:
+    plan = plan_failover(moving.pair, moving.positions(50), options=PlanOptions(archive=archive))
+    (basis,) = {each.translation.basis for each in plan.partitions}
+    return basis
+
+
+def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncArchive) -> None:
+    """The plan from the archive alone is that of the topic, and says as of when it is."""
+    moving.start()
+    moving.write()
+    run = archive_syncs(moving.pair, archive)
+    with_topic = PlanOptions(read_source=False)
+    alone = PlanOptions(read_source=False, archive=archive)
+    gone = replace(
+        moving.pair,
+        source=KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"}, timeout=2),
+        connect=None,
+    )
+    for position in (0, 33, 99):
+        positions = moving.positions(position)
+        before = plan_failover(moving.pair, positions, options=with_topic)
+        after = plan_failover(gone, positions, options=alone)
+        assert after.partitions == before.partitions
+        assert (before.syncs_as_of, after.syncs_as_of) == (None, run.as_of)
+    with pytest.raises(ClusterUnreachableError):
+        plan_failover(gone, moving.positions(0), options=PlanOptions(archive=archive))
+
+
+def test_an_archive_of_another_pair_is_refused(moving: Moving, archive: SyncArchive) -> None:
+    """The same names on other clusters, here the two the other way round, are another pair."""
+    moving.start()
+    moving.write()
+    archive_syncs(moving.pair, archive)
+    turned = replace(moving.pair, source=moving.pair.target, target=moving.pair.source)
+    with pytest.raises(ArchiveError, match="another pair"):
+        load_syncs(turned, archive)
