@@ -1,0 +1,99 @@
+"""``run``: the failover with its proof; ``up`` and ``down``: everything, to look around in."""
+
+import argparse
+import shutil
+import signal
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from demo.background import READY, AlreadyUpError, Background
+from demo.failover import FailedRunError, Failover
+from demo.world import BUILD, World
+from stack.local import Ports
+from stack.process import ProgramError
+from stack.waiting import WaitTimeoutError
+
+REPORT = BUILD / "demo-report.json"
+KEPT_RUNS = 3
+FIXED_PORTS = Ports(
+    source=19092, source_controller=19093, target=29092, target_controller=29093, connect=18083
+)
+AIRFLOW_PORT = 18080
+
+
+def main() -> int:
+    """Run what the command line asks for; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("what", choices=["run", "up", "down", "serve"], nargs="?", default="run")
+    # Told to end, it stops its servers first, as it does on Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    background = Background(BUILD / "up", say)
+    try:
+        match parser.parse_args().what:
+            case "up":
+                return 0 if background.up() else 1
+            case "down":
+                background.down()
+                return 0
+            case "serve":
+                with background.held():
+                    return serve()
+            case _:
+                return run()
+    except (ProgramError, WaitTimeoutError, FailedRunError, AlreadyUpError) as error:
+        say(f"FAILED: {error}")
+        return 1
+
+
+def run() -> int:
+    """Carry out the failover, print the proof, and tell whether it holds."""
+    began = time.monotonic()
+    with World(_new_folder("demo"), say) as world:
+        seconds = {"start everything": time.monotonic() - began}
+        report = Failover(world).run()
+    seconds |= report.seconds
+    report = replace(report, seconds=seconds | {"in all": time.monotonic() - began})
+    report.write(REPORT)
+    print(f"\n{report}\n\nThe report is in {REPORT}", flush=True)
+    return 0 if report.holds else 1
+
+
+def serve() -> int:
+    """Keep everything running, with the job on the source, until told to stop."""
+    with World(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT) as world:
+        Failover(world).start_stream()
+        user, password = world.airflow.login
+        say(f"Airflow   {world.airflow.url}  user {user}, password {password}")
+        say(f"Clusters  source {world.stack.source}, target {world.stack.target}")
+        say(f"Connect   {world.stack.connect_url}")
+        say(
+            "The job orders_stream runs on the source. Trigger mm2_failover with source_folder "
+            f"{world.job_folder('source')} and target_folder {world.job_folder('target')}"
+        )
+        say("`make down` stops everything")
+        say(READY)
+        signal.pause()
+    return 0
+
+
+def say(line: str) -> None:
+    """Print a line with the time."""
+    print(f"{datetime.now(UTC):%H:%M:%S}  {line}", flush=True)
+
+
+def _new_folder(kind: str) -> Path:
+    """Return a folder for one run, and remove the oldest ones."""
+    runs = BUILD / kind
+    runs.mkdir(parents=True, exist_ok=True)
+    for old in sorted(path for path in runs.iterdir() if path.is_dir())[: -KEPT_RUNS + 1]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    folder.mkdir()
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The proof: every number produced against every number in the sink."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.summary import table
+from demo.producer import PARTITIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came of a failover."""
+
+    plan: FailoverPlan
+    straight_line: FailoverPlan
+    """The same positions by the formula d1 + p - u1, for comparison."""
+    produced: int
+    """Numbers that the producer committed, on both clusters."""
+    delivered: Counter[int]
+    """How often each number is in the sink."""
+    seconds: Mapping[str, float]
+
+    @property
+    def lost(self) -> int:
+        """Numbers that are not in the sink."""
+        return sum(self._lost(partition) for partition in range(PARTITIONS))
+
+    @property
+    def duplicated(self) -> int:
+        """Records in the sink beyond the first of each number."""
+        return sum(self._duplicated(partition) for partition in range(PARTITIONS))
+
+    @property
+    def holds(self) -> bool:
+        """Nothing was lost, and no more was repeated than the plan had announced."""
+        announced = self.plan.max_reread
+        return not self.lost and (announced is None or self.duplicated <= announced)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON."""
+        return {
+            "produced": self.produced,
+            "delivered": self.delivered.total(),
+            "lost": self.lost,
+            "duplicated": self.duplicated,
+            "announced": self.plan.max_reread,
+            "partitions": [
+                planned
+                | {"lost": self._lost(planned["partition"])}
+                | {"duplicated": self._duplicated(planned["partition"])}
+                for planned in self.plan.to_json()["partitions"]
+            ],
+            "seconds": dict(self.seconds),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write the report as a JSON file."""
+        path.write_text(json.dumps(self.to_json(), indent=1) + "\n")
+
+    def __str__(self) -> str:
+        """Return the report as tables."""
+        return f"{self._partitions()}\n\n{self._steps()}\n\n{self._verdict()}"
+
+    def _lost(self, partition: int) -> int:
+        return sum(n not in self.delivered for n in range(partition, self.produced, PARTITIONS))
+
+    def _duplicated(self, partition: int) -> int:
+        numbers = range(partition, self.produced, PARTITIONS)
+        return sum(max(0, self.delivered[number] - 1) for number in numbers)
+
+    def _partitions(self) -> str:
+        rows = [
+            (
+                f"{each.translation.topic}[{each.translation.partition}]",
+                each.translation.position,
+                each.translation.target,
+                each.translation.status.value,
+                each.translation.basis.value,
+                each.shift,
+                self._lost(each.translation.partition),
+                self._duplicated(each.translation.partition),
+                _compared(line.translation.target, each.translation.target),
+            )
+            for each, line in zip(self.plan.partitions, self.straight_line.partitions, strict=True)
+        ]
+        header = ("partition", "source position", "target position", "status", "basis")
+        return table((*header, "offset shift", "lost", "duplicated", "straight line"), rows)
+
+    def _steps(self) -> str:
+        return table(
+            ("step", "seconds"), [(step, f"{took:.1f}") for step, took in self.seconds.items()]
+        )
+
+    def _verdict(self) -> str:
+        announced = self.plan.max_reread
+        return (
+            f"{self.produced} records produced, {len(self.delivered)} of them in the sink: "
+            f"{self.lost} lost, {self.duplicated} duplicated "
+            f"(the plan announced at most {'?' if announced is None else announced}). "
+            f"{'PROVEN' if self.holds else 'FAILED'}"
+        )
+
+
+def _compared(guess: int | None, answer: int | None) -> str:
+    if guess is None or answer is None:
+        return "-"
+    return f"{guess} (loses {guess - answer})" if guess > answer else str(guess)

@@ -1,0 +1,116 @@
+"""Everything that runs: two clusters, MirrorMaker 2, Airflow, and a producer."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.pair import ClusterPair
+from demo.producer import NumberedProducer, create_topic, write_deleted_history
+from stack import jars, spark
+from stack.airflow import Airflow
+from stack.local import LocalStack, Ports
+from stack.waiting import Progress
+
+ROOT = Path(__file__).parent.parent
+BUILD = ROOT / "build"
+TOPIC = "orders"
+
+
+class World:
+    """A context manager: from nothing to all of it running, and back.
+
+    Args:
+        folder: Holds all that this world writes.
+        progress: Told what is being waited for.
+        ports: Fixed ports of the clusters; free ones where None.
+        airflow_port: The port of Airflow's UI; a free one where None.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        progress: Progress,
+        *,
+        ports: Ports | None = None,
+        airflow_port: int | None = None,
+    ) -> None:
+        """Describe it; nothing runs yet."""
+        self.folder = folder
+        self.progress = progress
+        found = jars.fetch(BUILD, progress=progress)
+        self.stack = LocalStack(folder / "kafka", found.kafka, ports=ports, progress=progress)
+        self.airflow = Airflow(
+            folder / "airflow",
+            ROOT / "dags",
+            connections=_connections(self.stack),
+            env=spark.configure(folder / "spark", found.spark, Path(sys.executable)),
+            port=airflow_port,
+            progress=progress,
+        )
+        self.producer = NumberedProducer(TOPIC)
+        self._running = ExitStack()
+
+    @property
+    def pair(self) -> ClusterPair:
+        """The clusters as the package sees them, for questions of our own."""
+        return ClusterPair(
+            source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
+            target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
+            naming=Naming(
+                source_alias="source", target_alias="target", policy=ReplicationPolicy.IDENTITY
+            ),
+            syncs_location=SyncsLocation.TARGET,
+            connect=ConnectClient(url=self.stack.connect_url),
+        )
+
+    def job_folder(self, side: str) -> Path:
+        """Return where the job keeps checkpoint, control and output on one cluster."""
+        return self.folder / "orders" / side
+
+    def __enter__(self) -> Self:
+        """Start everything; what was started ends again where that fails."""
+        with ExitStack() as starting:
+            starting.callback(self.airflow.stop)
+            starting.enter_context(self.stack)
+            self.progress("two clusters and Kafka Connect run")
+            create_topic(self.stack.source, TOPIC)
+            write_deleted_history(self.stack.source, TOPIC)
+            self.stack.create_mirror(f"{TOPIC}.*")
+            self.progress("the source has a deleted history; MirrorMaker 2 runs")
+            self.producer.start(self.stack.source)
+            starting.callback(self.producer.stop)
+            self.airflow.start()
+            self.airflow.wait_dags("orders_stream", "mm2_failover")
+            self.progress(f"Airflow runs at {self.airflow.url}")
+            self._running = starting.pop_all()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop everything."""
+        self.progress("stopping all servers")
+        self._running.close()
+
+
+def _connections(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
+    return {
+        "kafka_source": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.source}},
+        "kafka_target": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.target}},
+        "spark_default": {"conn_type": "spark", "host": "local[1]"},
+        "mm2_default": {
+            "conn_type": "mm2",
+            "extra": {
+                "source_kafka_conn_id": "kafka_source",
+                "target_kafka_conn_id": "kafka_target",
+                "source_alias": "source",
+                "target_alias": "target",
+                "replication_policy": "identity",
+                "offset_syncs_topic_location": "target",
+                "connect_url": stack.connect_url,
+            },
+        },
+    }

@@ -1,0 +1,31 @@
+"""``make demo``, as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from demo.__main__ import REPORT
+from demo.producer import PARTITIONS
+from demo.world import ROOT
+
+
+@pytest.mark.timeout(600)
+def test_demo_proves_the_failover() -> None:
+    """The demo ends well, with nothing lost, no more repeated than announced, offsets shifted."""
+    REPORT.unlink(missing_ok=True)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "demo"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    report = json.loads(REPORT.read_text())
+    assert report["lost"] == 0
+    assert report["duplicated"] <= report["announced"]
+    assert report["delivered"] == report["produced"] + report["duplicated"]
+    assert len(report["partitions"]) == PARTITIONS
+    assert all(partition["shift"] != 0 for partition in report["partitions"])
+    assert all(partition["status"] == "exact" for partition in report["partitions"])
+    assert "PROVEN" in ended.stdout
