@@ -1,0 +1,99 @@
+"""Syncs by the million, as of topics with gaps: no two steps are alike, as in real ones."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive, SyncRows
+from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
+
+TOPIC = "orders"
+LAG = 100
+"""Source offsets between two syncs of a partition, about: MirrorMaker 2's offset.lag.max."""
+COPIED = 97
+"""How many of those are on the target."""
+JITTER = 61
+ARCHIVE_RUNS = 10
+"""How many runs filled the archive."""
+
+
+class Asking(NamedTuple):
+    """Which positions of each partition are asked about: ``number * step``, modulo its span."""
+
+    positions: int
+    step: int
+    rounds: int = 5
+    """How often; the fastest counts. Once: what a program does that was just started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """So many syncs of each of so many partitions."""
+
+    partitions: int
+    syncs: int
+
+    @property
+    def count(self) -> int:
+        """The number of all syncs."""
+        return self.partitions * self.syncs
+
+    @property
+    def span(self) -> int:
+        """The number of source records of a partition."""
+        return self.syncs * LAG
+
+    def in_log_order(self) -> Iterator[OffsetSync]:
+        """Yield every sync; the partitions take turns."""
+        for turn in range(self.syncs):
+            for partition in range(self.partitions):
+                upstream, downstream = _pair(turn, partition)
+                yield OffsetSync(
+                    topic=TOPIC, partition=partition, upstream=upstream, downstream=downstream
+                )
+
+    def index(self) -> SyncIndex:
+        """Return all syncs as an index."""
+        return SyncIndex.of_pairs(
+            {
+                (topic, partition): (_pair(turn, partition) for turn in range(self.syncs))
+                for topic, partition in self._places()
+            }
+        )
+
+    def archive(self, folder: Path) -> None:
+        """Write all syncs to an archive, in several runs."""
+        archive = SyncArchive(str(folder))
+        pair = PairIdentity(source="source", target="target", syncs_topic="syncs")
+        each = -(-self.syncs // ARCHIVE_RUNS)
+        for first in range(0, self.syncs, each):
+            turns = range(first, min(first + each, self.syncs))
+            run = Run(
+                first=turns.start * self.partitions,
+                stop=turns.stop * self.partitions,
+                time=0,
+                whole=True,
+            )
+            header = Header(pair=pair, generation=Generation(1, ""), runs=(run,))
+            archive.append(header=header, rows=self._rows(turns), marks={})
+
+    def _places(self) -> list[TopicPartition]:
+        return [(TOPIC, partition) for partition in range(self.partitions)]
+
+    def _rows(self, turns: range) -> SyncRows:
+        pairs = [_pair(turn, partition) for turn in turns for partition in range(self.partitions)]
+        return SyncRows(
+            places=self._places(),
+            place=array("i", range(self.partitions)) * len(turns),
+            offset=array("q", range(turns.start * self.partitions, turns.stop * self.partitions)),
+            upstream=array("q", (upstream for upstream, _ in pairs)),
+            downstream=array("q", (downstream for _, downstream in pairs)),
+        )
+
+
+def _pair(turn: int, partition: int) -> tuple[int, int]:
+    """Return a sync; StoreBench.java makes the same."""
+    jitter = (turn * 31 + partition * 17) % JITTER
+    return turn * LAG + jitter, turn * COPIED + jitter

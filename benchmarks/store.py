@@ -1,0 +1,88 @@
+"""MirrorMaker 2's own OffsetSyncStore, in a JVM of its own."""
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from airflow_mm2_offsets.core import OffsetSync
+from benchmarks.load import Asking, Load
+from benchmarks.timing import Timing
+from stack.process import Program
+
+_SOURCES = Path(__file__).with_name("java")
+_MAIN = "org.apache.kafka.connect.mirror.StoreBench"
+_SECONDS = 300
+
+
+class StoreAnswers(NamedTuple):
+    """What the store answers for a position; below 0 is none."""
+
+    running: int
+    """By a store that has seen every sync as it came."""
+    restarted: int
+    """By a store that was started when all syncs were there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """The compiled driver of the store."""
+
+    classes: Path
+    jars: Path
+
+    @classmethod
+    def compile(cls, build: Path, jars: Path) -> "Store":
+        """Compile the driver into ``build``.
+
+        Args:
+            build: The folder for what can be made again.
+            jars: The folder of Kafka's jars.
+
+        Raises:
+            FileNotFoundError: There is no Java compiler.
+            ProgramError: The driver does not fit the jars.
+        """
+        if shutil.which("javac") is None:
+            raise FileNotFoundError(
+                "javac is not on the PATH: the benchmark needs a JDK, not a JRE"
+            )
+        classes = build / "classes"
+        command: list[str | Path] = ["javac", "-d", classes, "-cp", f"{jars}/*"]
+        compiler = Program("javac", [*command, *_SOURCES.rglob("*.java")], log=build / "javac.log")
+        compiler.start()
+        compiler.wait_end()
+        return cls(classes=classes, jars=jars)
+
+    def ask(
+        self, syncs: Iterable[OffsetSync], questions: Sequence[tuple[int, int]]
+    ) -> list[StoreAnswers]:
+        """Return the answers to pairs of partition and position, from the syncs of one topic."""
+        told = [
+            struct.pack(">iqq", each.partition, each.upstream, each.downstream) for each in syncs
+        ]
+        asked = [struct.pack(">iq", *each) for each in questions]
+        parts = (part for side in (told, asked) for part in (len(side).to_bytes(4), *side))
+        answers = self._run(["ask"], b"".join(parts))
+        return [StoreAnswers(*each) for each in struct.iter_unpack(">qq", answers)]
+
+    def read(self, servers: str, topic: str) -> Timing:
+        """Have a Java consumer read ``topic`` into a store."""
+        return self._time("read", servers, topic)
+
+    def translate(self, load: Load, asking: Asking) -> Timing:
+        """Ask a store that holds ``load``."""
+        return self._time("translate", load.partitions, load.syncs, *asking)
+
+    def _time(self, *arguments: object) -> Timing:
+        return Timing.of_program(lambda: self._run([str(each) for each in arguments]))
+
+    def _run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
+        command = ["java", "-cp", f"{self.classes}:{self.jars}/*", _MAIN, *arguments]
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, input=given, stdout=subprocess.PIPE, timeout=_SECONDS, check=True
+        )
+        return done.stdout

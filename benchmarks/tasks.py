@@ -1,0 +1,89 @@
+"""Our side of each measurement, in a program of its own, as OffsetSyncStore's is.
+
+Prints a count and the nanoseconds it took; ``memory`` the bytes instead.
+"""
+
+import sys
+import time
+import tracemalloc
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.bulk import translate_many
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from benchmarks.load import TOPIC, Load
+
+
+def read(servers: str, topic: str) -> tuple[int, int]:
+    """Read a topic into an index."""
+    begin = time.perf_counter_ns()
+    cluster = KafkaCluster(name="source", config={"bootstrap.servers": servers})
+    found = read_syncs(cluster, topic)
+    taken = time.perf_counter_ns() - begin
+    if not len(found.index) == found.read == found.next_offset:
+        raise RuntimeError(
+            f"{topic}: {len(found.index)} syncs are indexed of {found.read} records up to offset "
+            f"{found.next_offset}, {found.skipped_count} skipped"
+        )
+    return found.read, taken
+
+
+def warm(folder: str) -> tuple[int, int]:
+    """Read an archive into an index."""
+    # The libraries are loaded before the clock starts, as they are for the other measurements.
+    import_module("airflow_mm2_offsets.archive.history")
+    begin = time.perf_counter_ns()
+    index = SyncArchive(str(Path(folder))).read().index()
+    return len(index), time.perf_counter_ns() - begin
+
+
+def build(partitions: str, syncs: str) -> tuple[int, int]:
+    """Make an index of syncs in memory."""
+    load = Load(partitions=int(partitions), syncs=int(syncs))
+    begin = time.perf_counter_ns()
+    return len(load.index()), time.perf_counter_ns() - begin
+
+
+def memory(partitions: str, syncs: str) -> tuple[int, int]:
+    """Make an index of syncs in memory, and say how much of that it takes."""
+    load = Load(partitions=int(partitions), syncs=int(syncs))
+    tracemalloc.start()
+    index = load.index()
+    return len(index), tracemalloc.get_traced_memory()[0]
+
+
+def single(partitions: str, syncs: str, positions: str, step: str) -> tuple[int, int]:
+    """Translate position by position."""
+    load = Load(partitions=int(partitions), syncs=int(syncs))
+    index = load.index()
+    asked = [number * int(step) % load.span for number in range(int(positions))]
+    begin = time.perf_counter_ns()
+    for number, position in enumerate(asked):
+        index.translate(TOPIC, number % load.partitions, position)
+    return len(asked), time.perf_counter_ns() - begin
+
+
+def bulk(partitions: str, syncs: str, positions: str, step: str, rounds: str) -> tuple[int, int]:
+    """Translate many positions of each partition; the fastest of some rounds counts."""
+    load = Load(partitions=int(partitions), syncs=int(syncs))
+    index = load.index()
+    asked = np.arange(int(positions), dtype=np.int64) * int(step) % load.span
+    fastest = sys.maxsize
+    for _ in range(int(rounds)):
+        begin = time.perf_counter_ns()
+        for partition in range(load.partitions):
+            translate_many(index, TOPIC, partition, asked)
+        fastest = min(fastest, time.perf_counter_ns() - begin)
+    return load.partitions * len(asked), fastest
+
+
+TASKS = {task.__name__: task for task in (read, warm, build, memory, single, bulk)}
+
+
+if __name__ == "__main__":
+    task, *given = sys.argv[1:]
+    sys.stdout.write("{} {}\n".format(*TASKS[task](*given)))
