@@ -6,10 +6,12 @@
 import json
 import os
 import secrets
+import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,7 @@ class Airflow:
         migrate = self._program("migrate", "db", "migrate")
         migrate.start()
         migrate.wait_end(seconds=180, progress=self.progress)
+        _let_readers_be(self.home / "airflow.db")
         for program in self._programs.values():
             program.start()
         self._programs["api-server"].wait_ready(self._healthy, seconds=180, progress=self.progress)
@@ -101,12 +104,13 @@ class Airflow:
         )
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a run and return its id."""
-        answer = self._api.post(
-            f"/dags/{dag_id}/dagRuns", json={"logical_date": None, "conf": dict(conf)}
+        """Start a run and return its id; the id is ours, so asking again starts no second run."""
+        run_id = f"manual__{datetime.now(UTC).isoformat()}"
+        self._post(
+            f"/dags/{dag_id}/dagRuns",
+            {"dag_run_id": run_id, "logical_date": None, "conf": dict(conf)},
         )
-        answer.raise_for_status()
-        return str(answer.json()["dag_run_id"])
+        return run_id
 
     def state(self, dag_id: str, run_id: str) -> str | None:
         """Return the state of a run; None where there is no such run."""
@@ -136,9 +140,9 @@ class Airflow:
 
     def clear(self, dag_id: str, run_id: str, *task_ids: str) -> None:
         """Let tasks, and all that follow them, run again."""
-        self._api.post(
+        self._post(
             f"/dags/{dag_id}/clearTaskInstances",
-            json={
+            {
                 "dry_run": False,
                 "dag_run_id": run_id,
                 "task_ids": list(task_ids),
@@ -146,7 +150,7 @@ class Airflow:
                 "only_failed": False,
                 "reset_dag_runs": True,
             },
-        ).raise_for_status()
+        )
 
     def log(self, dag_id: str, run_id: str, task_id: str) -> str:
         """Return the last lines of a task's newest log."""
@@ -154,6 +158,20 @@ class Airflow:
         logs = sorted(folder.glob("attempt=*.log"), key=lambda path: path.stat().st_mtime)
         lines = logs[-1].read_text(errors="replace").splitlines() if logs else []
         return "\n".join(map(_readable, lines[-LOG_LINES:]))
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> None:
+        """Ask for a change until it is made: on SQLite, requests may lock each other out (500)."""
+
+        def made() -> bool:
+            answer = self._api.post(path, json=body)
+            if answer.is_server_error:
+                self.progress(f"Airflow answered {answer.status_code} to {path}: {answer.text}")
+                return False
+            if answer.status_code != httpx.codes.CONFLICT:  # made, though its answer was lost
+                answer.raise_for_status()
+            return True
+
+        wait_until(made, f"Airflow to take {path}", seconds=60, progress=self.progress)
 
     @property
     def login(self) -> tuple[str, str]:
@@ -213,6 +231,12 @@ def _settings(home: Path, dags: Path, url: str) -> dict[str, str]:
         # spark-submit of the same environment comes first.
         "PATH": f"{programs}:{os.environ['PATH']}",
     }
+
+
+def _let_readers_be(database: Path) -> None:
+    """Let a writer of the database wait for other writers alone; the file remembers it."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _task_run(found: Mapping[str, Any]) -> TaskRun:
