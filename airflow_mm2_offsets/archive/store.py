@@ -18,7 +18,7 @@ from airflow_mm2_offsets.archive.names import FileName, gaps
 from airflow_mm2_offsets.archive.values import Header, Marks, PairIdentity, SyncRows
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
-from airflow_mm2_offsets.spark.storage import (
+from airflow_mm2_offsets.storage import (
     list_directory,
     open_location,
     read_bytes,

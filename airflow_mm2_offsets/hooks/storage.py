@@ -6,7 +6,7 @@ from airflow.providers.common.compat.sdk import ObjectStoragePath
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.spark.storage import open_location, storage_errors
+from airflow_mm2_offsets.storage import open_location, storage_errors
 
 
 def storage_path(location: str) -> UPath:

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.checking import find_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_driver
-from airflow_mm2_offsets.spark.storage import list_directory, open_location, read_text
+from airflow_mm2_offsets.storage import list_directory, open_location, read_text
 
 
 class CheckFailoverOperator(BaseOperator):

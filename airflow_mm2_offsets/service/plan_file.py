@@ -6,7 +6,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.spark.storage import read_text, write_text
+from airflow_mm2_offsets.storage import read_text, write_text
 
 
 def load_plan(path: UPath, positions: Positions) -> FailoverPlan | None:

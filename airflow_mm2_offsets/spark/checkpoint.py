@@ -12,7 +12,7 @@ from upath import UPath
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
-from airflow_mm2_offsets.spark.storage import list_directory, open_location, read_text
+from airflow_mm2_offsets.storage import list_directory, open_location, read_text
 
 CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 """What fsspec's file systems call that which changes when a file is written again."""

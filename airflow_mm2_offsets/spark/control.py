@@ -12,7 +12,7 @@ from upath import UPath
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.spark.offset_log import kafka_positions, parse_object
-from airflow_mm2_offsets.spark.storage import (
+from airflow_mm2_offsets.storage import (
     open_location,
     read_text,
     storage_errors,

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.names import FileName
 from airflow_mm2_offsets.core import Basis
 from airflow_mm2_offsets.errors import ArchiveError, Mm2OffsetsError
-from airflow_mm2_offsets.spark.storage import read_bytes
+from airflow_mm2_offsets.storage import read_bytes
 from tests.unit.archive.runs import append, contents, index_of
 from tests.unit.archive.test_store import LOG
 
