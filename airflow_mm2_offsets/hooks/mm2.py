@@ -1,8 +1,7 @@
 """The hook of connection type ``mm2``."""
 
 import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
@@ -22,6 +21,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
+from airflow_mm2_offsets.service.probing import probe
 
 _Choice = TypeVar("_Choice", ReplicationPolicy, SyncsLocation)
 
@@ -90,18 +90,9 @@ class Mm2OffsetHook(BaseHook):
             pair = self.get_conn()
         except Mm2OffsetsError as error:
             return False, str(error)
-        parts: dict[str, Callable[[], object]] = {
-            "source": pair.source.describe,
-            "target": pair.target.describe,
-            f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": pair.read_syncs,
-        }
-        if pair.connect:
-            parts["Connect"] = pair.connect.check
-        # Side by side: whoever pressed the button waits for the slowest alone.
-        with ThreadPoolExecutor(len(parts)) as pool:
-            outcomes = dict(zip(parts, pool.map(_outcome, parts.values()), strict=True))
-        text = "; ".join(f"{name}: {found or 'ok'}" for name, found in outcomes.items())
-        return not any(outcomes.values()), text
+        probed = probe(pair)
+        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in probed)
+        return not any(each.error for each in probed), text
 
     def _naming(self, extra: Mapping[str, Any]) -> Naming:
         return Naming(
@@ -199,11 +190,3 @@ class _ConfigOnly(KafkaBaseHook):
 
     def _get_client(self, config: dict[str, Any]) -> dict[str, Any]:
         return dict(config)
-
-
-def _outcome(part: Callable[[], object]) -> str:
-    try:
-        part()
-    except Mm2OffsetsError as error:
-        return str(error)
-    return ""

@@ -81,6 +81,7 @@ def connect(
         "target.cluster.alias": "b",
     }
     answers = {
+        "/": {"version": "4.1.0"},
         "/connectors": {"mirror": {"info": {"config": config}}},
         "/connectors/mirror/status": {"connector": {"state": state}, "tasks": list(tasks)},
         "/connectors/mirror/offsets": {
