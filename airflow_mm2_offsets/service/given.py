@@ -1,0 +1,185 @@
+"""Reads single settings, and says what is wrong with one, and where it stands."""
+
+import difflib
+import math
+from pathlib import Path
+from typing import TypeVar
+
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+from airflow_mm2_offsets.service.java_client import to_librdkafka
+from airflow_mm2_offsets.service.properties import PREFIX, Entries, Entry
+
+KEYS = frozenset(
+    {
+        "source.alias",
+        "target.alias",
+        "replication.policy",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+        "offset-syncs.topic",
+        "offset-syncs.topic.location",
+        "connect.url",
+        "connect.username",
+        "connect.password",
+        "archive",
+        "refresh.seconds",
+        "serve.host",
+        "serve.port",
+        "serve.token",
+        "serve.token.file",
+        "serve.username",
+        "serve.password",
+        "serve.tls.certificate",
+        "serve.tls.key",
+        "serve.without.auth",
+    }
+)
+VARIABLES = {key.replace(".", "_").replace("-", "_"): key for key in KEYS}
+_SIDES = ("kafka", "source", "target")
+_POLICIES = {
+    f"org.apache.kafka.connect.mirror.{policy.value.title()}ReplicationPolicy": policy.value
+    for policy in ReplicationPolicy
+}
+_TRUTHS = {"true": True, "false": False}
+_ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation)
+
+
+class Given:
+    """What was given, and how it is read."""
+
+    def __init__(self, entries: Entries) -> None:
+        """Keep the settings.
+
+        Raises:
+            ConfigurationError: A key is unknown.
+        """
+        self._entries = entries
+        for key, entry in entries.items():
+            if key not in KEYS and key.partition(".")[0] not in _SIDES:
+                near = difflib.get_close_matches(key, KEYS, n=1)
+                hint = f"; did you mean {near[0]}?" if near else "; docs/rest.md lists them"
+                raise ConfigurationError(f"{entry.place} is no setting{hint}")
+
+    def text(self, key: str, default: str | None = None) -> str | None:
+        """Return a text; empty counts as absent."""
+        entry = self._entries.get(key)
+        return entry.value if entry and entry.value else default
+
+    def choice(self, key: str, default: _ChoiceT) -> _ChoiceT:
+        """Return one of the members of the enumeration of ``default``."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        value = _POLICIES.get(entry.value, entry.value)
+        try:
+            return type(default)(value)
+        except ValueError:
+            raise _wrong(entry, f"one of {', '.join(sorted(type(default)))}") from None
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return a truth."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        if entry.value.lower() in _TRUTHS:
+            return _TRUTHS[entry.value.lower()]
+        raise _wrong(entry, "true or false")
+
+    def number(self, key: str, default: float, *, low: float, high: float = 86_400) -> float:
+        """Return a number from ``low`` to ``high``."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        try:
+            value = float(entry.value)
+        except ValueError:
+            value = math.nan
+        if low <= value <= high:
+            return value
+        raise _wrong(entry, f"a number from {low:g} to {high:g}")
+
+    def client(self, side: str) -> dict[str, str]:
+        """Return the Kafka properties of a side: those of its own over the shared ones."""
+        own: dict[str, str] = {}
+        for prefix in ("kafka.", f"{side}."):
+            own |= {
+                key.removeprefix(prefix): entry.value
+                for key, entry in self._entries.items()
+                if key.startswith(prefix) and key not in KEYS
+            }
+        if not own.get(BOOTSTRAP_SERVERS):
+            raise ConfigurationError(
+                f"{side}.{BOOTSTRAP_SERVERS} is missing; put it into the settings file, or into "
+                f"the variable {PREFIX}{side.upper()}_BOOTSTRAP_SERVERS"
+            )
+        return to_librdkafka(side, own)
+
+    def naming(self, location: SyncsLocation) -> Naming:
+        """Return what decides names."""
+        separator = self.text("replication.policy.separator", ".") or "."
+        internal = self.flag("replication.policy.internal.topic.separator.enabled", default=True)
+        aliases = {side: self.text(f"{side}.alias", side) or side for side in _SIDES[1:]}
+        if topic := self._entries.get("offset-syncs.topic"):
+            other = "source" if location is SyncsLocation.TARGET else "target"
+            aliases[other] = _alias_in(topic, separator if internal else ".")
+        return Naming(
+            source_alias=aliases["source"],
+            target_alias=aliases["target"],
+            policy=self.choice("replication.policy", ReplicationPolicy.DEFAULT),
+            separator=separator,
+            internal_separator=internal,
+        )
+
+    def connect_url(self) -> str | None:
+        """Return the URL of a Connect worker, if one is given."""
+        url = self.text("connect.url")
+        if url is not None:
+            try:
+                ConnectClient(url=url)
+            except ConfigurationError as error:
+                place = self._entries["connect.url"].place
+                raise ConfigurationError(f"{place}: {error}") from error
+        return url
+
+    def secret(self, key: str) -> str | None:
+        """Return a text, or what the file holds that the key with ``.file`` names."""
+        file = self.text(f"{key}.file")
+        if file is None:
+            return self.text(key)
+        place = self._entries[f"{key}.file"].place
+        try:
+            secret = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"{place}: {file} can't be read ({type(error).__name__}); name a text file that "
+                f"holds the secret alone"
+            ) from None
+        if not secret:
+            raise ConfigurationError(f"{place}: {file} is empty; put the secret into it")
+        return secret
+
+    def both(self, *keys: str) -> None:
+        """Refuse one of two keys without the other."""
+        given = [key for key in keys if self.text(key)]
+        if len(given) == 1:
+            (missing,) = set(keys) - set(given)
+            raise ConfigurationError(
+                f"{self._entries[given[0]].place} is given without {missing}; give both or none"
+            )
+
+
+def _wrong(entry: Entry, wanted: str) -> ConfigurationError:
+    return ConfigurationError(f"{entry.place} is {entry.value!r}; give {wanted}")
+
+
+def _alias_in(topic: Entry, separator: str) -> str:
+    """Return the alias in the name of an offset-syncs topic; see ``Naming.syncs_topic``."""
+    begin, end = f"{SYNCS_TOPIC_PREFIX}{separator}", f"{separator}internal"
+    alias = topic.value.removeprefix(begin).removesuffix(end)
+    if f"{begin}{alias}{end}" != topic.value or not alias:
+        raise _wrong(topic, f"a name of the form {begin}<alias>{end}")
+    return alias
