@@ -85,7 +85,7 @@ def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
         skipped=reading.skipped,
         generation=reading.header.generation.number,
         next_offset=run.stop,
-        as_of=_iso(run.time),
+        as_of=iso_time(run.time),
         notes=notes,
     )
 
@@ -127,7 +127,7 @@ def load_syncs(
         index=held.index(),
         read=len(held),
         skipped_count=reading.skipped if reading else 0,
-        as_of=None if reading or held.as_of is None else _iso(held.as_of),
+        as_of=None if reading or held.as_of is None else iso_time(held.as_of),
     )
 
 
@@ -178,5 +178,6 @@ def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:
             )
 
 
-def _iso(milliseconds: int) -> str:
+def iso_time(milliseconds: int) -> str:
+    """Return a time, in milliseconds since 1970, as ISO 8601 in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
