@@ -1,0 +1,46 @@
+"""The commands, and what the help says of all of them."""
+
+from typing import Annotated
+
+from typer import Exit, Option, Typer, echo
+
+from airflow_mm2_offsets import __version__
+from airflow_mm2_offsets.cli import listing, translating
+from airflow_mm2_offsets.cli.archives import archive
+from airflow_mm2_offsets.cli.checkpoints import checkpoint
+from airflow_mm2_offsets.cli.exits import EXIT_CODES
+
+app = Typer(
+    no_args_is_help=True,
+    # Plain text: the same on a terminal, in a pipe and in a log.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"\b\n{EXIT_CODES}",
+)
+app.command(epilog=translating.TRANSLATE_EXAMPLE)(translating.translate)
+app.command(epilog=translating.PLAN_EXAMPLE)(translating.plan)
+app.command(epilog=listing.SYNCS_EXAMPLE)(listing.syncs)
+app.add_typer(checkpoint, name="checkpoint")
+app.add_typer(archive, name="archive")
+app.command("check-connection", epilog=listing.CHECK_EXAMPLE)(listing.check_connection)
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        echo(f"airflow-mm2-offsets {__version__}")
+        raise Exit
+
+
+@app.callback()
+def _all(
+    *,
+    version: Annotated[
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Translate Kafka positions between clusters kept by MirrorMaker 2, with proof.
+
+    A position is the NEXT offset to read. The clusters come from a settings file (--config), from
+    variables MM2_OFFSETS_*, or from an Airflow connection (--conn-id).
+    """

@@ -1,0 +1,164 @@
+"""``archive run`` and ``archive show``: the syncs that outlive their topic."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option, Typer
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.output import Answer, waiting
+from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters, open_path
+from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs, iso_time
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.archive.history import ArchivedSyncs
+
+RUN_EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets archive run s3://bucket/mm2-syncs/orders --config mm2.toml"""
+
+SHOW_EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets archive show s3://bucket/mm2-syncs/orders"""
+
+archive = Typer(no_args_is_help=True, rich_markup_mode=None)
+
+_HEADER = ("partition", "syncs", "first upstream", "last upstream", "last downstream")
+
+SkipDamaged = Annotated[
+    bool, Option("--skip-damaged", help="Go on without damaged or missing files.")
+]
+
+
+@archive.callback()
+def _group() -> None:
+    """Keep offset syncs when their topic is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepOptions:
+    """How much to keep, in how many files."""
+
+    compact_over: Annotated[
+        int,
+        Option("--compact-over", metavar="FILES", min=1, help="Make one file of more than these."),
+    ] = 50
+    keep_days: Annotated[
+        float | None,
+        Option("--keep-days", metavar="DAYS", min=0, help="Keep syncs so long; else all."),
+    ] = None
+
+    def compact(self, held: SyncArchive) -> int:
+        """Return how many files became one."""
+        keep = None if self.keep_days is None else timedelta(days=self.keep_days)
+        return held.compact(over=self.compact_over, keep=keep)
+
+
+@archive.command(epilog=RUN_EXAMPLE)
+@grouped
+@answering
+def run(
+    *,
+    url: Annotated[
+        str | None,
+        Argument(metavar="URL", help="A folder of its own for each pair; else the settings'."),
+    ] = None,
+    keep: KeepOptions,
+    skip_damaged: SkipDamaged = False,
+    where: ClusterOptions,
+) -> Answer:
+    """Add what is new on the topic to an archive."""
+    clusters = find_clusters(where)
+    held = clusters.archive(url, skip_damaged=skip_damaged)
+    if held is None:
+        raise ConfigurationError("no archive is named: give its URL, or `archive` in the settings")
+    with waiting("Reading offset syncs"):
+        done = archive_syncs(clusters.pair, held)
+        compacted = keep.compact(held)
+    return Answer(
+        text=_run_text(held, done, compacted), data={**done.to_json(), "compacted": compacted}
+    )
+
+
+@archive.command(epilog=SHOW_EXAMPLE)
+@grouped
+@answering
+def show(
+    *,
+    url: Annotated[str, Argument(metavar="URL", help="The archive's folder.")],
+    skip_damaged: SkipDamaged = False,
+) -> Answer:
+    """Show what an archive holds; ask no cluster."""
+    held = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
+    return Answer(text=_text(url, held), data=_to_json(url, held))
+
+
+def _run_text(held: SyncArchive, done: ArchiveRun, compacted: int) -> str:
+    lines = [
+        f"{held.location}: {done.new_syncs} new syncs, {done.total} in all, as of {done.as_of}",
+        *(f"Note: {note}" for note in done.notes),
+    ]
+    if done.skipped:
+        lines.append(f"{done.skipped} records of the topic are no offset syncs and were skipped")
+    if compacted:
+        lines.append(f"{compacted} files became one")
+    return "\n".join(lines)
+
+
+def _text(url: str, held: "ArchivedSyncs") -> str:
+    if held.pair is None:
+        return f"{url}: no archive yet; `airflow-mm2-offsets archive run` makes one"
+    as_of = None if held.as_of is None else iso_time(held.as_of)
+    lines = [
+        f"{url}: {len(held)} syncs in {len(held.segments)} files, as of {as_of}",
+        f"Source cluster {held.pair.source}, target cluster {held.pair.target}",
+        f"Syncs topic {held.pair.syncs_topic}, read {len(held.runs)} times",
+        *(f"Damaged: {each}" for each in held.damaged),
+        *(
+            f"{topic}[{partition}]: what was before is cut; earlier positions are refused"
+            for topic, partition in sorted(held.floors)
+        ),
+    ]
+    rows = [
+        (f"{row['topic']}[{row['partition']}]", row["syncs"], *list(row.values())[3:])
+        for row in _partitions(held)
+    ]
+    return "\n".join(lines) + f"\n\n{table(_HEADER, rows)}"
+
+
+def _partitions(held: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
+    for (topic, partition), syncs in sorted(held.index().partitions.items()):
+        if len(syncs):
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "syncs": len(syncs),
+                "first_upstream": str(syncs.first.upstream),
+                "last_upstream": str(syncs.last.upstream),
+                "last_downstream": str(syncs.last.downstream),
+            }
+
+
+def _to_json(url: str, held: "ArchivedSyncs") -> dict[str, object]:
+    pair = held.pair
+    return {
+        "location": url,
+        "pair": None
+        if pair is None
+        else {"source": pair.source, "target": pair.target, "syncs_topic": pair.syncs_topic},
+        "as_of": None if held.as_of is None else iso_time(held.as_of),
+        "syncs": len(held),
+        "files": len(held.segments),
+        "runs": len(held.runs),
+        "generations": [each.number for each in held.generations],
+        "damaged": [*held.damaged],
+        "cut": [{"topic": topic, "partition": number} for topic, number in sorted(held.floors)],
+        "partitions": [*_partitions(held)],
+    }

@@ -1,0 +1,49 @@
+"""What the process ends with."""
+
+from enum import IntEnum
+
+from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
+    ConfigurationError,
+    Mm2OffsetsError,
+    PositionError,
+    TranslationRefusedError,
+)
+
+
+class ExitCode(IntEnum):
+    """The exit codes, as the help lists them."""
+
+    OK = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    UNUSABLE = 4
+    DEFECT = 70  # EX_SOFTWARE of sysexits.h
+    INTERRUPTED = 130  # as a shell says of one that ended by SIGINT
+    BROKEN_PIPE = 141  # likewise by SIGPIPE
+
+
+EXIT_CODES = """\
+Exit codes:
+  0    done, and every partition has an answer
+  1    a partition is refused: no answer is known to lose nothing
+  2    wrong arguments, input or settings
+  3    a cluster, or Kafka Connect, did not answer
+  4    it answered, and what is there can't be used: no such topic, no offset
+       syncs, a damaged checkpoint or archive, a missing right
+  130  interrupted (Ctrl-C); 141: the reader of a pipe went away
+  70   a defect in this program"""
+
+_CODES = (
+    (ClusterUnreachableError, ExitCode.UNREACHABLE),
+    (ConfigurationError, ExitCode.USAGE),
+    (PositionError, ExitCode.USAGE),
+    (TranslationRefusedError, ExitCode.REFUSED),
+)
+
+
+def exit_code(error: Mm2OffsetsError) -> ExitCode:
+    """Return what the process ends with for ``error``."""
+    codes = (code for kind, code in _CODES if isinstance(error, kind))
+    return next(codes, ExitCode.UNUSABLE)

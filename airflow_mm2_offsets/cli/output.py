@@ -1,0 +1,82 @@
+"""How an answer reaches people and machines."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.highlighter import RegexHighlighter
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.theme import Theme
+
+from airflow_mm2_offsets.cli.exits import ExitCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command found."""
+
+    text: str
+    """For people: sentences and tables of plain text."""
+    data: Mapping[str, Any]
+    """For machines: plain JSON, offsets as text."""
+    exit_code: ExitCode = ExitCode.OK
+
+
+class _Words(RegexHighlighter):
+    """Gives colour, on a terminal alone, to the words that decide."""
+
+    base_style = "mm2."
+    highlights = (
+        r"\b(?P<good>exact|READY|ok)\b",
+        r"\b(?P<fair>bounded|by (?:earliest|latest|timestamp)|FALLBACK)\b",
+        r"\b(?P<bad>refused|REFUSED|FAILED)\b",
+    )
+
+
+_THEME = Theme({"mm2.good": "green", "mm2.fair": "yellow", "mm2.bad": "bold red"})
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Write an answer to stdout, and nothing else.
+
+    Lines are left whole: what is too wide for a terminal is wrapped by the terminal.
+    """
+    if as_json:
+        print(json.dumps(answer.data, indent=2))  # noqa: T201 - the answer
+    else:
+        console = Console(theme=_THEME, highlighter=_Words(), soft_wrap=True, emoji=False)
+        console.print(answer.text, markup=False)
+    sys.stdout.flush()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator["Tell"]:
+    """Show on a terminal's stderr that something long goes on, and how far it is.
+
+    Yields:
+        What a reader tells the number of records read and the seconds since its start.
+    """
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield Tell(bar, what)
+
+
+class Tell:
+    """A ``kafka.drain.Progress`` that a terminal shows."""
+
+    def __init__(self, bar: Progress, what: str) -> None:
+        """Show ``what`` with no number yet."""
+        self._bar = bar
+        self._what = what
+        self._task = bar.add_task(what, total=None)
+
+    def __call__(self, read: int, _seconds: float) -> None:
+        """Show the number of records read so far."""
+        self._bar.update(self._task, description=f"{self._what}: {read:,} records")

@@ -1,0 +1,110 @@
+"""Where the clusters come from: settings, or an Airflow connection."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+from upath import UPath
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.properties import CONFIG_VARIABLE
+from airflow_mm2_offsets.service.settings import Settings, load_settings
+from airflow_mm2_offsets.storage import open_location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Which clusters are meant."""
+
+    config: Annotated[
+        Path | None,
+        Option(
+            "--config",
+            metavar="FILE",
+            help="Settings (.properties or .toml): aliases, source.* and target.* Kafka client "
+            "properties. Variables MM2_OFFSETS_* count more.",
+        ),
+    ] = None
+    conn_id: Annotated[
+        str | None,
+        Option("--conn-id", metavar="ID", help="Take an Airflow connection of type mm2 instead."),
+    ] = None
+    timeout: Annotated[
+        float, Option("--timeout", metavar="SECONDS", help="How long a broker may be silent.")
+    ] = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters:
+    """What the options name."""
+
+    pair: ClusterPair
+    archive_location: str | None
+    """Where the settings say that the archive is."""
+    open: Callable[[str], UPath]
+    """Makes a path of a location on any storage."""
+
+    def archive(self, location: str | None, *, skip_damaged: bool = False) -> SyncArchive | None:
+        """Return the archive at a location, or the one of the settings, if there is one."""
+        chosen = location or self.archive_location
+        return SyncArchive(self.open(chosen), skip_damaged=skip_damaged) if chosen else None
+
+
+def find_clusters(options: ClusterOptions) -> Clusters:
+    """Return the pair of clusters that the options name; nothing is asked of them.
+
+    Raises:
+        ConfigurationError: They name none, or two, or a setting is wrong.
+    """
+    if options.conn_id is None:
+        settings = _load(options.config)
+        return Clusters(
+            pair=settings.pair(options.timeout),
+            archive_location=settings.archive_location,
+            open=open_path,
+        )
+    if options.config is not None:
+        raise ConfigurationError("--config and --conn-id are both given; give one of them")
+    return _of_airflow(options.conn_id, options.timeout)
+
+
+def open_path(location: str) -> UPath:
+    """Return a path on any storage that fsspec knows."""
+    return open_location(location, ArchiveError)
+
+
+def _load(config: Path | None) -> Settings:
+    try:
+        return load_settings(config, os.environ)
+    except ConfigurationError as error:
+        if config or os.environ.get(CONFIG_VARIABLE):
+            raise
+        raise ConfigurationError(
+            f"{error}. Name the settings file by --config FILE, or an Airflow connection by "
+            f"--conn-id ID"
+        ) from error
+
+
+def _of_airflow(conn_id: str, timeout: float) -> Clusters:
+    # As Airflow's own `connections test` does: its database is asked too, not the backends alone.
+    os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    # Airflow logs to stdout, which is for the answer.
+    with redirect_stdout(sys.stderr):
+        try:
+            hook = import_module("airflow_mm2_offsets.hooks.mm2").Mm2OffsetHook
+            storage_path = import_module("airflow_mm2_offsets.hooks.storage").storage_path
+        except ImportError as error:
+            raise ConfigurationError(
+                f"--conn-id needs Airflow ({error}); install airflow-mm2-offsets[airflow], or "
+                f"name the clusters by --config"
+            ) from error
+        pair = hook(conn_id, timeout=timeout).get_conn()
+    return Clusters(pair=pair, archive_location=None, open=storage_path)
