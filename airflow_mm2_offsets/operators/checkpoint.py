@@ -18,8 +18,9 @@ class ReadSparkCheckpointOperator(BaseOperator):
 
     Returns:
         ``positions`` and ``pending`` (where the batch ends that was begun and not committed, or
-        None) as Spark's JSON text; ``committed_batch``, ``pending_batch``, ``reread`` (records of
-        the pending batch) and ``query_id``.
+        None) as Spark's JSON text; ``read_until``, the later of the two: what MirrorMaker 2 must
+        have copied before a migration; ``committed_batch``, ``pending_batch``, ``reread`` (records
+        of the pending batch) and ``query_id``.
 
     Raises:
         CheckpointError: The checkpoint is missing, damaged, or not of a Kafka source.
@@ -39,6 +40,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         return {
             "positions": format_offsets(found.positions),
             "pending": format_offsets(found.pending) if found.pending else None,
+            "read_until": format_offsets(found.read_until),
             "committed_batch": found.committed_batch,
             "pending_batch": found.pending_batch,
             "reread": found.reread,

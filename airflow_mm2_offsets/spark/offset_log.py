@@ -71,7 +71,8 @@ def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
                 if known != position:
                     raise CheckpointError(
                         f"{place}: two sources read {topic}[{partition}], at {known} and at "
-                        f"{position}; one map of positions can't hold both, so give each its own"
+                        f"{position}; one map of positions can't hold both: migrate the "
+                        f"checkpoint, which keeps each one's own"
                     )
     return merged
 

@@ -25,6 +25,7 @@ def test_what_is_read_is_pushed_one_by_one(worker: Worker, tmp_path: Path) -> No
     expected = {
         "positions": '{"orders":{"0":4,"1":6}}',
         "pending": '{"orders":{"0":9,"1":7}}',
+        "read_until": '{"orders":{"0":9,"1":7}}',
         "committed_batch": 1,
         "pending_batch": 2,
         "reread": 6,

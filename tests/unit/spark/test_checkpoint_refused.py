@@ -148,3 +148,16 @@ def test_a_real_query_without_kafka(tmp_path: Path, version: str) -> None:
         spark.stop()
     assert (tmp_path / "offsets" / "0").read_text().startswith(f"v{version}\n")
     _refused(tmp_path, f"{tmp_path}/offsets/0", "none of its 1 sources is Kafka")
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        (orders(3, 9), "orders[0] has its end 3, and batch 2 starts at 4"),
+        (orders(9), "orders[1] has no end, and batch 2 starts at 6"),
+        ('{"source.orders":{"0":9,"1":9}}', "orders[0] has no end, and batch 2 starts at 4"),
+    ],
+)
+def test_poisoned_by_another_cluster(tmp_path: Path, ends: str, found: str) -> None:
+    """A pending batch that ends before it begins was planned on another cluster's offsets."""
+    _refused(simple(tmp_path, offsets__2=batch(ends)), "offsets/2: poisoned", found)

@@ -1,0 +1,227 @@
+"""A checkpoint's logs: which batch is done, which one is pending, and what their files say.
+
+Rules: ``MicroBatchExecution.populateStartOffsets`` and its asynchronous and continuous kin. A
+batch's end is in ``offsets/N`` before it runs (real-time mode: when it ends); ``commits/N`` says
+that it is done.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.spark import offset_log
+from airflow_mm2_offsets.storage import list_directory, open_location, read_text
+
+Sources = Mapping[str, str]
+"""What a file says of each source, as text, by the source's name: its number unless it has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointLogs:
+    """What a checkpoint's small files hold; nothing in them contradicts the rest."""
+
+    root: UPath
+    query_id: str
+    committed: int | None
+    """The last batch that is done; None when the first one never was."""
+    base: int | None
+    """The batch up to whose end all is done; None where only ``starts`` tells."""
+    pending: int | None
+    """The batch that was begun and not committed, if any."""
+    previous: int | None
+    """The batch logged before the newest, if any; its file is not looked into."""
+    texts: Mapping[int, str]
+    """``offsets/N`` of ``base`` and ``pending``, by batch."""
+    start_texts: Sources
+    """``sources/NAME/0`` by source."""
+
+    @property
+    def newest(self) -> int:
+        """The newest batch that is logged."""
+        return max(self.texts)
+
+    @property
+    def starts(self) -> Sources:
+        """Where each source began, as far as the checkpoint still says so."""
+        return {name: offset_log.parse_start(text) for name, text in self.start_texts.items()}
+
+    def path(self, batch: int) -> str:
+        """Return the location of a batch's file in the offset log."""
+        return f"{self.root}/offsets/{batch}"
+
+    def sources(self, batch: int) -> Sources:
+        """Return the offset of each source at a batch's end.
+
+        Raises:
+            CheckpointError: The file is cut off.
+        """
+        place = self.path(batch)
+        sources = offset_log.parse_batch(self.texts[batch], place)
+        # A Kafka source has an offset from its first batch on. Only unnamed ones can't be renamed.
+        begun = {
+            name
+            for name, text in self.starts.items()
+            if name.isdecimal()
+            and offset_log.kafka_positions([text], f"{self.root}/sources/{name}/0")
+        }
+        if missing := begun - sources.keys():
+            raise CheckpointError(
+                f"{place}: cut off, it lacks the Kafka source {', '.join(sorted(missing))} that "
+                f"{self.root}/sources has"
+            )
+        return sources
+
+    def base_sources(self) -> Sources:
+        """Return the offset of each source up to which all is done."""
+        return self.starts if self.base is None else self.sources(self.base)
+
+
+def read_logs(location: UPath | str) -> CheckpointLogs:
+    """Read a checkpoint's logs.
+
+    Args:
+        location: The query's ``checkpointLocation``.
+
+    Raises:
+        CheckpointError: It is missing, half-written, contradicts itself, or can't be read.
+    """
+    root = open_location(location, CheckpointError)
+    query_id = _query_id(root)
+    # Commits first: a job that still runs then looks pending, never committed ahead of itself.
+    commits = _batches(root / "commits")
+    offsets = _batches(root / "offsets")
+    committed, base, pending = _choose(root, commits, offsets)
+    if committed is not None:
+        _check_commit(root / "commits" / str(committed))
+    logs = CheckpointLogs(
+        root=root,
+        query_id=query_id,
+        committed=committed,
+        base=base,
+        pending=pending,
+        previous=max(offsets - {max(offsets)}, default=None),
+        texts={
+            batch: read_required(root / "offsets" / str(batch))
+            for batch in (base, pending)
+            if batch is not None
+        },
+        start_texts=_start_texts(root),
+    )
+    _check_pending(logs)
+    return logs
+
+
+def _batches(log: UPath) -> set[int]:
+    """Return the batches in a log; other names are check sums, temporary or of no batch."""
+    names = list_directory(log, CheckpointError)
+    return {int(name) for name in names if name.isascii() and name.isdecimal()}
+
+
+class _Choice(NamedTuple):
+    committed: int | None
+    base: int | None  # the offsets file up to which all is done; None means sources/N/0
+    pending: int | None
+
+
+def _choose(root: UPath, commits: set[int], offsets: set[int]) -> _Choice:
+    if not offsets:
+        raise CheckpointError(
+            f"{root}: offsets/ holds no batch, so it says nothing of positions; start the job "
+            f"with startingOffsets and a new checkpoint"
+        )
+    latest = max(offsets)
+    if not commits:
+        if latest > 0:  # batch N is only begun when N-1 is committed
+            raise CheckpointError(
+                f"{root}: commits/ is empty, yet offsets/{latest} proves that batch "
+                f"{latest - 1} was committed; the checkpoint is damaged or half-copied"
+            )
+        return _Choice(None, None, latest)
+    committed = max(commits)
+    if committed > latest:
+        raise CheckpointError(
+            f"{root}: commits/{committed} is ahead of offsets/{latest}; two queries wrote here, "
+            f"or it was half-copied (Spark: CONCURRENT_STREAM_LOG_UPDATE)"
+        )
+    base = _base(root, committed, commits, offsets)
+    return _Choice(committed, base, latest if latest > committed else None)
+
+
+def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> int:
+    base = max((batch for batch in offsets if batch <= committed), default=None)
+    every_batch = committed - 1 in offsets | commits
+    # Asynchronous progress tracking logs only some batches: what lies before the gap is done.
+    if base is None or (base < committed and every_batch):
+        raise CheckpointError(
+            f"{root}: offsets/{committed} is missing although commits/{committed} is there; "
+            f"restore it, or the positions can't be proved"
+        )
+    return base
+
+
+def _check_pending(logs: CheckpointLogs) -> None:
+    """Refuse a pending batch that ends before it begins: another cluster's offsets."""
+    if logs.pending is None:
+        return
+    place = logs.path(logs.pending)
+    base_place = f"{logs.root}/sources" if logs.base is None else logs.path(logs.base)
+    starts, ends = logs.base_sources(), logs.sources(logs.pending)
+    for name in sorted(starts.keys() & ends.keys()):
+        start = offset_log.kafka_positions([starts[name]], base_place)
+        end = offset_log.kafka_positions([ends[name]], place)
+        for topic, partitions in start.items():
+            for partition, position in partitions.items():
+                stop = end.get(topic, {}).get(partition)
+                if stop is None or stop < position:
+                    found = "no end" if stop is None else f"its end {stop}"
+                    raise CheckpointError(
+                        f"{place}: poisoned: {topic}[{partition}] has {found}, and batch "
+                        f"{logs.pending} starts at {position}: the job was started against another "
+                        f"cluster, or the topic was made again. Where that batch did nothing, a "
+                        f"copy of the checkpoint without this file stands where it was"
+                    )
+
+
+def _start_texts(root: UPath) -> Sources:
+    """Return what each source's first file holds, by the source's name."""
+    texts = {
+        name: read_text(root / "sources" / name / "0", CheckpointError)
+        for name in sorted(list_directory(root / "sources", CheckpointError))
+        if not name.startswith((".", "_"))
+    }
+    return {name: text for name, text in texts.items() if text}
+
+
+def _query_id(root: UPath) -> str:
+    path = root / "metadata"
+    text = read_text(path, CheckpointError)
+    if text is None:
+        raise CheckpointError(f"{path} is missing: {root} is not a checkpoint of a Spark query")
+    query_id = offset_log.parse_object(text, str(path)).get("id")
+    if not isinstance(query_id, str):
+        raise CheckpointError(f"{path}: holds no query id: {text[:80]!r}")
+    return query_id
+
+
+def _check_commit(path: UPath) -> None:
+    version, _, body = read_required(path).partition("\n")
+    if version not in ("v1", "v2", "v3"):
+        raise CheckpointError(f"{path}: none of v1 to v3 of Spark's commit log: {version!r}")
+    offset_log.parse_object(body, str(path))
+
+
+def read_required(path: UPath) -> str:
+    """Return the text of a file that must be there and whole.
+
+    Raises:
+        CheckpointError: It is missing or empty, or can't be read.
+    """
+    text = read_text(path, CheckpointError)
+    if text is None:
+        raise CheckpointError(f"{path} was listed and is gone; is the job still running?")
+    if not text.strip():
+        raise CheckpointError(f"{path}: empty, half-written; restore it or wait for its writer")
+    return text
