@@ -1,0 +1,237 @@
+"""The index that a server keeps in memory."""
+
+import gc
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.service.cache import CachedSyncs, SyncCache, read_on
+from stack.waiting import wait_until
+from tests.unit.service.pairs import Pair
+
+ORDERS = ("orders", 0)
+
+
+def cached(*pairs: tuple[int, int], next_offset: int = 0) -> CachedSyncs:
+    return CachedSyncs(
+        index=SyncIndex.of_pairs({ORDERS: pairs}),
+        next_offset=next_offset,
+        topic_id="a",
+        skipped=0,
+        refreshed_at=datetime.now(UTC),
+    )
+
+
+def test_a_refresh_swaps_one_reference() -> None:
+    """A reader has all of the old index, or all of the new one."""
+    first, second = cached((0, 0)), cached((0, 0), (10, 12))
+    held: list[CachedSyncs | None] = []
+
+    def read(known: CachedSyncs | None) -> CachedSyncs:
+        held.append(known)
+        return second if known else first
+
+    cache = SyncCache(read)
+    assert cache.state.syncs is None
+    assert cache.refresh() is first
+    before = cache.state
+    assert cache.refresh() is second
+    assert before.syncs is first
+    assert held == [None, first]
+
+
+def test_latest_leaves_the_cache_alone() -> None:
+    """What is read for one answer is not kept."""
+    cache = SyncCache(lambda _known: cached((0, 0)))
+    first = cache.refresh()
+    assert cache.latest() is not first
+    assert cache.state.syncs is first
+
+
+def test_a_failed_refresh_keeps_the_last_good_one() -> None:
+    """It is marked stale with the error until one succeeds again."""
+    outcomes: list[Callable[[], CachedSyncs]] = [partial(cached, (0, 0)), _fail, _fail, cached]
+    cache = SyncCache(lambda _known: outcomes.pop(0)())
+    good = cache.refresh()
+    for failures in (1, 2):
+        with pytest.raises(ClusterUnreachableError, match="no broker"):
+            cache.refresh()
+        assert cache.state.syncs is good
+        assert str(cache.state.error) == "no broker"
+        assert (cache.state.refreshes, cache.state.failures) == (1, failures)
+    cache.refresh()
+    assert cache.state.error is None
+    assert cache.state.syncs is not good
+
+
+def _fail() -> CachedSyncs:
+    raise ClusterUnreachableError("no broker")
+
+
+class Gate:
+    """A reader that waits to be let through, and counts."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Semaphore(0)
+
+    def __call__(self, _known: CachedSyncs | None) -> CachedSyncs:
+        self.reads += 1
+        self.entered.release()
+        assert self.open.acquire(timeout=10)
+        return cached((self.reads, self.reads))
+
+
+class CountingLock:
+    """A lock that tells how many have come to it."""
+
+    def __init__(self) -> None:
+        self.came = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.came += 1
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_many_refreshes_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that come while one reads wait for the next read, and that one serves all of them."""
+    gate, lock = Gate(), CountingLock()
+    cache = SyncCache(gate)
+    monkeypatch.setattr(cache, "_reading", lock)
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(cache.refresh)
+        assert gate.entered.acquire(timeout=10)
+        late = [pool.submit(cache.refresh) for _ in range(8)]
+        wait_until(lambda: lock.came == 9, "all to have come", seconds=10)
+        gate.open.release(2)
+        assert first.result(10).index.partitions[ORDERS].last == (1, 1)
+        # None of them is content with a read that began before it came.
+        assert {each.result(10).index.partitions[ORDERS].last for each in late} == {(2, 2)}
+    assert gate.reads == 2
+
+
+def test_readers_do_not_wait_for_a_refresh() -> None:
+    """The last state is there while the next one is read."""
+    gate = Gate()
+    cache = SyncCache(gate)
+    gate.open.release()
+    good = cache.refresh()
+    assert gate.entered.acquire(timeout=10)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(cache.refresh)
+        assert gate.entered.acquire(timeout=10)
+        assert cache.state.syncs is good
+        gate.open.release()
+        assert running.result(10) is cache.state.syncs
+
+
+def test_old_indexes_are_let_go() -> None:
+    """Neither refreshes nor failures keep what was replaced, or half a read."""
+
+    def fail(_known: CachedSyncs | None) -> CachedSyncs:
+        half = cached((0, 0))
+        raise ClusterUnreachableError(f"no broker after {len(half.index)}")
+
+    readers = iter([lambda _known: cached((0, 0)), fail] * 10)
+    cache = SyncCache(lambda known: next(readers)(known))
+    for _ in range(20):
+        with suppress(ClusterUnreachableError):
+            cache.refresh()
+    gc.collect()
+    assert sum(isinstance(each, CachedSyncs) for each in gc.get_objects()) == 1
+
+
+def test_the_thread_refreshes_until_it_is_stopped() -> None:
+    """It goes on after a failure, of whatever kind, and ends when told."""
+    outcomes = [cached, _fail, partial(int, "x"), cached]
+    cache = SyncCache(lambda _known: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
+    cache.start()
+    try:
+        wait_until(lambda: cache.state.refreshes >= 3, "refreshes", seconds=10)
+        assert cache.state.failures == 2
+    finally:
+        cache.stop()
+    wait_until(
+        lambda: all(each.name != "mm2-syncs" for each in threading.enumerate()), "the thread to end"
+    )
+
+
+@pytest.fixture
+def topic_ids(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """Ids that the syncs topic has, one after the other: librdkafka's broker knows none."""
+    ids: list[str | None] = ["a"]
+
+    def topics(_self: KafkaCluster, names: Iterable[str]) -> dict[str, TopicInfo]:
+        topic_id = ids.pop(0) if len(ids) > 1 else ids[0]
+        return {name: TopicInfo(name=name, partitions=1, topic_id=topic_id) for name in names}
+
+    monkeypatch.setattr(KafkaCluster, "topics", topics)
+    return ids
+
+
+def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | None]) -> None:
+    """The second read begins where the first ended, and keeps what the first brought."""
+    assert topic_ids
+    clusters.sync("orders", (0, 0), (10, 12))
+    first = read_on(clusters.pair, None)
+    clusters.sync("orders", (20, 23))
+    second = read_on(clusters.pair, first)
+    assert (first.next_offset, len(first.index)) == (2, 2)
+    assert (second.next_offset, len(second.index)) == (3, 3)
+
+
+def test_a_topic_made_again_is_read_from_its_beginning(
+    clusters: Pair, topic_ids: list[str | None]
+) -> None:
+    """Its other id tells, where its end does not; what was read of the old one is forgotten."""
+    clusters.sync("orders", (0, 0), (10, 12))
+    old = replace(read_on(clusters.pair, None), next_offset=1)
+    topic_ids[:] = ["b"]
+    new = read_on(clusters.pair, old)
+    assert (new.topic_id, new.next_offset, len(new.index)) == ("b", 2, 2)
+
+
+def test_a_truncated_topic_is_read_from_its_beginning(
+    clusters: Pair, topic_ids: list[str | None]
+) -> None:
+    """It ends before the place to go on from."""
+    assert topic_ids
+    clusters.sync("orders", (0, 0))
+    held = replace(read_on(clusters.pair, None), next_offset=99)
+    assert read_on(clusters.pair, held).next_offset == 1
+
+
+def test_a_topic_made_again_while_it_is_read_is_read_again(
+    clusters: Pair, topic_ids: list[str | None]
+) -> None:
+    """Which of its lives a record is of must be known; when it never is, that is the error."""
+    clusters.sync("orders", (0, 0))
+    topic_ids[:] = ["a", "b", "b"]
+    assert read_on(clusters.pair, None).topic_id == "b"
+    topic_ids[:] = list("abcdefg")
+    with pytest.raises(SyncsTopicError, match="made again each of 3 times"):
+        read_on(clusters.pair, None)
+
+
+def test_a_topic_that_is_gone_is_an_error(clusters: Pair, topic_ids: list[str | None]) -> None:
+    """Nothing is made of an index whose topic was deleted."""
+    assert topic_ids
+    clusters.sync("orders", (0, 0))
+    held = read_on(clusters.pair, None)
+    gone = replace(clusters.pair, naming=replace(clusters.pair.naming, source_alias="gone"))
+    with pytest.raises(SyncsTopicError, match="gone"):
+        read_on(gone, held)
