@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
@@ -16,8 +16,10 @@ from airflow_mm2_offsets.kafka.session import Session, open_consumer
 
 BATCH_SIZE = 10_000
 _POLL_SECONDS = 0.1
+_UNCOMMITTED = "read_uncommitted"
 
 _PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names its local errors
+_OFFSET_GONE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _IGNORED = frozenset(
     {
         # The client looks for the coordinator of the group that is never joined.
@@ -64,61 +66,95 @@ def drain(
     *,
     stops: Mapping[TopicPartition, int] | None = None,
     first_only: bool = False,
-    isolation: str = "read_uncommitted",
+    refuse_deleted: bool = False,
+    isolation: str = _UNCOMMITTED,
     progress: Progress | None = None,
 ) -> Iterator[list[Record]]:
     """Yield the records of partitions in batches, up to the ends they have at the start.
 
-    A partition has ended when its last record is there or the broker says so: after the last
-    record there may be transaction markers, which no consumer sees, so that its position never
-    reaches the end.
-
     Args:
         cluster: The cluster to read from; its timeout is how long the broker may be silent.
-        starts: The first offset to read of each partition; what is deleted of it is left out.
+        starts: The first offset to read of each partition.
         stops: Where to end a partition before its end: the offset after the last to read.
         first_only: A partition ends with the first batch that holds a record of it.
+        refuse_deleted: That a start was deleted is an error; else what is left is read.
         isolation: ``read_committed`` or ``read_uncommitted``.
         progress: Called after each batch.
 
     Raises:
         TopicNotFoundError: A topic or a partition does not exist.
-        PositionError: A start lies beyond the partition's end.
+        PositionError: A start lies beyond its partition's end, or records were deleted meanwhile.
         ClusterUnreachableError: Nothing came for the cluster's timeout, or authentication failed.
         ClusterRefusedError: A broker answered with an error.
     """
     held = cluster.watermarks(starts)
-    begins = {place: _begin(cluster, place, starts[place], held[place]) for place in starts}
+    begins = {
+        place: _begin(cluster.name, place, start, held[place], refuse_deleted=refuse_deleted)
+        for place, start in starts.items()
+    }
+    if isolation != _UNCOMMITTED:
+        held = cluster.watermarks(starts, isolation=isolation)
     ends = {place: min(held[place].high, (stops or {}).get(place, MAX_OFFSET)) for place in starts}
-    pending = {place: begin for place, begin in begins.items() if begin < ends[place]}
-    if not pending:
-        return
-    most = 1 if first_only else max(ends[place] - begin for place, begin in pending.items())
-    with open_consumer(
-        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=most
-    ) as session:
-        session.client.assign([Place(*place, begin) for place, begin in pending.items()])
-        yield from _batches(session, _Reading(set(pending), ends, first_only), progress)
+    reading = _Reading(cluster=cluster.name, begins=begins, ends=ends, first_only=first_only)
+    if reading.pending:
+        yield from _read(cluster, reading, isolation, progress)
 
 
-def _begin(cluster: KafkaCluster, place: TopicPartition, offset: int, held: Watermarks) -> int:
+def _begin(
+    cluster: str, place: TopicPartition, start: int, held: Watermarks, *, refuse_deleted: bool
+) -> int:
     topic, partition = place
-    if offset > held.high:
+    if start > held.high:
         raise PositionError(
-            f"{cluster.name}: topic {topic} partition {partition} ends at {held.high}, before the "
-            f"start {offset}: it was truncated or created again; read it from its beginning"
+            f"{cluster}: topic {topic} partition {partition} ends at {held.high}, before the "
+            f"start {start}: it was truncated or created again; read it from its beginning"
         )
-    return max(offset, held.low)
+    if start < held.low and refuse_deleted:
+        raise PositionError(
+            f"{cluster}: topic {topic} partition {partition} begins at {held.low}, after the "
+            f"start {start}: what lay between was deleted; read it from its beginning"
+        )
+    return max(start, held.low)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What of each partition is to be read."""
+    """What of each partition is to be read.
 
-    pending: set[TopicPartition]
-    """Shrinks as partitions end."""
+    A partition has ended when its last record is there or the broker says so: after the last
+    record there may be transaction markers, which no consumer sees, so that its position never
+    reaches the end.
+    """
+
+    cluster: str
+    begins: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     first_only: bool
+    pending: set[TopicPartition] = field(init=False)
+    """Shrinks as partitions end."""
+    early: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where a broker says that a pending partition ends, though it had gone on from there: a new
+    leader may not know yet, or the partition was truncated."""
+
+    def __post_init__(self) -> None:
+        self.pending = {place for place, begin in self.begins.items() if begin < self.ends[place]}
+
+    @property
+    def most(self) -> int:
+        """Records that are wanted of one partition."""
+        if self.first_only:
+            return 1
+        return max(self.ends[place] - self.begins[place] for place in self.pending)
+
+
+def _read(
+    cluster: KafkaCluster, reading: _Reading, isolation: str, progress: Progress | None
+) -> Iterator[list[Record]]:
+    with open_consumer(
+        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most
+    ) as session:
+        session.client.assign([Place(*place, reading.begins[place]) for place in reading.pending])
+        yield from _batches(session, reading, progress)
 
 
 def _batches(
@@ -136,10 +172,27 @@ def _batches(
                 progress(read, time.monotonic() - started)
         if records or len(pending) < open_before:
             session.touch()
-            continue
-        session.check()
-        if session.is_over:
-            raise session.unreachable()
+        else:
+            _check_alive(session, reading)
+
+
+def _check_alive(session: Session[Consumer], reading: _Reading) -> None:
+    session.check()
+    if not session.is_over:
+        return
+    for place, offset in reading.early.items():
+        if place in reading.pending:
+            end = reading.ends[place]
+            raise _truncated(reading, place, f"ends at {offset}, and had gone on to {end}")
+    raise session.unreachable()
+
+
+def _truncated(reading: _Reading, place: TopicPartition, what: str) -> PositionError:
+    topic, partition = place
+    return PositionError(
+        f"{reading.cluster}: topic {topic} partition {partition} {what} when the reading began: it "
+        f"was truncated, cleaned up or created again meanwhile; read it again"
+    )
 
 
 def _accept(session: Session[Consumer], messages: list[Message], reading: _Reading) -> list[Record]:
@@ -147,7 +200,7 @@ def _accept(session: Session[Consumer], messages: list[Message], reading: _Readi
     records = cast("list[Record]", [message for message in messages if message.error() is None])
     if len(records) < len(messages):
         for message in messages:
-            _hear(session, message, reading.pending)
+            _hear(session, message, reading)
     ends = reading.ends
     # Of a single partition, only the last record can end it: asking each would cost a tenth.
     latest = records[-1:] if len(ends) == 1 else records
@@ -164,11 +217,19 @@ def _accept(session: Session[Consumer], messages: list[Message], reading: _Readi
     ]
 
 
-def _hear(session: Session[Consumer], message: Message, pending: set[TopicPartition]) -> None:
+def _hear(session: Session[Consumer], message: Message, reading: _Reading) -> None:
     error = message.error()
     if error is None or error.code() in _IGNORED:
         return
-    topic, partition = cast("TopicPartition", (message.topic(), message.partition()))
+    topic, partition, offset = cast(
+        "tuple[str, int, int]", (message.topic(), message.partition(), message.offset())
+    )
+    place = topic, partition
+    if error.code() == _OFFSET_GONE:
+        raise _truncated(reading, place, f"no longer holds offset {offset}, which it held")
     if error.code() != _PARTITION_EOF:
         raise session.failure(error, f"topic {topic} partition {partition}")
-    pending.discard((topic, partition))
+    if offset >= reading.ends[place]:
+        reading.pending.discard(place)
+    else:
+        reading.early[place] = offset

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Message
 
 from airflow_mm2_offsets.core import Watermarks
 from airflow_mm2_offsets.errors import (
@@ -12,8 +13,10 @@ from airflow_mm2_offsets.errors import (
     PositionError,
     TopicNotFoundError,
 )
+from airflow_mm2_offsets.kafka import drain as drain_module
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
+from airflow_mm2_offsets.kafka.session import Session
 from tests.unit.kafka.brokers import MockBroker
 
 
@@ -113,15 +116,39 @@ def test_records_that_come_later_are_not_read(
     assert len(_values(broker.cluster())) == 20
 
 
-def test_an_end_that_no_record_reaches_is_an_end(
+def _with_end(monkeypatch: pytest.MonkeyPatch, high: int, low: int = 0) -> None:
+    marks = {("orders", 0): Watermarks(low=low, high=high)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+
+
+def test_a_partition_that_ends_early_is_an_error(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where markers follow the last record, the broker's end of partition ends the reading."""
+    """A broker that says "end" before the end there was has lost records: none pass for all."""
     broker.write("orders", _numbers(0, 5))
-    monkeypatch.setattr(
-        KafkaCluster, "watermarks", lambda *_, **__: {("orders", 0): Watermarks(low=0, high=7)}
-    )
-    assert len(_values(broker.cluster(), {("orders", 0): 0})) == 5
+    _with_end(monkeypatch, 7)
+    with pytest.raises(PositionError, match=r"^source: .* 0 ends at 5, and had gone on to 7 when"):
+        _values(broker.cluster(timeout=0.5), {("orders", 0): 0})
+
+
+def test_a_broker_that_is_behind_is_waited_for(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new leader may say "end" too early: the reading goes on until the records are there."""
+    broker.write("orders", _numbers(0, 5))
+    _with_end(monkeypatch, 7)
+    told: list[Message] = []
+
+    def hear(session: Session[Consumer], message: Message, reading: object) -> None:
+        _hear(session, message, reading)
+        if message.error() is not None and not told:
+            told.append(message)
+            broker.write("orders", _numbers(5, 2))
+
+    _hear = drain_module._hear  # noqa: SLF001 - the moment after the broker has said "end"
+    monkeypatch.setattr(drain_module, "_hear", hear)
+    assert len(_values(broker.cluster(), {("orders", 0): 0})) == 7
+    assert told[0].offset() == 5
 
 
 def test_progress_is_told(broker: MockBroker) -> None:
@@ -157,12 +184,13 @@ def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
 def test_a_start_that_was_deleted_begins_at_the_first_record(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the topic has deleted since cannot be read: the reading begins after it."""
+    """What is left is read, or that something is gone is an error, as the caller likes."""
     broker.write("orders", _numbers(0, 5))
-    monkeypatch.setattr(
-        KafkaCluster, "watermarks", lambda *_, **__: {("orders", 0): Watermarks(low=3, high=5)}
-    )
+    _with_end(monkeypatch, 5, low=3)
     assert _values(broker.cluster(), {("orders", 0): 0}) == [b"3", b"4"]
+    assert _values(broker.cluster(), {("orders", 0): 3}, refuse_deleted=True) == [b"3", b"4"]
+    with pytest.raises(PositionError, match="partition 0 begins at 3, after the start 2"):
+        _values(broker.cluster(), {("orders", 0): 2}, refuse_deleted=True)
 
 
 def test_a_broker_that_dies_under_way_is_reported(
