@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncRows:
-    """Syncs in log order, as columns."""
+    """Syncs as columns; those of each partition in log order."""
 
     places: list[TopicPartition] = field(default_factory=list)
     """The topics and partitions that occur."""

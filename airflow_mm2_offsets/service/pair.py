@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import Naming, SyncIndex, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.drain import Progress
 from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
 
 
@@ -34,11 +35,25 @@ class ClusterPair:
         topic, number = partition
         return self.naming.target_topic(topic), number
 
-    def read_syncs(self) -> SyncsRead:
-        """Read the offset-syncs topic.
+    def read_syncs(
+        self,
+        *,
+        start: int = 0,
+        known: SyncIndex | None = None,
+        progress: Progress | None = None,
+    ) -> SyncsRead:
+        """Read the offset-syncs topic; see ``kafka.syncs.read_syncs``.
+
+        Args:
+            start: The first offset to read: ``next_offset`` of an earlier read.
+            known: The index of that earlier read, which the result continues.
+            progress: Told the number of records read and the seconds passed.
 
         Raises:
-            SyncsTopicError: The topic is missing or holds no sync.
+            SyncsTopicError: The topic is missing, holds no sync, or was made again or truncated
+                since ``start``.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        return read_syncs(self.syncs_cluster, self.syncs_topic)
+        return read_syncs(
+            self.syncs_cluster, self.syncs_topic, start=start, known=known, progress=progress
+        )

@@ -1,15 +1,15 @@
 """Reading real clusters, and the syncs that a real MirrorMaker 2 writes."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from airflow_mm2_offsets.core import Status, Watermarks
-from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.core import OffsetSync, Status, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
@@ -129,6 +129,114 @@ def test_a_reading_ends_behind_aborted_records(
     _write_aborted(stack, topic, 7)
     batches = drain(source, {(topic, 0): 0, (topic, 1): 0}, isolation="read_committed")
     assert [record.offset() for record in itertools.chain.from_iterable(batches)] == [*range(5)]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("deleted", [40, 100])
+def test_a_reading_that_loses_its_records_says_so(
+    stack: Stack,
+    source: KafkaCluster,
+    admin: AdminClient,
+    create: Callable[[int], str],
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    isolation: str,
+    deleted: int,
+) -> None:
+    """Records deleted between the look at the ends and the reading are an error, not an end."""
+    topic = create(1)
+    _write(stack, topic, 100)
+    watermarks = KafkaCluster.watermarks
+
+    def look_and_delete(
+        cluster: KafkaCluster, places: Iterable[tuple[str, int]], **options: str
+    ) -> dict[tuple[str, int], Watermarks]:
+        seen = watermarks(cluster, places, **options)
+        place = TopicPartition(topic, 0, deleted)
+        admin.delete_records([place])[place].result(timeout=30)
+        return seen
+
+    monkeypatch.setattr(KafkaCluster, "watermarks", look_and_delete)
+    with pytest.raises(PositionError, match=rf"{topic} partition 0 no longer holds offset 0, "):
+        list(drain(source, {(topic, 0): 0}, isolation=isolation))
+
+
+def test_an_open_transaction_ends_a_committed_reading(
+    stack: Stack, source: KafkaCluster, create: Callable[[int], str]
+) -> None:
+    """What follows the first open transaction is not there yet, and nobody waits for it."""
+    topic = create(1)
+    _write(stack, topic, 5)
+    producer = Producer({"bootstrap.servers": stack.source, "transactional.id": str(uuid4())})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, value=b"open", partition=0)
+    producer.flush(30)
+    _write(stack, topic, 5)
+    for start, count in ((0, 5), (5, 0), (8, 0)):
+        batches = drain(source, {(topic, 0): start}, isolation="read_committed")
+        assert len(list(itertools.chain.from_iterable(batches))) == count
+    producer.abort_transaction(30)
+
+
+def _write_syncs(stack: Stack, topic: str, upstreams: range) -> None:
+    producer = Producer({"bootstrap.servers": stack.source, "enable.idempotence": True})
+    for each in upstreams:
+        sync = OffsetSync(topic="orders", partition=0, upstream=each, downstream=each)
+        key, value = encode_offset_sync(sync)
+        producer.produce(topic, value, key, partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_syncs_are_read_on_from_where_a_reading_ended(
+    stack: Stack, source: KafkaCluster, create: Callable[[int], str]
+) -> None:
+    """Nothing new is fine; what is new continues the index, which itself stays as it was."""
+    topic = create(1)
+    _write_syncs(stack, topic, range(10, 20))
+    first = read_syncs(source, topic)
+    same = read_syncs(source, topic, start=first.next_offset, known=first.index)
+    assert (same.read, same.next_offset, len(same.index)) == (0, 10, 10)
+    _write_syncs(stack, topic, range(20, 25))
+    later = read_syncs(source, topic, start=same.next_offset, known=same.index)
+    assert (later.read, later.next_offset, len(later.index)) == (5, 15, 15)
+    assert (len(first.index), len(same.index)) == (10, 10)
+
+
+def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
+    stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
+) -> None:
+    """Up to where a reading ended syncs may go; where later ones went unread, it can't go on."""
+    topic = create(1)
+    _write_syncs(stack, topic, range(10))
+    first = read_syncs(source, topic)
+    _write_syncs(stack, topic, range(10, 15))
+
+    def read_on_after_deletion_before(offset: int) -> SyncsRead:
+        place = TopicPartition(topic, 0, offset)
+        admin.delete_records([place])[place].result(timeout=30)
+        return read_syncs(source, topic, start=first.next_offset, known=first.index)
+
+    assert len(read_on_after_deletion_before(10).index) == 15
+    with pytest.raises(SyncsTopicError, match=f"{topic} .* begins at 12, after the start 10"):
+        read_on_after_deletion_before(12)
+    assert len(read_syncs(source, topic).index) == 3
+
+
+def test_a_syncs_topic_that_was_made_again_is_not_read_on(
+    stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
+) -> None:
+    """A topic that ends before the start is another one, and is read from its beginning."""
+    topic = create(1)
+    _write_syncs(stack, topic, range(10))
+    first = read_syncs(source, topic)
+    admin.delete_topics([topic])[topic].result(timeout=30)
+    wait_until(lambda: topic not in source.topics([topic]), f"{topic} to go")
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
+    _write_syncs(stack, topic, range(3))
+    with pytest.raises(SyncsTopicError, match=f"{topic} .* ends at 3, before the start 10"):
+        read_syncs(source, topic, start=first.next_offset, known=first.index)
+    assert len(read_syncs(source, topic).index) == 3
 
 
 def test_the_syncs_of_mirrormaker_translate(

@@ -11,11 +11,12 @@ from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.reading import Reading, read_since
+from airflow_mm2_offsets.service.reading import Reading, SyncsTopicState, read_since
 from tests.unit.archive.runs import FIRST, PAIR, append
 from tests.unit.archive.test_store import LOG
 
-Look = tuple[str, int] | None
+Look = SyncsTopicState | None
+Script = tuple[str, int] | None
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
 CLUSTERS = ClusterPair(
     source=KafkaCluster(name="source", config=NOWHERE),
@@ -46,27 +47,28 @@ class Record:
 
 
 def read(
-    monkeypatch: pytest.MonkeyPatch, looks: list[Look], archive: SyncArchive, *, held: int = 0
+    monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, held: int = 0
 ) -> Reading | None:
     """Read a topic whose id and end are, each time that it is looked at, the next of ``looks``."""
-    script: Iterator[Look] = iter(looks)
+    script = iter(looks)
     seen: list[Look] = []
 
     def look(_: ClusterPair) -> Look:
-        seen.append(next(script))
+        here = next(script)
+        seen.append(here and SyncsTopicState(*here))
         return seen[-1]
 
-    def drain(cluster: KafkaCluster, starts: dict[Any, int]) -> Iterator[list[Record]]:
+    def drain(cluster: KafkaCluster, starts: dict[Any, int], **_: object) -> Iterator[list[Record]]:
         (first,) = starts.values()
         assert seen[-1] is not None
-        end = seen[-1][1]
+        end = seen[-1].end
         if end < 0:
             raise PositionError(f"{cluster.name} was truncated")
         if first < end:
             yield [Record(at) for at in range(first, end)]
 
     monkeypatch.setattr("airflow_mm2_offsets.service.reading._look", look)
-    monkeypatch.setattr("airflow_mm2_offsets.service.reading.drain", drain)
+    monkeypatch.setattr("airflow_mm2_offsets.kafka.sync_log.drain", drain)
     monkeypatch.setattr("airflow_mm2_offsets.service.reading._topics", lambda *_, **__: {})
     if held:
         append(archive, LOG, 0, held)
@@ -80,7 +82,7 @@ def offsets(reading: Reading | None) -> list[int]:
 
 def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
     """Reading goes on where the archive ends, in the same generation."""
-    same: list[Look] = [("first-life", 9), ("first-life", 12)]
+    same: list[Script] = [("first-life", 9), ("first-life", 12)]
     reading = read(monkeypatch, same, archive, held=5)
     assert reading is not None
     assert reading.header.generation == FIRST
@@ -105,7 +107,7 @@ def test_a_topic_made_again_while_it_is_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, held: int
 ) -> None:
     """What was read is of no known life: the new topic is read from its beginning instead."""
-    looks: list[Look] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
+    looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
     reading = read(monkeypatch, looks, archive, held=held)
     assert reading is not None
     assert reading.header.generation == Generation(2 if held else 1, "second")
@@ -114,11 +116,11 @@ def test_a_topic_made_again_while_it_is_read(
 
 @pytest.mark.parametrize("meanwhile", [[("first-life", 7)], []])
 def test_a_topic_truncated_while_it_is_read(
-    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Look]
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Script]
 ) -> None:
     """A shorter end than what was read, or a start beyond the end, starts the reading anew."""
     begin = 9 if meanwhile else -1
-    looks: list[Look] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
+    looks: list[Script] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
     assert offsets(read(monkeypatch, looks, archive)) == [0, 2, 3, 4, 5, 6]
 
 
@@ -126,7 +128,7 @@ def test_a_topic_that_never_stands_still(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
 ) -> None:
     """After three tries the topic is named."""
-    looks: list[Look] = [(f"life-{number}", 4) for number in range(6)]
+    looks: list[Script] = [(f"life-{number}", 4) for number in range(6)]
     with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal .* 3 times"):
         read(monkeypatch, looks, archive)
 

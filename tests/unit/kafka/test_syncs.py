@@ -2,9 +2,11 @@
 
 import pytest
 
-from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
+from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
 from airflow_mm2_offsets.errors import SyncsTopicError
-from airflow_mm2_offsets.kafka.syncs import SKIPPED_KEPT, read_syncs
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.sync_log import SKIPPED_KEPT
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from tests.unit.kafka.brokers import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
@@ -86,6 +88,20 @@ def test_a_topic_that_shrank_is_not_continued(broker: MockBroker) -> None:
     broker.write(TOPIC, _syncs(range(10, 12)))
     with pytest.raises(SyncsTopicError, match="ends at 2, before the start 100"):
         read_syncs(broker.cluster(), TOPIC, start=100)
+
+
+def test_a_topic_that_was_cut_short_is_not_continued(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Syncs deleted after the start were never seen: going on would miss them; from 0 is fine."""
+    broker.write(TOPIC, _syncs(range(10, 20)))
+    first = read_syncs(broker.cluster(), TOPIC)
+    broker.write(TOPIC, _syncs(range(20, 23)))
+    marks = {(TOPIC, 0): Watermarks(low=11, high=13)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+    with pytest.raises(SyncsTopicError, match="begins at 11, after the start 10"):
+        read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
+    assert len(read_syncs(broker.cluster(), TOPIC).index) == 2
 
 
 def _assert_likely_causes(message: str) -> None:
