@@ -17,8 +17,6 @@ BOOTSTRAP_SERVERS = "bootstrap.servers"
 NEVER_JOINED_GROUP = "airflow-mm2-offsets-never-joined"
 """The client wants a group id; partitions are assigned, so that nobody ever joins the group."""
 
-_SECRET_WORDS = ("password", "secret", "jaas", "ssl.key.pem", "oauthbearer", "token", "credential")
-
 _CONSUMER_ONLY = frozenset(
     {
         "auto.commit.interval.ms",
@@ -88,15 +86,6 @@ def consumer_config(
         # The broker says "end of partition" only when this has passed.
         "fetch.wait.max.ms": 100,
     }
-
-
-def redacted(config: Mapping[str, object]) -> dict[str, object]:
-    """Return ``config`` for a log: every value that may be a secret is masked."""
-    return {key: "***" if _is_secret(key) else value for key, value in config.items()}
-
-
-def _is_secret(key: str) -> bool:
-    return any(word in key.lower() for word in _SECRET_WORDS)
 
 
 def _checked(cluster: str, extra: Mapping[str, object]) -> dict[str, Setting]:
