@@ -12,8 +12,8 @@ source position ``p``. With syncs (u1, d1) and (u2, d2) around ``p``, u1 < p < u
 
 from dataclasses import dataclass
 
-from airflow_mm2_offsets.core.epochs import Stretch, SyncPoint
 from airflow_mm2_offsets.core.evidence import Evidence, Extras, TargetWindow
+from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Bounds:
 def bounds_of(stretch: Stretch, evidence: Evidence) -> Bounds:
     """Return the bounds of ``g`` at the stretch's position."""
     floor, ceiling = stretch.floor, stretch.ceiling
-    if floor and floor.upstream == stretch.position:
+    if floor and stretch.is_sync:
         return Bounds(low=floor.downstream, high=floor.downstream)
     # Where the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
     low = floor.downstream + 1 if floor else 0

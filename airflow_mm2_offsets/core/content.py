@@ -12,50 +12,46 @@ any source record that was not found, so the answer stays below it.
 from collections.abc import Sequence
 
 from airflow_mm2_offsets.core.bounds import Bounds
-from airflow_mm2_offsets.core.epochs import Stretch
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
+from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
 
 
 def match_content(stretch: Stretch, source: SourceWindow, target: TargetWindow) -> Bounds | None:
     """Return where the stretch's position is by content, or None where that proves nothing.
 
-    It proves nothing where a window does not reach the next sync, or the record of that sync is
-    not the same on both sides: then a transform changes records on the way.
+    It proves nothing where a window does not reach the sync at the stretch's end, or the record
+    of that sync is not the same on both sides: then a transform changes records on the way.
     """
-    floor, ceiling = stretch.floor, stretch.ceiling
-    if ceiling is None or stretch.rewind:
+    begin, end = stretch.begin, stretch.end
+    if end is None:
         return None
-    first = floor.upstream + 1 if floor else 0
-    begin = floor.downstream + 1 if floor else 0
-    if source.first > stretch.position or source.last < ceiling.upstream:
+    if source.first > stretch.position or source.last < end.upstream:
         return None
-    if not target.covers(begin, ceiling.downstream):
+    if not target.covers(begin.downstream, end.downstream):
         return None
-    originals = _between(first, ceiling.upstream, source.records)
-    copies = _between(begin, ceiling.downstream, target.records)
-    if not _meet((ceiling.upstream, ceiling.downstream), originals, copies):
+    originals = _between(begin.upstream, end.upstream, source.records)
+    copies = _between(begin.downstream, end.downstream, target.records)
+    if not _meet(end, originals, copies):
         return None
     known = {content for _, content in originals}
     wanted = {content for offset, content in originals if offset >= stretch.position}
     counted = {content: offset for offset, content in reversed(copies) if content in known}
     found = min(counted[content] for content in wanted if content in counted)
     low = _below_unknown(found, wanted, counted, copies)
-    proven = low == found and source.first <= first and _single(found, originals, copies)
-    return Bounds(low=low, high=found if proven else ceiling.downstream)
+    proven = low == found and source.first <= begin.upstream and _single(found, originals, copies)
+    return Bounds(low=low, high=found if proven else end.downstream)
 
 
 def _between(first: int, last: int, records: Sequence[WindowRecord]) -> list[WindowRecord]:
     return [record for record in records if first <= record[0] <= last]
 
 
-def _meet(
-    ceiling: tuple[int, int], originals: list[WindowRecord], copies: list[WindowRecord]
-) -> bool:
+def _meet(end: SyncPoint, originals: list[WindowRecord], copies: list[WindowRecord]) -> bool:
     """Tell whether the sync's record was read on both sides and is the same."""
     if not originals or not copies:
         return False
     (upstream, original), (downstream, copy) = originals[-1], copies[-1]
-    return (upstream, downstream) == ceiling and original == copy
+    return (upstream, downstream) == end and original == copy
 
 
 def _below_unknown(

@@ -13,31 +13,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-
-
-class SyncPoint(NamedTuple):
-    """Source record ``upstream`` was written to target offset ``downstream``."""
-
-    upstream: int
-    downstream: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """The two neighbouring syncs that a position lies between.
-
-    ``floor.upstream <= position < ceiling.upstream``; a missing floor means that the position
-    lies before the first known sync, a missing ceiling that it lies after the last.
-    """
-
-    position: int
-    floor: SyncPoint | None
-    ceiling: SyncPoint | None
-    rewind: SyncPoint | None = None
-    """The first sync of a newer epoch that copied the ceiling again, where there is one."""
+from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ from operator import and_
 
 from airflow_mm2_offsets.core.bounds import Bounds, bounds_of, counts
 from airflow_mm2_offsets.core.content import match_content
-from airflow_mm2_offsets.core.epochs import PartitionSyncs, Stretch
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Watermarks
+from airflow_mm2_offsets.core.stretch import Stretch
 from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
 
 
@@ -87,14 +88,13 @@ def _drained(blank: Translation, target: Watermarks | None) -> Translation:
 def _prove(stretches: tuple[Stretch, ...], evidence: Evidence) -> tuple[Bounds, Basis]:
     """Return the closest bounds that syncs and evidence prove, and what they rest on."""
     newest = stretches[0]
-    is_sync = newest.floor is not None and newest.floor.upstream == newest.position
-    if newest.ceiling is None and not is_sync and evidence.drained and evidence.target:
+    if newest.ceiling is None and not newest.is_sync and evidence.drained and evidence.target:
         end = evidence.target.high
         return Bounds(low=end, high=end), Basis.DRAINED
     bounds = reduce(and_, (bounds_of(each, evidence) for each in stretches))
     if len(stretches) > 1:
         return bounds, Basis.COPYING_AGAIN
-    if is_sync:
+    if newest.is_sync:
         return bounds, Basis.SYNC
     if found := _by_content(newest, evidence):
         return found, Basis.CONTENT

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.core.epochs import Stretch, SyncPoint
+from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
 from airflow_mm2_offsets.service.pair import ClusterPair
 
@@ -131,11 +131,13 @@ def gather_windows(
     cluster no more than ``max_bytes`` are read; what is beyond is left to the syncs.
     """
     stretches = _open_stretches(index, answers)
-    targets = _ranges(stretches, held.target, attrgetter("downstream"))
-    sources = _ranges(stretches, held.source, attrgetter("upstream"))
-    sources = {key: each for key, each in sources.items() if key in targets}
-    if not sole_writer:
-        targets = {key: targets[key] for key in sources}
+    sources = _ranges(stretches, held.source, attrgetter("upstream"), attrgetter("end"))
+    targets = _ranges(stretches, held.target, attrgetter("downstream"), attrgetter("end"))
+    targets = {key: targets[key] for key in sources if key in targets}
+    sources = {key: sources[key] for key in targets}
+    if sole_writer:
+        counted = _ranges(stretches, held.target, attrgetter("downstream"), attrgetter("ceiling"))
+        targets = counted | targets
     names = {key: pair.on_target(key) for key in targets}
     on_target = read_ranges(
         pair.target, {names[key]: each for key, each in targets.items()}, max_bytes=max_bytes
@@ -173,13 +175,15 @@ def _ranges(
     stretches: Mapping[TopicPartition, Stretch],
     held: Mapping[TopicPartition, Watermarks],
     side: Callable[[SyncPoint], int],
+    until: Callable[[Stretch], SyncPoint | None],
 ) -> dict[TopicPartition, OffsetRange]:
     """Return the offsets of one cluster between the syncs, where those are few enough."""
     found = {}
     for key, stretch in stretches.items():
-        if stretch.ceiling is None or key not in held:
+        last = until(stretch)
+        if last is None or key not in held:
             continue
-        wanted = OffsetRange(side(stretch.floor) if stretch.floor else 0, side(stretch.ceiling))
+        wanted = OffsetRange(side(stretch.floor) if stretch.floor else 0, side(last))
         if OffsetRange(max(wanted.first, held[key].low), wanted.last).size <= MAX_WINDOW:
             found[key] = wanted
     return found

@@ -22,8 +22,9 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.core.epochs import PartitionSyncs, Stretch
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Content
+from airflow_mm2_offsets.core.stretch import Stretch
 from tests.support.simulator import FOREIGN, Step, World
 from tests.support.worlds import ACTIONS, RUNS, settle, settled_worlds, worlds_copying_again
 
@@ -83,10 +84,10 @@ def bounded(
     for world, random in settled_worlds(without):
         case = Case(world, some_of(world.syncs, random))
         for position in case.positions():
-            floor, ceiling = case.stretch(position).floor, case.stretch(position).ceiling
-            if ceiling:
-                begin = floor or (0, 0)
-                upstream, downstream = zip(begin, ceiling, strict=True)
+            stretch = case.stretch(position)
+            if stretch.ceiling:
+                begin, end = stretch.floor or (0, 0), stretch.rewind or stretch.ceiling
+                upstream, downstream = zip(begin, end, strict=True)
                 yield case, position, upstream, downstream, random
 
 

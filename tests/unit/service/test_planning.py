@@ -83,6 +83,19 @@ def test_before_the_first_sync_all_is_read_that_is_held(copied: Pair, reads: Rea
     assert reads["target"] == {("orders", 1): OffsetRange(0, 40)}
 
 
+def test_before_a_rewind_both_sides_are_read_up_to_it(clusters: Pair, reads: Reads) -> None:
+    """Where the next sync's record was copied again, the newer copy ends what is read."""
+    clusters.write("orders", range(120))
+    clusters.copy("orders", [*range(101), *range(53, 120)])
+    clusters.sync("orders", (0, 0), (100, 100), (53, 101), (119, 167))
+    answer = _answer(clusters.pair, 30)
+    assert (answer.status, answer.basis, answer.target) == ("exact", "content", 30)
+    assert reads == {
+        "source": {("orders", 0): OffsetRange(0, 53)},
+        "target": {("orders", 0): OffsetRange(0, 101)},
+    }
+
+
 def test_a_sync_needs_no_reading(copied: Pair, reads: Reads) -> None:
     """What a sync answers costs nothing."""
     assert _answer(copied.pair, 40).basis is Basis.SYNC
