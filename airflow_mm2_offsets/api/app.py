@@ -1,0 +1,63 @@
+"""Makes the app: one factory, whatever home the app has."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+
+from airflow_mm2_offsets import __version__
+from airflow_mm2_offsets.api import plan, probes, syncs, translate
+from airflow_mm2_offsets.api.guard import Guard, Limits
+from airflow_mm2_offsets.api.metrics import Metrics
+from airflow_mm2_offsets.api.pairs import PairProvider
+from airflow_mm2_offsets.api.problems import RESPONSES, Json, install
+
+PREFIX = "/api/v1/offsets"
+_LIMITS = Limits()
+
+
+def create_app(
+    pairs: PairProvider,
+    *,
+    auth: Callable[..., Any],
+    anonymous_probes: bool = True,
+    limits: Limits = _LIMITS,
+) -> FastAPI:
+    """Return an app that answers for ``pairs``; nothing is read yet.
+
+    Args:
+        pairs: Knows the pairs of clusters, and has their indexes refreshed.
+        auth: A FastAPI dependency that raises unless the request may be answered; it stands
+            before every route, the OpenAPI description among them.
+        anonymous_probes: Whether ``/healthz`` and ``/readyz`` are without it.
+        limits: What a request may take.
+    """
+    app = FastAPI(
+        title="airflow-mm2-offsets",
+        version=__version__,
+        summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
+        openapi_url=None,  # FastAPI's own route would be open to everybody.
+    )
+    app.state.pairs = pairs
+    app.state.metrics = Metrics(pairs)
+    app.add_middleware(Guard, limits=limits, metrics=app.state.metrics)
+    install(app)
+    login = [Depends(auth)]
+    for each in (translate.router, syncs.router, plan.router):
+        app.include_router(each, prefix=PREFIX, dependencies=login, responses=RESPONSES)
+    app.include_router(probes.metrics, dependencies=login, responses=RESPONSES)
+    app.include_router(
+        probes.health, dependencies=[] if anonymous_probes else login, responses=RESPONSES
+    )
+    app.include_router(_description(app), dependencies=login)
+    return app
+
+
+def _description(app: FastAPI) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Json:
+        return Json(app.openapi())
+
+    return router

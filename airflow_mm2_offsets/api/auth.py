@@ -1,0 +1,75 @@
+"""Who may ask a server that stands alone: whoever has its token, or its user name and password."""
+
+import base64
+import hmac
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Annotated, TypeAlias
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBasic, HTTPBasicCredentials, HTTPBearer
+
+from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.service.settings import ServeSettings
+
+Auth: TypeAlias = Callable[..., Awaitable[None]]
+
+
+class _Basic(HTTPBasic):
+    """Stands in the OpenAPI description; what it would read, ``_allows`` reads."""
+
+    async def __call__(self, request: Request) -> HTTPBasicCredentials | None:  # type: ignore[override] # noqa: ARG002 - see above
+        return None
+
+
+_BEARER = HTTPBearer(auto_error=False)
+_BASIC = _Basic(auto_error=False)
+
+
+def make_auth(settings: ServeSettings) -> Auth:
+    """Return a dependency that lets in whom the settings name; everybody, where they name none."""
+    token, login = settings.token, _login(settings)
+
+    async def check(
+        request: Request,
+        _bearer: Annotated[object, Depends(_BEARER)],
+        _basic: Annotated[object, Depends(_BASIC)],
+    ) -> None:
+        if not _allows(request.headers.get("authorization", ""), token, login):
+            raise Problem(
+                HTTPStatus.UNAUTHORIZED,
+                "who asks must say who it is: the header Authorization is missing or wrong",
+                headers={"WWW-Authenticate": "Bearer" if token else 'Basic realm="mm2-offsets"'},
+            )
+
+    async def pass_all() -> None:
+        """Let everybody in."""
+
+    return check if has_auth(settings) else pass_all
+
+
+def has_auth(settings: ServeSettings) -> bool:
+    """Tell whether anybody is kept out."""
+    return bool(settings.token or settings.username)
+
+
+def _login(settings: ServeSettings) -> str | None:
+    return f"{settings.username}:{settings.password}" if settings.username else None
+
+
+def _allows(header: str, token: str | None, login: str | None) -> bool:
+    scheme, _, given = header.partition(" ")
+    match scheme.lower():
+        case "bearer" if token:
+            return _equal(given.strip().encode(), token)
+        case "basic" if login:
+            try:
+                return _equal(base64.b64decode(given, validate=True), login)
+            except ValueError:
+                return False
+    return False
+
+
+def _equal(given: bytes, secret: str) -> bool:
+    # How long it takes tells nothing of how much of it is right.
+    return hmac.compare_digest(given, secret.encode())

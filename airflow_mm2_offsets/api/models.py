@@ -1,0 +1,238 @@
+"""What is asked and answered: mm2-offset-map's names, and ours beside them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict, WithJsonSchema
+from pydantic.functional_validators import BeforeValidator
+
+from airflow_mm2_offsets.core import OnUnmapped, Status, Strategy
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+
+MAX_ITEMS = 100_000
+MAX_NAME = 249  # org.apache.kafka.common.internals.Topic
+MAX_PARTITION = 2**31 - 1
+_MOST = len(str(MAX_OFFSET))
+NAME = r"^[a-zA-Z0-9._-]+$"
+
+
+def _number(given: object) -> object:
+    """Take the digits that other clients write for large numbers, as Jackson does."""
+    if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= _MOST:
+        return int(given)
+    return given
+
+
+def _digits(maximum: int) -> WithJsonSchema:
+    number = {"type": "integer", "minimum": 0, "maximum": maximum}
+    # A digit less than the highest has: whatever it matches is taken.
+    text = {"type": "string", "pattern": f"^[0-9]{{1,{len(str(maximum)) - 1}}}$"}
+    return WithJsonSchema({"anyOf": [number, text]})
+
+
+Topic = Annotated[
+    str, Field(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
+]
+Partition = Annotated[
+    int,
+    Strict(),
+    Field(ge=0, le=MAX_PARTITION, examples=[0]),
+    BeforeValidator(_number),
+    _digits(MAX_PARTITION),
+]
+Offset = Annotated[
+    int,
+    Strict(),
+    Field(ge=0, le=MAX_OFFSET, examples=[123]),
+    BeforeValidator(_number),
+    _digits(MAX_OFFSET),
+]
+Loose = Annotated[int, Strict()] | Annotated[str, Field(max_length=32)]
+"""A number that may be wrong: its item fails alone then."""
+
+
+class TranslateRequest(BaseModel):
+    """A position on the source."""
+
+    topic: Topic
+    partition: Partition
+    offset: Offset
+    """The next offset to read."""
+
+
+class TranslateResponse(BaseModel):
+    """Where it is on the target."""
+
+    topic: str = Field(examples=["source.orders"])
+    partition: int = Field(examples=[0])
+    sourceOffset: int = Field(examples=[123])
+    targetOffset: int = Field(examples=[454])
+    """The next offset to read, by the strategy asked for."""
+    syncUpstreamOffset: int | None = Field(examples=[120])
+    """The offset sync at or before the position; null where the first one lies after it."""
+    syncTargetOffset: int | None = Field(examples=[453])
+    strategy: Strategy
+    status: Literal[Status.EXACT, Status.BOUNDED] = Field(examples=["bounded"])
+    low: int = Field(examples=[454])
+    """The truth is not below it."""
+    high: int | None = Field(examples=[460])
+    """The truth is not above it; null while MirrorMaker 2 may copy more."""
+    reason: str = Field(examples=["lies between 120 -> 453 and 127 -> 460: ..."])
+    evidence: str = Field(examples=["between-syncs"])
+    """What the answer rests on."""
+
+
+class BatchItem(BaseModel):
+    """A position; what is wrong with it is told in its place."""
+
+    partition: Loose = Field(examples=[0])
+    startOffset: Loose = Field(examples=[123])
+
+
+class BatchRequest(BaseModel):
+    """Many positions of a topic."""
+
+    topicName: Topic
+    offsetList: Annotated[list[BatchItem], Field(min_length=1, max_length=MAX_ITEMS), FailFast()]
+
+
+class ItemResult(BaseModel):
+    """The answer for one position."""
+
+    sourceOffset: int | str
+    """As it was asked for."""
+    targetOffset: int | None
+    translationMethod: Strategy
+    errorMessages: list[str]
+    success: bool
+    status: Status | None
+    """Null where the item is no position."""
+    low: int | None
+    high: int | None
+    reason: str | None
+    evidence: str | None
+
+
+class PartitionResult(BaseModel):
+    """The answers of one partition, in the order of the request."""
+
+    partition: int | str
+    status: Literal["SUCCESS", "PARTIAL", "FAILED"]
+    offsetTranslations: list[ItemResult]
+
+
+class BatchSummary(BaseModel):
+    """What came of a batch."""
+
+    totalRequested: int
+    successCount: int
+    failureCount: int
+    processTimeMs: int
+    partitionProcessed: int
+
+
+class BatchResponse(BaseModel):
+    """The answers of a batch."""
+
+    topicName: str
+    sourceCluster: str
+    targetCluster: str
+    partitionResults: list[PartitionResult]
+    summary: BatchSummary
+    timestamp: datetime
+
+
+class SourcePartition(BaseModel):
+    """A partition of the source."""
+
+    topic: str
+    partition: int
+
+
+class Sync(BaseModel):
+    """An offset sync."""
+
+    topic: str
+    partition: int
+    upstreamOffset: int
+    targetOffset: int
+    sourcePartition: SourcePartition
+
+
+class SyncsResponse(BaseModel):
+    """A page of offset syncs: by topic and partition, and there in the order they were written."""
+
+    syncs: list[Sync]
+    total: int
+    """How many there are on all pages."""
+    next: str | None = Field(examples=["source.orders/0/10000"])
+    """To be given as ``after`` for the next page; null on the last."""
+
+
+class StatusResponse(BaseModel):
+    """What is known of the offset-syncs topic."""
+
+    topic: str = Field(examples=["mm2-offset-syncs.source.internal"])
+    refreshedAt: datetime | None
+    """When the syncs were last read; null before the first time."""
+    syncCount: int
+    partitionCount: int
+    skippedCount: int
+    """Records of the topic that were no offset syncs."""
+    ageSeconds: float | None
+    stale: bool
+    """Whether the last refresh failed: what it was to replace is served on."""
+    error: str | None
+    """Why it failed."""
+    sourceCluster: str
+    targetCluster: str
+
+
+PositionsIn = Annotated[
+    dict[Topic, Annotated[dict[str, Offset], Field(min_length=1, max_length=MAX_ITEMS)]],
+    Field(min_length=1, max_length=1000, examples=[{"orders": {"0": 2607, "1": "2598"}}]),
+]
+
+
+class PlanRequest(BaseModel):
+    """A job's positions, and what its user decides."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    positions: PositionsIn
+    """Topic, then partition, then the next offset to read on the source."""
+    pending: PositionsIn | None = None
+    """Where the batch ends that the job began and did not commit."""
+    strategy: Strategy = Strategy.SAFE
+    on_unmapped: OnUnmapped = OnUnmapped.FAIL
+    time: datetime | None = None
+    """For ``timestamp``: how old the position is; null takes the source's record there."""
+    margin_seconds: float = Field(300, ge=0, le=10**9)
+    """For ``timestamp``: how much earlier to start."""
+    read_source: bool = True
+    """False where the source is gone."""
+    sole_writer: bool = False
+    """Your word that nobody but MirrorMaker 2 writes to the topics on the target."""
+    max_bytes: int = Field(256 * 2**20, ge=0, le=2**30)
+    """Of each cluster's records, how much may be read as evidence."""
+
+
+class PlanResponse(BaseModel):
+    """A failover plan, as in XCom; offsets are text, for they may pass 2**53."""
+
+    model_config = ConfigDict(extra="allow")
+
+    schema_version: int
+    created_at: datetime
+    strategy: Strategy
+    verdict: Literal["ready", "refused"]
+    totals: dict[str, int | None]
+    syncs: dict[str, Any]
+    evidence: dict[str, int]
+    partitions: list[dict[str, Any]]
+
+
+class Health(BaseModel):
+    """How this server is."""
+
+    status: str = Field(examples=["ok"])

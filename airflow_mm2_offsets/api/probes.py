@@ -1,0 +1,47 @@
+"""Tells orchestrators and Prometheus how the server is."""
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from airflow_mm2_offsets.api.models import Health
+from airflow_mm2_offsets.api.problems import Json, Problem
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.api.metrics import Metrics
+    from airflow_mm2_offsets.api.pairs import PairProvider
+
+health = APIRouter(tags=["server"])
+metrics = APIRouter(tags=["server"])
+
+
+@health.get("/healthz", response_model=Health)
+async def healthz() -> Json:
+    """Tell that the server runs."""
+    return Json({"status": "ok"})
+
+
+@health.get("/readyz", response_model=Health)
+async def readyz(request: Request) -> Json:
+    """Tell whether every index has been read; a stale one answers on, and is ready."""
+    pairs: PairProvider = request.app.state.pairs
+    if waiting := sum(each.cache.state.syncs is None for each in pairs.served().values()):
+        raise Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f"pairs of clusters whose offset syncs have not been read yet: {waiting}",
+        )
+    return Json({"status": "ready"})
+
+
+@metrics.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def show(request: Request) -> Response:
+    """Return the metrics of the server and of each index, for Prometheus."""
+    kept: Metrics = request.app.state.metrics
+    return Response(kept.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,155 @@
+"""Errors as RFC 9457 problems: what was wrong, in which field, and nothing that is secret."""
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from airflow_mm2_offsets.errors import (
+    ClusterRefusedError,
+    ClusterUnreachableError,
+    ConnectError,
+    Mm2OffsetsError,
+    PositionError,
+    SyncsTopicError,
+    TopicNotFoundError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 5
+_MAX_ERRORS = 10
+_UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
+
+_STATUS: Mapping[type[Mm2OffsetsError], HTTPStatus] = {
+    PositionError: HTTPStatus.BAD_REQUEST,
+    TopicNotFoundError: HTTPStatus.NOT_FOUND,
+    SyncsTopicError: _UNAVAILABLE,
+    ClusterUnreachableError: _UNAVAILABLE,
+    ClusterRefusedError: HTTPStatus.BAD_GATEWAY,
+    ConnectError: HTTPStatus.BAD_GATEWAY,
+}
+"""Every other error of ours is this server's: its settings, its archive."""
+
+
+class FieldError(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    message: str
+
+
+class ProblemBody(BaseModel):
+    """What an error answers (RFC 9457)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    field: str | None = Field(None, examples=["query.offset", "body.offsetList.3.startOffset"])
+    """The first field at fault."""
+    errors: list[FieldError] | None = None
+    translation: dict[str, Any] | None = None
+    """The refusal, where a position has no answer."""
+    id: str | None = None
+    """Stands in the server's log, beside what went wrong."""
+
+
+class Problem(HTTPException):
+    """An answer that is an error; an HTTPException, which FastAPI lets through its own code."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        """Say what is wrong; see ``ProblemBody``."""
+        if status == _UNAVAILABLE:
+            headers = {"Retry-After": str(RETRY_SECONDS)} | dict(headers or {})
+        super().__init__(status, detail, headers)
+        self.more = {"field": field} | more
+
+    def response(self) -> JSONResponse:
+        """Return what to answer."""
+        body = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status_code).phrase,
+            "status": self.status_code,
+            "detail": self.detail,
+            **{name: value for name, value in self.more.items() if value is not None},
+        }
+        return Json(body, self.status_code, self.headers, media_type=MEDIA_TYPE)
+
+
+class Json(JSONResponse):
+    """JSON in ASCII: what came in, such as half a surrogate pair, can always go out."""
+
+    def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever is JSON
+        """Return the bytes."""
+        return json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _schema(description: str) -> dict[str, Any]:
+    schema = ProblemBody.model_json_schema()
+    # The one model within has no place of its own in the description of the app.
+    schema["properties"]["errors"]["anyOf"][0]["items"] = schema.pop("$defs")["FieldError"]
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+Responses: TypeAlias = dict[int | str, dict[str, Any]]
+
+RESPONSES: Responses = {
+    "4XX": _schema("What is wrong with the request, or that there is no answer to it."),
+    "5XX": _schema("What keeps this server from an answer."),
+}
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of ``app`` a problem."""
+    app.add_exception_handler(HTTPException, _http_problem)
+    app.add_exception_handler(RequestValidationError, _validation_problem)
+    app.add_exception_handler(Mm2OffsetsError, _our_problem)
+
+
+async def _http_problem(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, Problem):
+        assert isinstance(error, HTTPException)  # noqa: S101 - what it is installed for
+        error = Problem(error.status_code, str(error.detail), headers=error.headers)
+    return error.response()
+
+
+async def _validation_problem(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is installed for
+    return validation_problem(error.errors()).response()
+
+
+def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
+    """Return the problem for what pydantic found; the values themselves stay out of it."""
+    found = [
+        {"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])}
+        for each in errors[:_MAX_ERRORS]
+    ]
+    first = found[0]
+    too_many = errors[0]["type"] == "too_long"
+    return Problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE if too_many else HTTPStatus.BAD_REQUEST,
+        f"{first['field']}: {first['message']}",
+        field=first["field"],
+        errors=found,
+    )
+
+
+async def _our_problem(_request: Request, error: Exception) -> JSONResponse:
+    for kind, status in _STATUS.items():
+        if isinstance(error, kind):
+            return Problem(status, str(error)).response()
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)).response()

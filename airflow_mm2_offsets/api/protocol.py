@@ -1,0 +1,47 @@
+"""HTTP over a connection whose client must get on with it."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+HEAD_SECONDS = 10.0
+"""Until the head of a request must be there, from the connection or the last answer on."""
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Hangs up on a client that never finishes the head of a request.
+
+    uvicorn itself bounds only the pause between requests (``timeout_keep_alive``): a client that
+    connects and sends nothing, or a byte now and then, would hold its connection for ever.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    def _wait(self) -> None:
+        self._cancel()
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._hang_up)
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _hang_up(self) -> None:
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete:
+            self.transport.close()

@@ -1,0 +1,132 @@
+"""A server alone: one pair of clusters, configured without Airflow."""
+
+import ipaddress
+import logging
+import os
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+
+from airflow_mm2_offsets.api.app import create_app
+from airflow_mm2_offsets.api.auth import has_auth, make_auth
+from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
+from airflow_mm2_offsets.api.protocol import PatientProtocol
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.service.cache import SyncCache, read_on
+from airflow_mm2_offsets.service.settings import ServeSettings, Settings
+
+log = logging.getLogger(__name__)
+
+CLUSTER_SECONDS = 10.0
+"""Until a broker must have answered: a client waits for it."""
+CONNECTIONS = 512
+KEEP_ALIVE_SECONDS = 5
+SHUTDOWN_SECONDS = 10
+BACKLOG = 1024
+SWITCH_SECONDS = 0.0005
+"""How long the thread that decodes syncs may keep others from running, a tenth of Python's own:
+an answer is handed over several times, so that while a large topic was read it took ten times as
+long."""
+
+
+def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:
+    """Answer until SIGINT or SIGTERM.
+
+    Args:
+        settings: The clusters, where to listen and whom to let in.
+        ready: Told the URL once the port is taken and before the first answer.
+
+    Raises:
+        ConfigurationError: The port is taken, the certificate can't be read, or everybody could
+            ask from elsewhere.
+    """
+    listen = settings.serve
+    pair = settings.pair(CLUSTER_SECONDS)
+    cache = SyncCache(partial(read_on, pair), interval=settings.refresh_seconds)
+    served = ServedPair(pair=pair, cache=cache, archive=settings.archive())
+    app = create_app(OnePair(served), auth=make_auth(listen))
+    _check_certificate(listen)
+    with _bind(listen) as taken:
+        host, port = taken.getsockname()[:2]
+        if ready is not None:
+            scheme = "https" if listen.tls_certificate else "http"
+            ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+        sys.setswitchinterval(SWITCH_SECONDS)
+        cache.start()
+        try:
+            uvicorn.Server(
+                uvicorn.Config(
+                    app,
+                    http=PatientProtocol,
+                    ws="none",
+                    lifespan="off",
+                    log_config=None,
+                    access_log=False,
+                    server_header=False,
+                    ssl_certfile=listen.tls_certificate,
+                    ssl_keyfile=listen.tls_key,
+                    limit_concurrency=CONNECTIONS,
+                    timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                    timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                )
+            ).run(sockets=[taken])
+        finally:
+            cache.stop()
+
+
+def _bind(listen: ServeSettings) -> socket.socket:
+    """Return a socket that has the port; uvicorn's own way ends the process when it is taken."""
+    place = f"{listen.host}:{listen.port}"
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        _check_open(listen, str(address[0]))
+        taken = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(
+            f"can't listen on {place}: {error.strerror or error}; free the port, or give another "
+            f"one (serve.host, serve.port)"
+        ) from error
+    return taken
+
+
+def _check_open(listen: ServeSettings, address: str) -> None:
+    if has_auth(listen) or listen.without_auth or ipaddress.ip_address(address).is_loopback:
+        return
+    raise ConfigurationError(
+        f"{listen.host} can be reached from other machines, and everybody could ask: give "
+        f"serve.token or serve.username and serve.password, or say serve.without.auth=true"
+    )
+
+
+def _check_certificate(listen: ServeSettings) -> None:
+    if listen.tls_certificate is None:
+        return
+    for file in (listen.tls_certificate, listen.tls_key):
+        _check_readable(file)
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=_no_password)
+    except ssl.SSLError as error:
+        raise ConfigurationError(
+            f"{listen.tls_certificate} and {listen.tls_key} are no certificate and its key in "
+            f"PEM: {error.reason}; give serve.tls.certificate and serve.tls.key that are"
+        ) from None
+
+
+def _check_readable(file: Path | None) -> None:
+    if file is None or not os.access(file, os.R_OK):
+        raise ConfigurationError(
+            f"{file} can't be read; give serve.tls.certificate and serve.tls.key as files"
+        )
+
+
+def _no_password() -> str:
+    # Without it, OpenSSL would ask on the terminal.
+    return ""
