@@ -170,13 +170,19 @@ class PartitionSyncs:
         """The newest sync."""
         return self[-1]
 
-    def stretches(self, position: int) -> tuple[Stretch, ...]:
+    def stretches(self, position: int, *, caught_up: bool = False) -> tuple[Stretch, ...]:
         """Return the stretches that decide where ``position`` is, newest first.
 
         Usually one. While MirrorMaker 2 copies again and has not come as far as before, the
         records that it has yet to reach exist only in older epochs and in detours, so those
         count as well.
+
+        Args:
+            position: The next offset to read on the source.
+            caught_up: See ``Evidence.caught_up``.
         """
+        if caught_up:
+            return (self._stretch(position, self.epochs),)
         found = []
         detoured = [each for each in self.detours if self.upstream[each] < position]
         for count in range(len(self.epochs), 0, -1):

@@ -36,7 +36,7 @@ def translate(
         return _before_history(blank, syncs)
     if not syncs:
         return _drained(blank, evidence.target) if evidence.drained else blank
-    stretches = syncs.stretches(position)
+    stretches = syncs.stretches(position, caught_up=evidence.caught_up)
     newest = stretches[0]
     if newest.floor is None and (syncs.history_cut or strategy is not Strategy.SAFE):
         return _before_history(blank, syncs)

@@ -92,6 +92,33 @@ def gather_drained(
     return {key: held.target[key] for key in find_empty(pair.source, after)}
 
 
+def gather_caught_up(
+    pair: ClusterPair, held: Held, answers: Iterable[Translation]
+) -> set[TopicPartition]:
+    """Return the partitions where MirrorMaker 2 has noted as copied all that the source held.
+
+    What it notes it does not copy again, and it notes in order. Whatever was copied before the
+    syncs were read lies below the end that the source had afterwards, so where that much is
+    noted no record is left that exists only in an older copy. Noting lags behind copying, which
+    can only hide that.
+    """
+    ends = {
+        key: held.source[key].high
+        for each in answers
+        if each.basis is Basis.COPYING_AGAIN
+        and (key := (each.topic, each.partition)) in held.source
+    }
+    noted = _noted(pair, ends)
+    decided = _stable_ends(pair, noted)
+    # A number beyond the source's end was noted of an earlier topic of that name.
+    unread = {
+        key: OffsetRange(last + 1, ends[key] - 1)
+        for key, last in noted.items()
+        if max(last + 1, ends[key]) <= decided[key]
+    }
+    return find_empty(pair.source, unread)
+
+
 def _stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Return up to where every transaction on the source has been committed or aborted."""
     marks = pair.source.watermarks(keys, isolation="read_committed")
@@ -103,12 +130,22 @@ def _copied(
 ) -> dict[TopicPartition, int]:
     """Return the last source offset that is known to be copied; -1 where none is."""
     by_syncs = {key: _last_synced(index, key) for key in partitions}
-    if pair.connect is None or not by_syncs:
-        return by_syncs
+    noted = _noted(pair, by_syncs)
+    return {key: max(last, noted.get(key, -1)) for key, last in by_syncs.items()}
+
+
+def _noted(pair: ClusterPair, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the last source offset that Connect has committed, where it has any."""
+    wanted = set(partitions)
+    if pair.connect is None or not wanted:
+        return {}
     alias = pair.naming.source_alias
     connector = pair.connect.find_mirror_source(alias, pair.naming.target_alias)
-    committed = pair.connect.offsets(connector)
-    return {key: max(last, committed.get((alias, *key), -1)) for key, last in by_syncs.items()}
+    return {
+        (topic, number): last
+        for (cluster, topic, number), last in pair.connect.offsets(connector).items()
+        if cluster == alias and (topic, number) in wanted
+    }
 
 
 def _last_synced(index: SyncIndex, key: TopicPartition) -> int:

@@ -18,7 +18,12 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.service.archiving import load_syncs
-from airflow_mm2_offsets.service.evidence import Held, gather_drained, gather_windows
+from airflow_mm2_offsets.service.evidence import (
+    Held,
+    gather_caught_up,
+    gather_drained,
+    gather_windows,
+)
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
 from airflow_mm2_offsets.service.pair import ClusterPair
 
@@ -155,6 +160,8 @@ class _Inquiry:
             return
         for key, target in gather_drained(self.pair, self.index, self.answers()).items():
             self.evidence[key] = replace(self.evidence[key], target=target, drained=True)
+        for key in gather_caught_up(self.pair, self.held, self.answers()):
+            self.evidence[key] = replace(self.evidence[key], caught_up=True)
 
     def settle_windows(self) -> None:
         windows = gather_windows(

@@ -125,6 +125,20 @@ def test_safe_loses_nothing_while_copying_again() -> None:
     assert tried > RUNS / 10
 
 
+def test_all_noted_settles_a_second_copy() -> None:
+    """Once all is noted, the newest epoch alone answers, whatever gaps hide how far others came."""
+    settled = 0
+    for world, random in settled_worlds():
+        case = Case(world, some_of(world.syncs, random))
+        for position in case.positions():
+            if case.answer(position).basis is Basis.COPYING_AGAIN:
+                settled += 1
+                evidence = Evidence(target=case.target, caught_up=True)
+                case.check(position, evidence)
+                assert case.answer(position, evidence).basis is not Basis.COPYING_AGAIN
+    assert settled > RUNS / 10
+
+
 def test_no_extras_loses_nothing_where_there_are_none() -> None:
     """The two-sided bound holds in each stretch whose target offsets copy one record each."""
     tried = 0

@@ -177,6 +177,36 @@ def test_the_end_is_exact_though_a_restart_may_be_unseen(clusters: Pair) -> None
     assert (answer.status, answer.basis, answer.target) == ("exact", "drained", 12)
 
 
+@pytest.mark.parametrize(
+    ("noted", "basis", "target"),
+    [
+        (6, "copying-again", 1),
+        (7, "content", 10),
+        (8, "copying-again", 1),
+        (None, "copying-again", 1),
+    ],
+)
+def test_nothing_is_copied_again_once_all_is_noted(
+    clusters: Pair, noted: int | None, basis: str, target: int
+) -> None:
+    """Connect clears what no sync clears, unless its number is of a longer topic of that name."""
+    clusters.write("orders", range(8))
+    clusters.copy("orders", [*range(6), *range(2, 8)])
+    clusters.sync("orders", (0, 0), (5, 9), (7, 11))
+    offsets = {} if noted is None else {("orders", 0): noted}
+    answer = _answer(replace(clusters.pair, connect=connect(offsets)), 6)
+    assert (answer.basis, answer.target) == (basis, target)
+
+
+def test_what_came_after_the_noted_record_may_be_copied_again(clusters: Pair) -> None:
+    """A restart goes on after what is noted: only a source that ends there rules it out."""
+    clusters.write("orders", range(9))
+    clusters.copy("orders", [*range(6), *range(2, 8)])
+    clusters.sync("orders", (0, 0), (5, 9), (7, 11))
+    noted = replace(clusters.pair, connect=connect({("orders", 0): 7}))
+    assert _answer(noted, 6).basis is Basis.COPYING_AGAIN
+
+
 def test_partitions_without_a_record_need_no_sync(copied: Pair) -> None:
     """A partition that never held a record continues at the target's end."""
     plan = plan_failover(copied.pair, {"orders": {1: 0, 2: 0}})
