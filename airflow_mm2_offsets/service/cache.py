@@ -102,10 +102,10 @@ class SyncCache:
                 self._begun += 1
                 self._refresh()
             state = self._state
-        if state.syncs is None or state.error is not None:
+        if state.error is not None:
             # Raised by each who waited: none is to see, or to keep, the frames of another.
-            assert state.error is not None  # noqa: S101 - a read that did not fail brought syncs
             raise state.error.with_traceback(None)
+        assert state.syncs is not None  # noqa: S101 - a read that did not fail brought them
         return state.syncs
 
     def latest(self) -> CachedSyncs:
@@ -120,9 +120,11 @@ class SyncCache:
         before = self._state
         try:
             syncs = self._read(before.syncs)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the last good index stays
-            error.__traceback__ = None  # it would keep half a read in memory
-            error.__context__ = None
+        except Exception as error:
+            if not isinstance(error, Mm2OffsetsError):
+                log.exception("the offset syncs could not be read")
+            # Their frames would keep half a read in memory.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
             self._state = replace(before, error=error, failures=before.failures + 1)
         else:
             self._state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
@@ -131,10 +133,8 @@ class SyncCache:
         while not self._stop.is_set():
             try:
                 self.refresh()
-            except Mm2OffsetsError as error:
+            except Exception as error:  # noqa: BLE001 - it is kept, and the next try may succeed
                 log.warning("the offset syncs could not be refreshed: %s", error)
-            except Exception:
-                log.exception("the offset syncs could not be refreshed")
             self._stop.wait(self.interval)
 
 

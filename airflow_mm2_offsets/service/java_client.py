@@ -49,7 +49,7 @@ def _translate_login(side: str, config: dict[str, str]) -> None:
         return
     place = f"{side}: sasl.jaas.config"
     match = _JAAS.fullmatch(jaas)
-    if match is None:
+    if match is None or _OPTION.sub("", match["options"]).strip():
         raise ConfigurationError(
             f'{place} is not of the form \'module required username="..." password="...";\'; '
             f"correct it, or give sasl.mechanism, sasl.username and sasl.password in its stead"

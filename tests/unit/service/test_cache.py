@@ -142,12 +142,12 @@ def test_readers_do_not_wait_for_a_refresh() -> None:
 def test_old_indexes_are_let_go() -> None:
     """Neither refreshes nor failures keep what was replaced, or half a read."""
 
-    def fail(_known: CachedSyncs | None) -> CachedSyncs:
+    def fail() -> CachedSyncs:
         half = cached((0, 0))
         raise ClusterUnreachableError(f"no broker after {len(half.index)}")
 
-    readers = iter([lambda _known: cached((0, 0)), fail] * 10)
-    cache = SyncCache(lambda known: next(readers)(known))
+    outcomes = iter([partial(cached, (0, 0)), fail] * 10)
+    cache = SyncCache(lambda _known: next(outcomes)())
     for _ in range(20):
         with suppress(ClusterUnreachableError):
             cache.refresh()
