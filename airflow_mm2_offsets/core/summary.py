@@ -36,10 +36,20 @@ def summarize(plan: FailoverPlan) -> str:
         for each in plan.partitions
     )
     return (
-        f"{plan.verdict.value.upper()}: {len(plan.partitions)} partitions ({counts}), "
-        f"{again} records processed again.{alone}{_evidence(plan)}\n\n"
+        f"{plan.verdict.value.upper()}: {_partitions(plan)} ({counts}), "
+        f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}\n\n"
         f"{table(_HEADER, [_row(each) for each in plan.partitions])}\n\n{reasons}"
     )
+
+
+def _partitions(plan: FailoverPlan) -> str:
+    count = len(plan.partitions)
+    return f"{count} partition" if count == 1 else f"{count} partitions"
+
+
+def _danger(plan: FailoverPlan) -> str:
+    lost = sum(each.translation.max_lost for each in plan.partitions if not each.fallback)
+    return f" NOT SAFE: by strategy {plan.strategy} up to {lost} may be lost." if lost else ""
 
 
 def _evidence(plan: FailoverPlan) -> str:

@@ -71,6 +71,13 @@ class Translation:
             return None
         return max(0, self.high - self.target)
 
+    @property
+    def max_lost(self) -> int:
+        """The most records that are lost from ``target`` on: 0 but for unsafe strategies."""
+        if self.target is None or self.low is None:
+            return 0
+        return max(0, self.target - self.low)
+
     def refused(self, basis: Basis, reason: str) -> "Translation":
         """Return the refusal of the same position."""
         return replace(

@@ -154,7 +154,7 @@ def test_what_is_pushed(worker: Worker) -> None:
     assert pushed["return_value"]["verdict"] == "ready"
     assert pushed["starting_offsets"] == '{"orders":{"0":9}}'
     assert pushed["target_topics"] == "orders"
-    assert pushed["summary"].startswith("READY: 1 partitions (1 exact, 0 bounded, 0 refused)")
+    assert pushed["summary"].startswith("READY: 1 partition (1 exact, 0 bounded, 0 refused)")
 
 
 def test_each_refused_partition_is_named(worker: Worker, tmp_path: Path) -> None:
