@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
 
-from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
 from airflow_mm2_offsets.cli.framing import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters, open_path
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs, iso_time
 
 if TYPE_CHECKING:
@@ -97,7 +97,11 @@ def show(
 ) -> Answer:
     """Show what an archive holds; ask no cluster."""
     held = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
-    return Answer(text=_text(url, held), data=_to_json(url, held))
+    if held.pair is None:
+        raise ArchiveError(
+            f"{url} holds no archive; check the location, or make one by `archive run`"
+        )
+    return Answer(text=_text(url, held.pair, held), data=_to_json(url, held.pair, held))
 
 
 def _run_text(held: SyncArchive, done: ArchiveRun, compacted: int) -> str:
@@ -112,14 +116,13 @@ def _run_text(held: SyncArchive, done: ArchiveRun, compacted: int) -> str:
     return "\n".join(lines)
 
 
-def _text(url: str, held: "ArchivedSyncs") -> str:
-    if held.pair is None:
-        return f"{url}: no archive yet; `airflow-mm2-offsets archive run` makes one"
-    as_of = None if held.as_of is None else iso_time(held.as_of)
+def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
     lines = [
-        f"{url}: {len(held)} syncs in {len(held.segments)} files, as of {as_of}",
-        f"Source cluster {held.pair.source}, target cluster {held.pair.target}",
-        f"Syncs topic {held.pair.syncs_topic}, read {len(held.runs)} times",
+        f"Archive: {url}, {len(held.segments)} files",
+        f"Source cluster: {pair.source}",
+        f"Target cluster: {pair.target}",
+        f"Syncs: {len(held)} of {pair.syncs_topic}, read {len(held.runs)} times",
+        f"As of: {iso_time(held.as_of or 0)}",
         *(f"Damaged: {each}" for each in held.damaged),
         *(
             f"{topic}[{partition}]: what was before is cut; earlier positions are refused"
@@ -146,14 +149,13 @@ def _partitions(held: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
             }
 
 
-def _to_json(url: str, held: "ArchivedSyncs") -> dict[str, object]:
-    pair = held.pair
+def _to_json(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> dict[str, object]:
     return {
         "location": url,
-        "pair": None
-        if pair is None
-        else {"source": pair.source, "target": pair.target, "syncs_topic": pair.syncs_topic},
-        "as_of": None if held.as_of is None else iso_time(held.as_of),
+        "source": pair.source,
+        "target": pair.target,
+        "syncs_topic": pair.syncs_topic,
+        "as_of": iso_time(held.as_of or 0),
         "syncs": len(held),
         "files": len(held.segments),
         "runs": len(held.runs),

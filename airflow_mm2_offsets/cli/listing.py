@@ -11,6 +11,7 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex
 from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.service.probing import probe, probe_to_json
 
 SYNCS_EXAMPLE = """\
@@ -22,6 +23,8 @@ CHECK_EXAMPLE = """\
 \b
 Example:
   airflow-mm2-offsets check-connection --config mm2.toml"""
+
+_NAMED = 20
 
 
 @grouped
@@ -48,12 +51,15 @@ def syncs(
     with waiting("Reading offset syncs") as tell:
         read = pair.read_syncs(progress=tell)
     chosen = _chosen(read.index, topic, partition)
+    if not len(chosen):
+        raise _none_of(pair.syncs_topic, read.index, topic, partition)
     shown = [*_newest(chosen, limit)]
     rows = [(f"{each.topic}[{each.partition}]", each.upstream, each.downstream) for each in shown]
     return Answer(
         text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
-        f"{len(rows)} of {len(chosen)} syncs that were asked for; {pair.syncs_topic} on the "
-        f"{pair.syncs_location} holds {len(read.index)}, and {read.skipped_count} other records",
+        f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
+        f"{pair.syncs_location} holds {len(read.index)} in all"
+        + (f", and {read.skipped_count} records that are none" if read.skipped_count else ""),
         data={
             "syncs_topic": pair.syncs_topic,
             "location": pair.syncs_location.value,
@@ -93,6 +99,20 @@ def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncI
             for place, held in sorted(index.partitions.items())
             if topic in {None, place[0]} and partition in {None, place[1]}
         }
+    )
+
+
+def _none_of(
+    syncs_topic: str, index: SyncIndex, topic: str | None, partition: int | None
+) -> TopicNotFoundError:
+    wanted = f"partition {partition}" if topic is None else f"topic {topic}"
+    if None not in {topic, partition}:
+        wanted += f" partition {partition}"
+    topics = sorted({name for name, _ in index})
+    listed = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
+    return TopicNotFoundError(
+        f"{syncs_topic} has no sync of {wanted}; it has syncs of {listed}: check the name (the "
+        f"source's), and that MirrorMaker 2 copies it"
     )
 
 

@@ -33,7 +33,7 @@ class _Words(RegexHighlighter):
     highlights = (
         r"\b(?P<good>exact|READY|ok)\b",
         r"\b(?P<fair>bounded|by (?:earliest|latest|timestamp)|FALLBACK)\b",
-        r"\b(?P<bad>refused|REFUSED|FAILED)\b",
+        r"\b(?P<bad>refused|REFUSED|FAILED|NOT SAFE)\b",
     )
 
 
