@@ -8,7 +8,7 @@ import os
 import secrets
 import sqlite3
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +27,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "dag-processor": (),
     "triggerer": ("--skip-serve-logs",),
 }
-_USER = "admin"
+ADMIN, VIEWER = "admin", "viewer"
+"""The users, each with the role that its name says."""
 LOG_LINES = 30
 
 
@@ -44,7 +45,7 @@ class TaskRun:
 
 
 class Airflow:
-    """An Airflow with a home of its own and one administrator.
+    """An Airflow with a home of its own, an administrator, and a user who may only look.
 
     Args:
         home: AIRFLOW_HOME; its database and logs are in it.
@@ -52,6 +53,7 @@ class Airflow:
         connections: Connection ids and what each holds, as Airflow's JSON.
         env: Variables for every part, and so for every task.
         port: The port of API and UI; a free one where None.
+        parts: Which parts of it run.
         progress: Told what is being waited for.
     """
 
@@ -63,6 +65,7 @@ class Airflow:
         connections: Mapping[str, Mapping[str, Any]],
         env: Mapping[str, str],
         port: int | None = None,
+        parts: Iterable[str] = tuple(_PARTS),
         progress: Progress = quiet,
     ) -> None:
         """Choose the port; nothing runs yet."""
@@ -74,9 +77,7 @@ class Airflow:
             **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(to) for name, to in connections.items()},
             **env,
         }
-        self._programs = {
-            part: self._program(part, part, *options) for part, options in _PARTS.items()
-        }
+        self._programs = {part: self._program(part, part, *_PARTS[part]) for part in parts}
 
     def start(self) -> None:
         """Make the database, start every part, and wait until all are healthy."""
@@ -176,22 +177,27 @@ class Airflow:
     @property
     def login(self) -> tuple[str, str]:
         """User and password of the administrator."""
-        passwords = json.loads(self._password_file.read_text())
-        return _USER, passwords[_USER]
+        return ADMIN, self._password(ADMIN)
 
-    @property
-    def _password_file(self) -> Path:
-        return self.home / "simple_auth_manager_passwords.json.generated"
+    def token(self, user: str) -> str:
+        """Log in, and return what a bearer presents."""
+        answer = httpx.post(
+            f"{self.url}/auth/token",
+            json={"username": user, "password": self._password(user)},
+            timeout=30,
+        )
+        return str(answer.raise_for_status().json()["access_token"])
+
+    def _password(self, user: str) -> str:
+        file = self.home / "simple_auth_manager_passwords.json.generated"
+        return str(json.loads(file.read_text())[user])
 
     @cached_property
     def _api(self) -> httpx.Client:
-        user, password = self.login
-        answer = httpx.post(
-            f"{self.url}/auth/token", json={"username": user, "password": password}, timeout=30
-        )
-        token = answer.raise_for_status().json()["access_token"]
         return httpx.Client(
-            base_url=f"{self.url}/api/v2", headers={"Authorization": f"Bearer {token}"}, timeout=60
+            base_url=f"{self.url}/api/v2",
+            headers={"Authorization": f"Bearer {self.token(ADMIN)}"},
+            timeout=60,
         )
 
     def _healthy(self) -> bool:
@@ -199,9 +205,11 @@ class Airflow:
             health = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=10).json()
         except (httpx.HTTPError, ValueError):
             return False
+        asked = ("metadatabase", *(part.replace("-", "_") for part in self._programs))
         return all(
             health.get(part, {}).get("status") == "healthy"
-            for part in ("metadatabase", "scheduler", "triggerer", "dag_processor")
+            for part in asked
+            if part != "api_server"
         )
 
     def _program(self, name: str, *command: str) -> Program:
@@ -222,6 +230,7 @@ def _settings(home: Path, dags: Path, url: str) -> dict[str, str]:
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin,{VIEWER}:viewer",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API__PORT": url.rpartition(":")[2],

@@ -1,0 +1,30 @@
+"""Who may ask inside Airflow: whoever may read the connection that the answer is about."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import Query
+
+from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.plugins.pairs import DEFAULT
+
+
+def may_use_connection(
+    user: GetUserDep, conn_id: Annotated[str | None, Query(include_in_schema=False)] = None
+) -> None:
+    """Raise unless the request bears a login (401) that may read the connection (403).
+
+    Raises:
+        Problem: The user has no right to the connection.
+    """
+    details = ConnectionDetails(conn_id=conn_id or DEFAULT)
+    if not get_auth_manager().is_authorized_connection(method="GET", details=details, user=user):
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            f"you may not read connection {details.conn_id}, which says what clusters to ask; ask "
+            f"an administrator of Airflow for that right",
+            field="query.conn_id",
+        )

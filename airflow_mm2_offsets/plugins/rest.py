@@ -1,0 +1,46 @@
+"""The REST API inside Airflow's API server, under ``/mm2-offsets``."""
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from airflow.providers.common.compat.sdk import AirflowPlugin
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+URL_PREFIX = "/mm2-offsets"
+
+
+class LazyApp:
+    """An app that is made when the first request comes.
+
+    Every process of Airflow imports its plugins, and only the API server needs what they serve.
+    """
+
+    def __init__(self) -> None:
+        """Make nothing yet."""
+        self._app: ASGIApp | None = None
+        self._making = asyncio.Lock()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        async with self._making:
+            if self._app is None:
+                self._app = await asyncio.to_thread(_make)
+        await self._app(scope, receive, send)
+
+
+def _make() -> "ASGIApp":
+    app: ASGIApp = import_module("airflow_mm2_offsets.plugins.app").make_app()
+    return app
+
+
+_APPS = [{"name": "MirrorMaker 2 offsets", "app": LazyApp(), "url_prefix": URL_PREFIX}]
+
+
+class Mm2OffsetsPlugin(AirflowPlugin):
+    """Declares the app; Airflow mounts it."""
+
+    name = "mm2_offsets"
+    fastapi_apps = _APPS
