@@ -79,17 +79,18 @@ class CheckpointLogs:
         return self.starts if self.base is None else self.sources(self.base)
 
 
-def read_logs(location: UPath | str) -> CheckpointLogs:
+def read_logs(location: UPath | str, *, query_id: str | None = None) -> CheckpointLogs:
     """Read a checkpoint's logs.
 
     Args:
         location: The query's ``checkpointLocation``.
+        query_id: The query's id, where its ``metadata`` is not there yet.
 
     Raises:
         CheckpointError: It is missing, half-written, contradicts itself, or can't be read.
     """
     root = open_location(location, CheckpointError)
-    query_id = _query_id(root)
+    query_id = query_id or _query_id(root)
     # Commits first: a job that still runs then looks pending, never committed ahead of itself.
     commits = _batches(root / "commits")
     offsets = _batches(root / "offsets")

@@ -1,0 +1,105 @@
+"""The step that carries a job's state over to the target cluster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
+from airflow_mm2_offsets.service.migration_report import summarize_migration
+from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+
+
+class MigrateSparkCheckpointOperator(BaseOperator):
+    """Copies a stopped job's checkpoint, with the offsets of the target cluster.
+
+    The same query goes on from the copy: aggregations, deduplication, joins and exactly-once
+    sinks keep what they know. The original is only read. A retry accepts the copy that an earlier
+    try has finished, and goes on with one that it has not.
+
+    Args:
+        checkpoint: The job's checkpoint location on the source.
+        target_checkpoint: Where to write the copy; nothing may be there.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        archive: Location of the archive that ``ArchiveSyncsOperator`` keeps.
+        skip_damaged: Translate without the archive's damaged or missing files.
+        read_source: Ask the source too; without it few positions are known exactly.
+        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, and
+            that these are not compacted: then records may be counted.
+        max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
+        allow_bounded: Where a position is not known exactly, take its lower bound: nothing is
+            lost, and records may be counted twice.
+        allow_new_partitions: Pass over partitions of the target that the checkpoint does not
+            know, for jobs that read partitions they name (``assign``).
+
+    Returns:
+        What was done (``docs/checkpoints.md``). Beside it the XComs ``summary`` and
+        ``target_topics`` (separated by commas): what the job must subscribe to.
+
+    Raises:
+        TranslationRefusedError: A position is not known exactly; each is named with its batch.
+        CheckpointError: The checkpoint can't be migrated, still changes, or a storage failed.
+    """
+
+    template_fields: Sequence[str] = ("checkpoint", "target_checkpoint", "mm2_conn_id", "archive")
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str,
+        target_checkpoint: str,
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        archive: str | None = None,
+        skip_damaged: bool = False,
+        read_source: bool = True,
+        sole_writer: bool = False,
+        max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
+        allow_bounded: bool = False,
+        allow_new_partitions: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.checkpoint = checkpoint
+        self.target_checkpoint = target_checkpoint
+        self.mm2_conn_id = mm2_conn_id
+        self.archive = archive
+        self.skip_damaged = skip_damaged
+        self.read_source = read_source
+        self.sole_writer = sole_writer
+        self.max_evidence_bytes = max_evidence_bytes
+        self.allow_bounded = allow_bounded
+        self.allow_new_partitions = allow_new_partitions
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Write the copy, or accept the one that is there."""
+        done = migrate_checkpoint(
+            Mm2OffsetHook(self.mm2_conn_id).get_conn(),
+            storage_path(self.checkpoint),
+            storage_path(self.target_checkpoint),
+            self._options(),
+        )
+        summary = summarize_migration(done)
+        self.log.info("%s", summary)
+        push = context["ti"].xcom_push
+        push(key="summary", value=summary)
+        push(key="target_topics", value=",".join(sorted(done["topics"].values())))
+        return done
+
+    def _options(self) -> MigrationOptions:
+        archive = None
+        if self.archive:
+            archive = SyncArchive(storage_path(self.archive), skip_damaged=self.skip_damaged)
+        return MigrationOptions(
+            plan=PlanOptions(
+                read_source=self.read_source,
+                sole_writer=self.sole_writer,
+                max_bytes=self.max_evidence_bytes,
+                archive=archive,
+            ),
+            allow_bounded=self.allow_bounded,
+            allow_new_partitions=self.allow_new_partitions,
+        )

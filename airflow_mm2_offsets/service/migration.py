@@ -1,0 +1,184 @@
+"""Migrates a Spark checkpoint: a copy that goes on where the original stopped, on the target."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.service.migration_plan import (
+    MigrationPlan,
+    check_plan,
+    make_plan,
+    needs,
+)
+from airflow_mm2_offsets.service.migration_report import SCHEMA_VERSION, report
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.spark.copying import (
+    MARKER,
+    METADATA,
+    CheckpointCopy,
+    inventory,
+    is_scratch,
+)
+from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
+from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationOptions:
+    """What the user decides about a migration."""
+
+    plan: PlanOptions = field(default_factory=PlanOptions)
+    """How positions are translated; fallbacks are not taken."""
+    allow_bounded: bool = False
+    """Take the lower bound where a position is not known exactly: nothing is lost, and records
+    may be counted twice."""
+    allow_new_partitions: bool = False
+    """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
+    jobs that read partitions they name (``assign``)."""
+
+
+DEFAULT_OPTIONS = MigrationOptions()
+
+
+def migrate_checkpoint(
+    pair: ClusterPair,
+    original: UPath,
+    target: UPath,
+    options: MigrationOptions = DEFAULT_OPTIONS,
+) -> dict[str, Any]:
+    """Write a copy of a stopped query's checkpoint with the target cluster's offsets.
+
+    The original is only read. A copy that an earlier try has finished is accepted as it is, one
+    that it began goes on with what was decided then.
+
+    Args:
+        pair: The clusters.
+        original: The checkpoint of the job on the source.
+        target: Where to write the copy: nothing may be there, or a copy of this migration.
+        options: What the user decides.
+
+    Returns:
+        What was done, as plain JSON; see ``docs/checkpoints.md``.
+
+    Raises:
+        CheckpointError: The original can't be read or is being written to, something else is at
+            the target, or a storage failed.
+        TranslationRefusedError: A position is not known exactly.
+        Mm2OffsetsError: See ``service.planning.plan_failover``.
+    """
+    _check_apart(original, target)
+    before = inventory(original)
+    logs = read_logs(original)
+    files = kept_files(logs)
+    copy = CheckpointCopy.open(target, _identity(pair, logs, files))
+    if copy.whole is not None:
+        return dict(copy.whole)
+    wanted = needs(files)
+    if copy.decided is None:
+        notes = _new_partitions(pair, files, options)
+        plan = make_plan(pair, wanted, options=options.plan, notes=notes)
+    else:
+        plan = MigrationPlan.from_json(copy.decided)
+    check_plan(plan, wanted, allow_bounded=options.allow_bounded)
+    copy.begin(plan.to_json())
+    targets = plan.targets()
+    written = {file.name: file.rewrite(targets.__getitem__) for file in files}
+    copied = _copied(logs, before)
+    copy.fill(original, copied, written)
+    _check_reads_back(logs, target)
+    if inventory(original) != before:
+        raise CheckpointError(
+            f"{original}: changed while it was copied, so the job still runs; stop it, delete "
+            f"{target}, and migrate again"
+        )
+    done = report(logs, wanted, plan, target) | {
+        "files": len(copied) + len(written) + 1,
+        "bytes": sum(copied.values()),
+    }
+    copy.finish(original, done)
+    return done
+
+
+def _check_apart(original: UPath, target: UPath) -> None:
+    one, other = (str(path).rstrip("/") + "/" for path in (original, target))
+    if one.startswith(other) or other.startswith(one):
+        raise CheckpointError(
+            f"{target}: lies in {original}, or the other way round; a copy needs a location of its "
+            f"own, for the original must stay as it is"
+        )
+
+
+def _identity(pair: ClusterPair, logs: CheckpointLogs, files: Sequence[KeptFile]) -> dict[str, Any]:
+    """Return what tells this migration from any other: not the location, it has many names."""
+    digest = sha256()
+    for file in files:
+        digest.update(f"{file.name}\n{file.text}\n".encode())
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "query_id": logs.query_id,
+        "offsets": digest.hexdigest(),
+        "from": pair.naming.source_alias,
+        "to": pair.naming.target_alias,
+    }
+
+
+def _copied(logs: CheckpointLogs, files: Mapping[str, tuple[int, str]]) -> dict[str, int]:
+    """Return the files to copy as they are, and their sizes.
+
+    Hadoop's sums of files that are rewritten or left out are left out too.
+    """
+    own = {METADATA, MARKER, f".{METADATA}.crc", f".{MARKER}.crc"}
+    left = ("offsets/", *(f"sources/{name}/" for name in kafka_sources(logs)))
+    return {
+        name: size
+        for name, (size, _) in files.items()
+        if not (name in own or name.startswith(left) or is_scratch(name))
+    }
+
+
+def _new_partitions(
+    pair: ClusterPair, files: Sequence[KeptFile], options: MigrationOptions
+) -> list[str]:
+    """Tell of the target's partitions that the checkpoint does not know: Spark begins them at 0.
+
+    Raises:
+        TranslationRefusedError: That would not be what the job did on the source.
+    """
+    known: dict[str, set[int]] = {}
+    for topic, partition, _ in files[-1].asked():
+        known.setdefault(topic, set()).add(partition)
+    source = pair.source.topics(known) if options.plan.read_source else {}
+    target = pair.target.topics(pair.naming.target_topic(topic) for topic in known)
+    notes = []
+    for topic, partitions in known.items():
+        name = pair.naming.target_topic(topic)
+        if name not in target:
+            continue  # The translation says so, as of any topic that is missing.
+        for partition in sorted(set(range(target[name].partitions)) - partitions):
+            marks = pair.target.watermarks([(name, partition)])[name, partition]
+            copied = topic not in source or partition < source[topic].partitions
+            place = f"{name}[{partition}], which the checkpoint does not know,"
+            if not options.allow_new_partitions and (marks.low or (marks.high and not copied)):
+                raise TranslationRefusedError(
+                    f"{place} holds {marks.low} to {marks.high}, and Spark would read it from "
+                    f"there, which the job on the source would not; where the job names its "
+                    f"partitions (assign), say allow_new_partitions"
+                )
+            notes.append(f"{place} is read from its beginning")
+    return notes
+
+
+def _check_reads_back(logs: CheckpointLogs, target: UPath) -> None:
+    """Raise unless the copy says of its batches what the original does."""
+    copy = read_logs(target, query_id=logs.query_id)
+    batches = (copy.committed, copy.base, copy.pending)
+    if batches != (logs.committed, logs.base, logs.pending):
+        raise CheckpointError(
+            f"{target}: reads back as batches {batches}, not as {logs.committed}, {logs.base} and "
+            f"{logs.pending} (committed, logged, pending); delete it and migrate again"
+        )

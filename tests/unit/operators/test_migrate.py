@@ -1,0 +1,73 @@
+"""MigrateSparkCheckpointOperator."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from tests.unit.operators.clusters import Clusters, describable
+from tests.unit.operators.jobs import Job
+from tests.unit.operators.worker import Worker
+
+
+@pytest.fixture(autouse=True)
+def copied(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> Clusters:
+    """Clusters of which every partition has a sync at its beginning."""
+    describable(monkeypatch)
+    clusters.copy_the_rest()
+    return clusters
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path / "source", 4, 0, 0, 0)
+
+
+def _migrate(job: Job, **settings: Any) -> MigrateSparkCheckpointOperator:
+    given = {
+        "checkpoint": str(job.checkpoint),
+        "target_checkpoint": str(job.folder.parent / "target" / "{{ run_id }}"),
+        **settings,
+    }
+    with DAG("failover", schedule=None):
+        return MigrateSparkCheckpointOperator(task_id="migrate", **given)
+
+
+def test_the_copy_goes_on_where_the_job_stopped(worker: Worker, job: Job) -> None:
+    """The checkpoint is translated; report, summary and topics are pushed; a retry agrees."""
+    worker.run(_migrate(job))
+    copy = read_checkpoint(str(job.folder.parent / "target" / "manual__1"))
+    assert copy.positions == {"orders": {0: 9, 1: 0, 2: 0, 3: 0}}
+    pushed = dict(worker.xcoms)
+    done = pushed["migrate", "return_value"]
+    assert (done["query_id"], done["committed_batch"]) == (copy.query_id, 0)
+    assert pushed["migrate", "target_topics"] == "orders"
+    assert pushed["migrate", "summary"].startswith("MIGRATED: query ")
+    assert "orders[0] at 4" in pushed["migrate", "summary"]
+    worker.xcoms.clear()
+    worker.run(_migrate(job))
+    assert worker.xcoms == pushed
+
+
+def test_what_is_not_exact_needs_a_word(worker: Worker, tmp_path: Path) -> None:
+    """Bounds are refused unless allowed; the report then says how much may count twice."""
+    job = Job(tmp_path / "source", 7, 0, 0, 0)
+    blind = {"read_source": False, "max_evidence_bytes": 0}
+    with pytest.raises(TranslationRefusedError, match=r"orders\[0\] at 7: bounded"):
+        worker.run(_migrate(job, **blind))
+    assert not worker.xcoms
+    worker.run(_migrate(job, **blind, allow_bounded=True))
+    assert worker.xcoms["migrate", "return_value"]["max_reread"] > 0
+    assert "lower bounds" in worker.xcoms["migrate", "summary"]
+
+
+def test_a_place_that_is_taken(worker: Worker, job: Job) -> None:
+    """Another checkpoint stays as it is."""
+    taken = Job(job.folder.parent / "other", 1)
+    with pytest.raises(CheckpointError, match="holds a checkpoint that no migration wrote"):
+        worker.run(_migrate(job, target_checkpoint=str(taken.checkpoint)))
+    assert read_checkpoint(str(taken.checkpoint)).positions == {"orders": {0: 1}}

@@ -1,0 +1,341 @@
+"""Copies of checkpoints: what is translated, what is refused, and what is left half-way."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from upath import UPath
+
+from airflow_mm2_offsets.core import ReplicationPolicy
+from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.service.migration import (
+    DEFAULT_OPTIONS,
+    MigrationOptions,
+    migrate_checkpoint,
+)
+from airflow_mm2_offsets.service.migration_report import summarize_migration
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.copying import inventory
+from tests.unit.operators.clusters import describable
+from tests.unit.service.pairs import Pair
+from tests.unit.spark.checkpoints import batch, commit, orders, start, write
+
+BEFORE = 5
+"""Records on the target before the first copy of partition 0."""
+
+
+@pytest.fixture
+def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """Return clusters where all of orders was copied: n is n + 5 of partition 0, n of others."""
+    describable(monkeypatch)
+    clusters.copy("orders", range(100, 100 + BEFORE))
+    for partition in range(4):
+        shift = 0 if partition else BEFORE
+        clusters.write("orders", range(10), partition)
+        clusters.copy("orders", range(10), partition)
+        clusters.sync("orders", (0, shift), (9, 9 + shift), partition=partition)
+    return clusters
+
+
+def _ends(first: int, rest: int = 3) -> str:
+    return orders(first, rest, rest, rest)
+
+
+def _checkpoint(root: Path, **changes: str) -> UPath:
+    """Write a checkpoint at orders[0] = 7, with state, and with all that lies beside."""
+    files = {
+        "sources/0/0": start(_ends(0, 0)),
+        "offsets/3": batch(_ends(1, 0)),
+        "offsets/4": batch(_ends(4, 1)),
+        "offsets/5": batch(_ends(7)),
+        "offsets/.5.crc": "of the original",
+        "commits/4": commit(),
+        "commits/5": commit(),
+        "commits/.5.crc": "sum",
+        "state/0/0/5.delta": "state" * 1000,
+        "state/0/0/.5.delta.crc": "sum",
+        "state/0/0/.6.delta.abc.tmp": "half",
+        "_mm2_migration.json": "of an earlier move",
+        ".metadata.crc": "sum",
+    }
+    changed = {name.replace("__", "/"): text for name, text in changes.items()}
+    return UPath(write(root / "original", files | changed))
+
+
+def _migrate(
+    clusters: Pair, original: UPath, target: UPath, options: MigrationOptions = DEFAULT_OPTIONS
+) -> dict[str, Any]:
+    return migrate_checkpoint(clusters.pair, original, target, options)
+
+
+def _targets(done: dict[str, Any], partition: int = 0) -> dict[str, str]:
+    return {
+        each["file"]: each["target"] for each in done["positions"] if each["partition"] == partition
+    }
+
+
+def test_the_copy_is_whole_and_translated(copied: Pair, tmp_path: Path) -> None:
+    """Offsets are the target's, all else is as it was, and what Spark does not need is gone."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    before = inventory(original)
+    done = _migrate(copied, original, target)
+
+    assert inventory(original) == before
+    assert read_checkpoint(target).positions == {"orders": {0: 12, 1: 3, 2: 3, 3: 3}}
+    assert sorted(inventory(target)) == [
+        "_mm2_migration.json",
+        "commits/.5.crc",
+        "commits/4",
+        "commits/5",
+        "metadata",
+        "offsets/4",
+        "offsets/5",
+        "state/0/0/.5.delta.crc",
+        "state/0/0/5.delta",
+    ]
+    for name in ("metadata", "commits/5", "state/0/0/5.delta"):
+        assert (target / name).read_bytes() == (original / name).read_bytes()
+    assert _targets(done) == {"offsets/4": "9", "offsets/5": "12"}
+    assert (done["committed_batch"], done["pending_batch"], done["max_reread"]) == (5, None, 0)
+    assert (done["topics"], done["notes"]) == ({"orders": "orders"}, [])
+    assert "at most 0 records counted twice" in summarize_migration(done)
+
+
+def test_a_pending_batch_keeps_both_ends(copied: Pair, tmp_path: Path) -> None:
+    """It runs again over the same records: its start and its end are translated."""
+    original = _checkpoint(tmp_path, offsets__6=batch(_ends(9)))
+    done = _migrate(copied, original, UPath(tmp_path / "copy"))
+    checkpoint = read_checkpoint(str(tmp_path / "copy"))
+    assert checkpoint.positions["orders"][0] == 12
+    assert checkpoint.pending is not None
+    assert checkpoint.pending["orders"][0] == 14
+    assert (done["committed_batch"], done["pending_batch"]) == (5, 6)
+
+
+def test_topics_get_the_names_of_the_target(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy names them as the replication policy does, and the job is told to."""
+    naming = replace(copied.pair.naming, policy=ReplicationPolicy.DEFAULT)
+    monkeypatch.setattr(copied, "pair", replace(copied.pair, naming=naming))
+    copied.copy("a.orders", range(100, 100 + BEFORE))
+    for partition in range(4):
+        copied.copy("a.orders", range(10), partition)
+    done = _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
+    assert read_checkpoint(str(tmp_path / "copy")).positions == {
+        "a.orders": {0: 12, 1: 3, 2: 3, 3: 3}
+    }
+    assert done["notes"][0] == (
+        "orders is called a.orders on the target: the job must subscribe to a.orders there"
+    )
+
+
+def test_what_is_not_exact_is_refused(copied: Pair, tmp_path: Path) -> None:
+    """Each such position is named with its file; nothing is written."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    blind = replace(DEFAULT_OPTIONS.plan, read_source=False, max_bytes=0)
+    with pytest.raises(TranslationRefusedError) as refused:
+        _migrate(copied, original, target, MigrationOptions(plan=blind))
+    assert "offsets/5 (start): orders[0] at 7: bounded: " in str(refused.value)
+    assert "offsets/4" not in str(refused.value)
+    assert not target.exists()
+
+    done = _migrate(copied, original, target, MigrationOptions(plan=blind, allow_bounded=True))
+    assert _targets(done)["offsets/5"] == "6"
+    assert done["max_reread"] == (14 - 6) + 3 * (9 - 1)
+    assert "lower bounds" in done["notes"][0]
+
+
+def test_history_need_not_be_known(copied: Pair, tmp_path: Path) -> None:
+    """Of a batch that never runs again only the file must be there: refusals don't count."""
+    original = _checkpoint(tmp_path, offsets__4=batch(orders(40, 1, 1, 1)))
+    done = _migrate(copied, original, UPath(tmp_path / "copy"))
+    assert _targets(done)["offsets/5"] == "12"
+    first = done["positions"][0]
+    assert (first["file"], first["use"], first["status"]) == ("offsets/4", "history", "refused")
+
+
+def test_beyond_the_source_s_end_is_poisoned(copied: Pair, tmp_path: Path) -> None:
+    """A pending batch that ends where the source has never been is of another cluster."""
+    original = _checkpoint(tmp_path, offsets__6=batch(_ends(14)))
+    with pytest.raises(TranslationRefusedError, match=r"offsets/6 \(end\): .* is poisoned"):
+        _migrate(copied, original, UPath(tmp_path / "copy"))
+
+
+def test_partitions_that_the_checkpoint_does_not_know(copied: Pair, tmp_path: Path) -> None:
+    """Spark begins them at their beginning, as the job would on the source; the report says so."""
+    changes = {f"offsets__{number}": batch(orders(7, 3, 3)) for number in (4, 5)}
+    done = _migrate(copied, _checkpoint(tmp_path, **changes), UPath(tmp_path / "copy"))
+    assert done["notes"] == [
+        "orders[3], which the checkpoint does not know, is read from its beginning"
+    ]
+
+
+def test_a_partition_that_the_source_has_not(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records there are of somebody else, and the job would read them."""
+    topics = type(copied.pair.source).topics
+
+    def of_three(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicInfo]:
+        found = topics(cluster, names)
+        if cluster.name == "target":
+            return found
+        return {name: replace(info, partitions=3) for name, info in found.items()}
+
+    monkeypatch.setattr(KafkaCluster, "topics", of_three)
+    changes = {f"offsets__{number}": batch(orders(7, 3, 3)) for number in (4, 5)}
+    original, target = _checkpoint(tmp_path, **changes), UPath(tmp_path / "copy")
+    with pytest.raises(TranslationRefusedError, match=r"orders\[3\].* holds 0 to 10, and Spark"):
+        _migrate(copied, original, target)
+    assert not target.exists()
+    _migrate(copied, original, target, MigrationOptions(allow_new_partitions=True))
+
+
+def test_a_partition_first_seen_by_the_pending_batch(copied: Pair, tmp_path: Path) -> None:
+    """It's read from 0 on both sides, so 0 must be known to be 0."""
+    known = {f"offsets__{number}": batch(orders(7, 3, 3)) for number in (4, 5)}
+    original = _checkpoint(tmp_path, **known, offsets__6=batch(_ends(9)))
+    done = _migrate(copied, original, UPath(tmp_path / "copy"))
+    first = [each for each in done["positions"] if each["partition"] == 3]
+    assert [(each["position"], each["target"]) for each in first] == [("3", "3"), ("0", "0")]
+
+
+def test_a_second_run_accepts_the_first(copied: Pair, tmp_path: Path) -> None:
+    """Nothing is written anew, even where a job has gone on from the copy."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    done = _migrate(copied, original, target)
+    (target / "offsets" / "6").write_text(batch(_ends(14)))
+    before = inventory(target)
+    copied.stop()
+    assert _migrate(copied, original, target) == done
+    assert inventory(target) == before
+
+
+def test_a_begun_copy_keeps_what_was_decided(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A try that was killed goes on without the clusters, and mends what it left."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_mm2_offsets.spark.copying.copy_file", _fails)
+        with pytest.raises(CheckpointError, match="the storage is full"):
+            _migrate(copied, original, target)
+    copied.stop()
+    (target / "state" / "0" / "0").mkdir(parents=True)
+    (target / "state" / "0" / "0" / "5.delta").write_text("stale" * 1000)
+    (target / "state" / "0" / "0" / ".5.delta.0.tmp").write_text("half")
+    done = _migrate(copied, original, target)
+    assert _targets(done)["offsets/5"] == "12"
+    assert (target / "state" / "0" / "0" / "5.delta").read_text() == "state" * 1000
+
+
+def _fails(*_: object) -> None:
+    raise CheckpointError("the storage is full")
+
+
+@pytest.mark.parametrize("name", ["metadata", "state/0/0/1.delta", "_mm2_migration.json"])
+def test_another_one_s_place_is_refused(copied: Pair, tmp_path: Path, name: str) -> None:
+    """Whatever is there stays as it is."""
+    target = UPath(write(tmp_path / "copy", {name: "{}"}))
+    if name != "metadata":
+        (target / "metadata").unlink()
+    before = inventory(target)
+    with pytest.raises(CheckpointError, match=r"give a(nother)? location"):
+        _migrate(copied, _checkpoint(tmp_path), target)
+    assert inventory(target) == before
+
+
+def test_the_copy_of_another_time_is_refused(copied: Pair, tmp_path: Path) -> None:
+    """The job went on after it was copied: the copy is not of this checkpoint."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    _migrate(copied, original, target)
+    _checkpoint(tmp_path, offsets__6=batch(_ends(9)))
+    with pytest.raises(CheckpointError, match="a copy of another checkpoint, or of this one at"):
+        _migrate(copied, original, target)
+
+
+@pytest.mark.parametrize("place", ["original", "original/copy", "."])
+def test_a_copy_needs_a_place_of_its_own(copied: Pair, tmp_path: Path, place: str) -> None:
+    """Within the original, or around it, it would change it."""
+    with pytest.raises(CheckpointError, match="needs a location of its own"):
+        _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / place))
+
+
+def test_a_job_that_still_runs_is_found_out(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An original that changes meanwhile makes no checkpoint of the copy."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+
+    def busy(*_: object) -> None:
+        (original / "state" / "0" / "0" / "6.delta").write_text("more")
+
+    monkeypatch.setattr("airflow_mm2_offsets.service.migration._check_reads_back", busy)
+    with pytest.raises(CheckpointError, match="changed while it was copied"):
+        _migrate(copied, original, target)
+    with pytest.raises(CheckpointError, match="metadata: half-written or damaged"):
+        read_checkpoint(target)
+
+
+class Flaky:
+    """Counts what a file system is asked, and fails it for good from one operation on."""
+
+    ASKED = ("ls", "find", "info", "cp_file", "_open", "pipe_file", "cat_file")
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 10**9
+        for name in self.ASKED:
+            monkeypatch.setattr(MemoryFileSystem, name, self._wrap(getattr(MemoryFileSystem, name)))
+
+    def _wrap(self, ask: Any) -> Any:  # noqa: ANN401 - any method
+        def asked(fs: MemoryFileSystem, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            self.left -= 1
+            if self.left < 0:
+                raise PermissionError("the token has expired")
+            return ask(fs, *args, **kwargs)
+
+        return asked
+
+
+@pytest.fixture
+def lake() -> Iterator[UPath]:
+    """A folder on a storage that is not local."""
+    root = UPath("memory://lake")
+    yield root
+    if root.exists():
+        root.fs.rm(root.path, recursive=True)
+
+
+def test_a_storage_that_fails_midway(
+    copied: Pair, tmp_path: Path, lake: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it fails: one clear error, nothing that looks whole, and the next try goes on."""
+    local, original, target = _checkpoint(tmp_path), lake / "original", lake / "copy"
+    for name in inventory(local):
+        (original / name).write_bytes((local / name).read_bytes())
+    flaky = Flaky(monkeypatch)
+    failures = 0
+    while True:
+        flaky.left = failures
+        try:
+            done = _migrate(copied, original, target)
+        except CheckpointError as error:
+            assert re.match(r"memory:/+lake/.* out of reach: PermissionError", str(error))  # noqa: PT017 - each try
+            failures += 1
+        else:
+            break
+        flaky.left = 10**9
+        with pytest.raises(CheckpointError):
+            read_checkpoint(target)
+    assert failures > 30
+    flaky.left = 10**9
+    assert _targets(done)["offsets/5"] == "12"
+    assert read_checkpoint(target).positions["orders"][0] == 12
+    assert json.loads((target / "_mm2_migration.json").read_text())["kept"] == done

@@ -1,0 +1,99 @@
+"""What the copy of a checkpoint needs, and the texts it gets."""
+
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.spark.logs import read_logs
+from airflow_mm2_offsets.spark.rewriting import Asked, kept_files
+from tests.unit.spark.checkpoints import batch, commit, orders, simple, start, write
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def _kept(root: Path) -> dict[str, str]:
+    return {file.name: file.use.value for file in kept_files(read_logs(str(root)))}
+
+
+def _shifted(asked: Asked) -> tuple[str, int]:
+    return f"a.{asked.topic}", asked.position + 1000
+
+
+def _rewritten(root: Path) -> dict[str, str]:
+    return {file.name: file.rewrite(_shifted) for file in kept_files(read_logs(str(root)))}
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("two_topics", {"offsets/0": "history", "offsets/1": "start"}),
+        ("pending", {"offsets/1": "start", "offsets/2": "end"}),
+        ("asynchronous", {"offsets/0": "history", "offsets/34": "start"}),
+        ("continuous", {"offsets/7": "history", "offsets/8": "start"}),
+        ("real_time", {"offsets/0": "history", "offsets/1": "start"}),
+    ],
+)
+def test_the_newest_two_batches_are_kept(name: str, kept: dict[str, str]) -> None:
+    """Spark starts from the newest; from the one before where it's pending; wants both files."""
+    assert _kept(RECORDED / name) == kept
+
+
+def test_one_batch_is_kept_alone(tmp_path: Path) -> None:
+    """A query that has committed batch 0 only has no older one."""
+    files = {"offsets/0": batch(orders(4)), "commits/0": commit()}
+    assert _kept(write(tmp_path, files)) == {"offsets/0": "start"}
+
+
+def test_the_first_batch_starts_where_the_sources_began(tmp_path: Path) -> None:
+    """With nothing committed it's sources/N/0 that batch 0 starts from; other sources stay."""
+    files = {
+        "sources/0/0": start(orders(5)),
+        "sources/1/0": "v1\n" + '{"path":"file:///in/a.txt","timestamp":1,"batchId":0}',
+        "offsets/0": batch(orders(9), '{"logOffset":0}'),
+    }
+    write(tmp_path, files)
+    assert _kept(tmp_path) == {"sources/0/0": "start", "offsets/0": "end"}
+    assert _rewritten(tmp_path)["sources/0/0"] == start('{"a.orders":{"0":1005}}')
+
+
+def test_batches_that_spark_would_pass_over(tmp_path: Path) -> None:
+    """Where Spark itself would lose records, a copy that does the same is refused."""
+    simple(tmp_path, offsets__2=batch(orders(6, 6)), offsets__3=batch(orders(9, 6)))
+    with pytest.raises(CheckpointError, match="would run that one alone and pass over those"):
+        _kept(tmp_path)
+
+
+def test_a_query_without_kafka(tmp_path: Path) -> None:
+    """There's nothing to translate."""
+    files = {"offsets/0": batch("17"), "commits/0": commit()}
+    with pytest.raises(CheckpointError, match="offsets/0: no source is Kafka"):
+        kept_files(read_logs(str(write(tmp_path, files))))
+
+
+@pytest.mark.parametrize("name", ["beside_rate", "beside_files", "one_topic_twice", "continuous"])
+def test_only_kafka_s_lines_change(name: str) -> None:
+    """The metadata line, and lines of other sources, stay byte by byte."""
+    for file, text in _rewritten(RECORDED / name).items():
+        lines = (RECORDED / name / file).read_text().split("\n")
+        for before, after in zip(lines, text.split("\n"), strict=True):
+            if not before.startswith('{"ex-'):
+                assert after == before
+            else:
+                assert after.startswith('{"a.ex-orders":{"0":10')
+
+
+def test_named_lines_keep_their_names() -> None:
+    """In offset log v2 the offset comes after the first colon."""
+    texts = _rewritten(RECORDED / "named_sources")
+    assert texts["offsets/45"].split("\n")[2:] == [
+        'my_orders:{"a.ex-orders":{"0":1046,"1":1046}}',
+        'refunds_1:{"a.ex-refunds":{"0":1092}}',
+    ]
+
+
+def test_one_topic_twice_at_different_positions(tmp_path: Path) -> None:
+    """Each source keeps its own, though one map of positions can't hold both."""
+    files = {"offsets/0": batch(orders(4), orders(7)), "commits/0": commit()}
+    (text,) = _rewritten(write(tmp_path, files)).values()
+    assert text.split("\n")[2:] == ['{"a.orders":{"0":1004}}', '{"a.orders":{"0":1007}}']
