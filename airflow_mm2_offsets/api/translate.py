@@ -21,7 +21,7 @@ from airflow_mm2_offsets.api.pairs import Served, ServedPair
 from airflow_mm2_offsets.api.problems import Json, Problem
 from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-from airflow_mm2_offsets.errors import PositionError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 from airflow_mm2_offsets.service.batch import translate_batch
 
 router = APIRouter(tags=["translate"])
@@ -169,13 +169,7 @@ def _answer_batch(
             f"no offset sync is known of topic {topic}: MirrorMaker 2 never copied it",
             field="body.topicName",
         )
-    answers = translate_batch(
-        index,
-        topic,
-        ((each.partition, each.startOffset) for each in asked.offsetList),
-        strategy=strategy,
-        source=served.pair.source if check_source else None,
-    )
+    answers = _answers(served, index, asked, strategy, check_source=check_source)
     results = list(_by_partition(asked, answers, strategy))
     done = sum(each["success"] for result in results for each in result["offsetTranslations"])
     return Json(
@@ -194,6 +188,25 @@ def _answer_batch(
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
     )
+
+
+def _answers(
+    served: ServedPair,
+    index: SyncIndex,
+    asked: BatchRequest,
+    strategy: Strategy,
+    *,
+    check_source: bool,
+) -> list[Translation | PositionError]:
+    source = served.pair.source if check_source else None
+    positions = ((each.partition, each.startOffset) for each in asked.offsetList)
+    try:
+        return translate_batch(index, asked.topicName, positions, strategy=strategy, source=source)
+    except ClusterUnreachableError as error:
+        raise Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f"{error}; where the source is gone, give check_source=false",
+        ) from None
 
 
 def _by_partition(

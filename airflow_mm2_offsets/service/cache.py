@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
-from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsRead
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 log = logging.getLogger(__name__)
@@ -175,9 +175,7 @@ def read_on(pair: ClusterPair, held: CachedSyncs | None) -> CachedSyncs:
 
 
 def _read(pair: ClusterPair, held: CachedSyncs | None) -> SyncsRead:
-    return read_syncs(
-        pair.syncs_cluster,
-        pair.syncs_topic,
+    return pair.read_syncs(
         start=held.next_offset if held else 0,
         known=held.index if held else None,
     )

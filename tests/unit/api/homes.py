@@ -1,0 +1,101 @@
+"""An app, its client, and the pair of clusters that it stands on."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import httpx
+from fastapi import FastAPI
+
+from airflow_mm2_offsets.api.app import create_app
+from airflow_mm2_offsets.api.auth import make_auth
+from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
+from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermarks
+from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.service.cache import CachedSyncs, SyncCache
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.settings import ServeSettings
+
+SYNCS = {
+    ("orders", 0): [(0, 0), (100, 98), (200, 195)],
+    ("orders", 1): [(50, 40)],
+    ("payments", 0): [(7, 7)],
+}
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+BASE = "/api/v1/offsets"
+
+
+@dataclass
+class FakeCluster:
+    """Knows watermarks, and counts how often it is asked."""
+
+    name: str
+    marks: dict[TopicPartition, Watermarks] = field(default_factory=dict)
+    asked: int = 0
+
+    def watermarks(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Watermarks]:
+        self.asked += 1
+        if not self.marks:
+            raise ClusterUnreachableError(f"{self.name}: did not answer")
+        return {place: self.marks[place] for place in places}
+
+
+def cached(syncs: dict[TopicPartition, list[tuple[int, int]]] = SYNCS) -> CachedSyncs:
+    return CachedSyncs(
+        index=SyncIndex.of_pairs(syncs),
+        next_offset=5,
+        topic_id="a",
+        skipped=1,
+        refreshed_at=NOW,
+    )
+
+
+class Direct(httpx.BaseTransport):
+    """Calls an app without a server; an exception that the app lets out comes out here."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._asgi = httpx.ASGITransport(app, raise_app_exceptions=True)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        async def answer() -> httpx.Response:
+            begun = await self._asgi.handle_async_request(request)
+            content = await begun.aread()
+            return httpx.Response(begun.status_code, headers=begun.headers, content=content)
+
+        return asyncio.run(answer())
+
+
+class Home:
+    """An app whose syncs topic is read by ``read``."""
+
+    def __init__(
+        self,
+        serve: ServeSettings | None = None,
+        *,
+        pair: ClusterPair | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        ends = {place: Watermarks(low=0, high=300) for place in SYNCS}
+        self.source = FakeCluster("source", ends)
+        self.read: Callable[[], CachedSyncs] = cached
+        self.reads = 0
+        self.cache = SyncCache(self._read)
+        self.cache.refresh()
+        served = ServedPair(
+            pair=pair
+            or ClusterPair(
+                source=self.source,  # type: ignore[arg-type]
+                target=FakeCluster("target"),  # type: ignore[arg-type]
+                naming=Naming(source_alias="east", target_alias="west"),
+            ),
+            cache=self.cache,
+        )
+        auth = make_auth(serve or ServeSettings())
+        self.app = create_app(OnePair(served), auth=auth, limits=limits or Limits())
+        self.client = httpx.Client(transport=Direct(self.app), base_url="http://test")
+
+    def _read(self, _held: CachedSyncs | None) -> CachedSyncs:
+        self.reads += 1
+        return self.read()

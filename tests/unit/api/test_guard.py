@@ -1,0 +1,191 @@
+"""What stands before every route."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError, TopicNotFoundError
+from airflow_mm2_offsets.service.settings import ServeSettings
+from tests.unit.api.homes import BASE, Home
+
+JSON = {"Content-Type": "application/json"}
+
+
+def post(home: Home, content: Any) -> httpx.Response:  # noqa: ANN401 - whatever httpx sends
+    """Send a body as it is, in chunks where it is made of them."""
+
+    async def answer() -> httpx.Response:
+        transport = httpx.ASGITransport(home.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post(f"{BASE}/translate", content=content, headers=JSON)
+
+    return asyncio.run(answer())
+
+
+def test_a_large_body_is_refused_before_it_is_read() -> None:
+    """By what it announces."""
+    home = Home(limits=Limits(body_bytes=100))
+    answer = post(home, b"x" * 101)
+    assert answer.status_code == 413
+    assert answer.json()["detail"] == "the body has more than 100 bytes"
+    assert answer.headers["connection"] == "close"
+
+
+def test_a_large_body_in_chunks_is_refused_where_it_becomes_large() -> None:
+    """No more of it is read than fits, and one chunk."""
+    home = Home(limits=Limits(body_bytes=100))
+    sent = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(100):
+            sent += 10
+            yield b" " * 10
+
+    assert post(home, chunks()).status_code == 413
+    assert sent == 110
+
+
+def test_a_slow_body_times_out() -> None:
+    """A client that never ends holds nothing for ever."""
+    home = Home(limits=Limits(body_seconds=0.05))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    answer = post(home, chunks())
+    assert answer.status_code == 408
+    assert answer.json()["detail"] == "the body was not there within 0.05 s"
+    assert answer.headers["connection"] == "close"
+
+
+def test_what_is_unexpected_has_a_number_in_the_log(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer has the number, the log the rest; nothing of it reaches the caller."""
+
+    def fail() -> Any:  # noqa: ANN401 - it never returns
+        raise ZeroDivisionError("a secret")
+
+    home.read = fail
+    with caplog.at_level(logging.ERROR):
+        answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    number = answer.json()["id"]
+    assert number in answer.json()["detail"]
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    (record,) = [each for each in caplog.records if number in each.getMessage()]
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "a secret"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (TopicNotFoundError("target has no topic orders"), 404),
+        (ClusterRefusedError("target refused"), 502),
+        (ArchiveError("the archive is damaged"), 500),
+    ],
+)
+def test_our_errors_say_what_they_say(home: Home, error: Exception, status: int) -> None:
+    """Their sentences are made to be read, and hold no secret."""
+
+    def fail() -> Any:  # noqa: ANN401 - it never returns
+        raise error
+
+    home.read = fail
+    answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
+    assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("DELETE", f"{BASE}/syncs", 405), ("GET", f"{BASE}/nothing", 404)],
+)
+def test_unknown_routes_are_problems_too(home: Home, method: str, path: str, status: int) -> None:
+    """Not the framework's own words."""
+    answer = home.client.request(method, path)
+    assert answer.status_code == answer.json()["status"] == status
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_every_answer_forbids_guessing_and_keeping(home: Home) -> None:
+    """A browser takes nothing for a page, a proxy keeps no old answer."""
+    for path in ("/healthz", f"{BASE}/status", "/nothing"):
+        headers = home.client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+TOKEN = ServeSettings(token="t0ken")  # noqa: S106 - a test's own
+LOGIN = ServeSettings(username="user", password="pa:ss")  # noqa: S106 - a test's own
+ROUTES = [
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
+    ("GET", f"{BASE}/status"),
+    ("GET", f"{BASE}/syncs"),
+    ("POST", f"{BASE}/refresh"),
+    ("POST", f"{BASE}/plan"),
+    ("GET", f"{BASE}/translate"),
+    ("POST", f"{BASE}/translate"),
+    ("GET", f"{BASE}/translate/latest"),
+    ("POST", f"{BASE}/translate/latest"),
+    ("POST", f"{BASE}/translate/batch"),
+    ("POST", f"{BASE}/translate/batch/latest"),
+]
+
+
+def test_the_list_of_routes_is_whole(home: Home) -> None:
+    """A new route would be tested for its login as well."""
+    paths = home.client.get("/openapi.json").json()["paths"]
+    described = {(method.upper(), path) for path, each in paths.items() for method in each}
+    probes = {("GET", "/healthz"), ("GET", "/readyz")}
+    assert described | {("GET", "/openapi.json")} == {*ROUTES, *probes}
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_no_route_answers_a_stranger(method: str, path: str) -> None:
+    """Missing, wrong, of another kind: 401, before anything of the request is judged."""
+    wrong: list[dict[str, str]] = [
+        {},
+        {"Authorization": "Bearer t0ke"},
+        {"Authorization": "Bearer t0kenn"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "t0ken"},
+        {"Authorization": "Basic dXNlcjpwYTpzcw=="},
+        {"Authorization": "Bearer \xfft0ken"},
+    ]
+    client = Home(TOKEN).client
+    for headers in wrong:
+        raw = {name: value.encode("latin-1") for name, value in headers.items()}
+        answer = client.request(method, path, headers=raw)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.json()["status"] == 401
+    right = client.request(method, path, headers={"Authorization": "bearer t0ken"})
+    assert right.status_code != 401
+
+
+def test_a_password_lets_in() -> None:
+    """With a colon in it, as RFC 7617 has it; damaged base64 does not."""
+    client = Home(LOGIN).client
+    assert client.get(f"{BASE}/status", auth=("user", "pa:ss")).status_code == 200
+    for login in (("user", "pa"), ("user", ""), ("", "pa:ss"), ("use", "r:pa:ss")):
+        assert client.get(f"{BASE}/status", auth=login).status_code == 401
+    damaged = client.get(f"{BASE}/status", headers={"Authorization": "Basic %%%"})
+    assert damaged.status_code == 401
+    assert damaged.headers["www-authenticate"].startswith("Basic realm=")
+
+
+def test_probes_need_no_login() -> None:
+    """Orchestrators have none."""
+    client = Home(TOKEN).client
+    assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200

@@ -1,0 +1,185 @@
+"""The index in memory, over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
+from airflow_mm2_offsets.service.cache import CachedSyncs, CacheState
+from tests.unit.api.homes import BASE, Home, cached
+
+UNREAD = CacheState()
+
+
+def syncs(home: Home, **query: object) -> httpx.Response:
+    return home.client.get(f"{BASE}/syncs", params=query)
+
+
+def test_a_sync_has_their_fields(home: Home) -> None:
+    """As mm2-offset-map writes its own class."""
+    body = syncs(home, topic="payments").json()
+    assert body == {
+        "syncs": [
+            {
+                "topic": "payments",
+                "partition": 0,
+                "upstreamOffset": 7,
+                "targetOffset": 7,
+                "sourcePartition": {"topic": "payments", "partition": 0},
+            }
+        ],
+        "total": 1,
+        "next": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "upstreams"),
+    [
+        ({}, [0, 100, 200, 50, 7]),
+        ({"topic": "orders"}, [0, 100, 200, 50]),
+        ({"topic": "orders", "partition": 1}, [50]),
+        ({"partition": 0}, [0, 100, 200, 7]),
+        ({"topic": "unknown"}, []),
+        ({"after": "zzz/0/0"}, []),
+        ({"after": "orders/0/99"}, [50, 7]),
+    ],
+)
+def test_syncs_are_filtered_and_sorted(
+    home: Home, query: dict[str, Any], upstreams: list[int]
+) -> None:
+    """By topic, partition, and there as they were written."""
+    assert [each["upstreamOffset"] for each in syncs(home, **query).json()["syncs"]] == upstreams
+
+
+def test_pages_together_are_the_whole(home: Home) -> None:
+    """Whatever their size; each names the next."""
+    whole = syncs(home).json()["syncs"]
+    for limit in range(1, 7):
+        read: list[Any] = []
+        query: dict[str, Any] = {"limit": limit}
+        while True:
+            page = syncs(home, **query).json()
+            assert page["total"] == 5
+            read += page["syncs"]
+            if page["next"] is None:
+                break
+            query["after"] = page["next"]
+        assert read == whole
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": 100_001}, "limit"),
+        ({"partition": "x"}, "partition"),
+        ({"topic": "<b>"}, "topic"),
+        ({"after": "orders"}, "after"),
+        ({"after": "orders/0/-1"}, "after"),
+        ({"after": "x" * 301}, "after"),
+        ({"conn_id": "mm2_default"}, "conn_id"),
+    ],
+)
+def test_a_wrong_filter_names_its_field(home: Home, query: dict[str, Any], field: str) -> None:
+    """A connection is none of a server alone."""
+    answer = syncs(home, **query)
+    assert answer.status_code == (404 if field == "conn_id" else 400)
+    assert answer.json()["field"] == f"query.{field}"
+
+
+def test_the_status_has_their_fields_and_ours(home: Home) -> None:
+    """Topic, last refresh, count; and whether that is stale."""
+    status = home.client.get(f"{BASE}/status").json()
+    assert status.pop("ageSeconds") > 0
+    assert status == {
+        "topic": "mm2-offset-syncs.west.internal",
+        "refreshedAt": "2026-11-21T00:00:00.000+00:00",
+        "syncCount": 5,
+        "partitionCount": 3,
+        "skippedCount": 1,
+        "stale": False,
+        "error": None,
+        "sourceCluster": "east",
+        "targetCluster": "west",
+    }
+
+
+def test_a_refresh_answers_with_the_status(home: Home) -> None:
+    """The one after it."""
+    home.read = lambda: cached({("orders", 0): [(0, 0)]})
+    assert home.client.post(f"{BASE}/refresh").json()["syncCount"] == 1
+    assert home.client.get(f"{BASE}/status").json()["syncCount"] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (ClusterUnreachableError("no broker"), 503, "no broker"),
+        (SyncsTopicError("it was deleted"), 503, "it was deleted"),
+        (RuntimeError("a secret"), 500, "an unexpected RuntimeError; the server's log has it"),
+    ],
+)
+def test_a_failed_refresh_leaves_the_last_good_one(
+    home: Home, error: Exception, status: int, told: str
+) -> None:
+    """It is stale, says since when and why, and shows no secret."""
+
+    def fail() -> CachedSyncs:
+        raise error
+
+    home.read = fail
+    answer = home.client.post(f"{BASE}/refresh")
+    assert answer.status_code == status
+    assert "secret" not in answer.text
+    after = home.client.get(f"{BASE}/status").json()
+    assert (after["stale"], after["error"], after["syncCount"]) == (True, told, 5)
+    assert syncs(home).json()["total"] == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/translate?topic=orders&partition=0&offset=1", "/syncs", "/translate/batch"]
+)
+def test_before_the_first_read_nothing_is_answered(
+    home: Home, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """An empty answer would look like one."""
+    monkeypatch.setattr(home.cache, "_state", UNREAD)
+    body = {"topicName": "orders", "offsetList": [{"partition": 0, "startOffset": 1}]}
+    answer = home.client.request("POST" if "batch" in path else "GET", f"{BASE}{path}", json=body)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    status = home.client.get(f"{BASE}/status").json()
+    assert (status["refreshedAt"], status["syncCount"], status["ageSeconds"]) == (None, 0, None)
+
+
+def test_readiness_is_the_first_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale index is ready; none is not."""
+    assert home.client.get("/readyz").json() == {"status": "ready"}
+    monkeypatch.setattr(home.cache, "_state", UNREAD)
+    assert home.client.get("/readyz").status_code == 503
+    assert home.client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_metrics_count_requests_and_show_the_index(home: Home) -> None:
+    """By route, not by path: what callers make up adds no series."""
+    syncs(home)
+    for number in range(3):
+        home.client.get(f"/unknown/{number}")
+    text = home.client.get("/metrics").text
+    assert (
+        'mm2_offsets_requests_total{method="GET",route="/api/v1/offsets/syncs",status="200"} 1.0'
+        in text
+    )
+    assert 'mm2_offsets_requests_total{method="any",route="none",status="404"} 3.0' in text
+    assert 'mm2_offsets_syncs{connection=""} 5.0' in text
+    assert 'mm2_offsets_index_stale{connection=""} 0.0' in text
+    assert 'mm2_offsets_refreshes_total{connection="",outcome="ok"} 1.0' in text
+
+
+def test_each_app_counts_for_itself() -> None:
+    """Two apps in one process share no registry."""
+    first, second = Home(), Home()
+    syncs(first)
+    assert "/syncs" not in second.client.get("/metrics").text

@@ -1,0 +1,94 @@
+"""The plan of a failover, over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.service.planning import plan_failover
+from tests.unit.api.homes import BASE, Home
+from tests.unit.service.pairs import Pair
+
+
+def plan(home: Home, **body: object) -> httpx.Response:
+    return home.client.post(f"{BASE}/plan", json=body)
+
+
+@pytest.fixture
+def planned(clusters: Pair) -> Home:
+    clusters.write("orders", range(30))
+    clusters.copy("orders", range(30))
+    clusters.sync("orders", (0, 0), (29, 29))
+    clusters.write("other", range(5))
+    clusters.copy("other", range(5))
+    return Home(pair=clusters.pair)
+
+
+def test_a_plan_is_the_one_of_xcom(planned: Home, clusters: Pair) -> None:
+    """Field by field what the operators make, and it reads back as one."""
+    answer = plan(planned, positions={"orders": {"0": "10"}}, pending={"orders": {"0": 12}})
+    assert answer.status_code == 200
+    made = plan_failover(clusters.pair, {"orders": {0: 10}}, pending={"orders": {0: 12}})
+    expected = made.to_json() | {"created_at": answer.json()["created_at"]}
+    assert answer.json() == expected
+    assert FailoverPlan.from_json(answer.json()).target_positions() == {"orders": {0: 10}}
+    assert answer.json()["partitions"][0]["pending"] == 2
+
+
+def test_a_refused_plan_is_an_answer(planned: Home) -> None:
+    """The caller reads the verdict, and may name a fallback."""
+    refused = plan(planned, positions={"other": {"0": 3}}, read_source=False).json()
+    assert refused["verdict"] == "refused"
+    chosen = plan(
+        planned, positions={"other": {"0": 3}}, read_source=False, on_unmapped="earliest"
+    ).json()
+    assert chosen["verdict"] == "ready"
+    assert chosen["partitions"][0]["fallback"]["kind"] == "earliest"
+
+
+def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
+    """It is the caller's to give."""
+    asked = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
+    answer = plan(planned, **asked)
+    assert (answer.status_code, answer.json()["field"]) == (400, "body.time")
+    given = plan(planned, **asked, time="2020-01-01T00:00:00")
+    assert given.json()["partitions"][0]["fallback"]["kind"] == "timestamp"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "body.positions"),
+        ({"positions": {}}, "body.positions"),
+        ({"positions": {"orders": {}}}, "body.positions.orders"),
+        ({"positions": {"orders": {"0": -1}}}, "body.positions.orders.0"),
+        ({"positions": {"orders": {"0": 2**63}}}, "body.positions.orders.0"),
+        ({"positions": {"<b>": {"0": 1}}}, "body.positions.<b>.[key]"),
+        ({"positions": {"orders": {"x": 1}}}, None),
+        ({"positions": {"orders": {"0": 1, "00": 1}}}, None),
+        ({"positions": {"orders": {"0": 1}}, "on_unmaped": "fail"}, "body.on_unmaped"),
+        ({"positions": {"orders": {"0": 1}}, "margin_seconds": -1}, "body.margin_seconds"),
+        ({"positions": {"orders": {"0": 1}}, "strategy": "best"}, "body.strategy"),
+    ],
+)
+def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: str | None) -> None:
+    """A misspelt choice is not passed over."""
+    answer = plan(home, **body)
+    assert answer.status_code == 400
+    assert answer.json().get("field") == field
+
+
+def test_too_many_partitions_are_counted(home: Home) -> None:
+    """Over all topics."""
+    half = {str(number): 1 for number in range(60_000)}
+    answer = plan(home, positions={"one": half, "two": half})
+    assert answer.status_code == 413
+    assert "120000" in answer.json()["detail"]
+
+
+def test_an_unknown_topic_is_not_found(planned: Home) -> None:
+    """The message says on which cluster."""
+    answer = plan(planned, positions={"orders": {"7": 1}})
+    assert answer.status_code == 404
+    assert "source" in answer.json()["detail"]

@@ -1,0 +1,302 @@
+"""One position, and many, over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.service.cache import CachedSyncs
+from tests.unit.api.homes import BASE, Home, cached
+
+BETWEEN = {"topic": "orders", "partition": 0, "offset": 150}
+
+
+def ask(home: Home, path: str = "", **query: object) -> httpx.Response:
+    return home.client.get(f"{BASE}/translate{path}", params=BETWEEN | query)
+
+
+def test_an_answer_has_their_fields_and_ours(home: Home) -> None:
+    """What mm2-offset-map answers, by the strategy that loses nothing, and how sure that is."""
+    assert ask(home).json() == {
+        "topic": "orders",
+        "partition": 0,
+        "sourceOffset": 150,
+        "targetOffset": 99,
+        "syncUpstreamOffset": 100,
+        "syncTargetOffset": 98,
+        "strategy": "safe",
+        "status": "bounded",
+        "low": 99,
+        "high": 195,
+        "reason": "lies between 100 -> 98 and 200 -> 195: the answer is from 99 to 195",
+        "evidence": "between-syncs",
+    }
+
+
+@pytest.mark.parametrize(("strategy", "target"), [("safe", 99), ("linear", 148), ("kafka", 99)])
+def test_the_strategy_is_the_callers(home: Home, strategy: str, target: int) -> None:
+    """Linear is mm2-offset-map's own formula."""
+    assert ask(home, strategy=strategy).json()["targetOffset"] == target
+
+
+@pytest.mark.parametrize("path", ["", "/latest"])
+def test_post_answers_as_get_does(home: Home, path: str) -> None:
+    """A body for a query; numbers may be text, as Jackson takes them."""
+    expected = ask(home, path).json()
+    for body in (BETWEEN, BETWEEN | {"offset": "150"}, BETWEEN | {"unknown": 1}):
+        assert home.client.post(f"{BASE}/translate{path}", json=body).json() == expected
+
+
+def test_memory_answers_without_a_cluster(home: Home) -> None:
+    """Neither the syncs topic nor the source is asked."""
+    reads = home.reads
+    assert ask(home).status_code == 200
+    assert (home.reads, home.source.asked) == (reads, 0)
+
+
+def test_latest_reads_once_and_keeps_nothing(home: Home) -> None:
+    """It answers by what the topic holds now; what is in memory stays."""
+    home.read = lambda: cached({("orders", 0): [(0, 0), (150, 149)]})
+    reads = home.reads
+    assert ask(home, "/latest").json()["targetOffset"] == 149
+    assert home.reads == reads + 1
+    assert ask(home).json()["targetOffset"] == 99
+
+
+def test_before_the_first_sync_no_sync_is_named(home: Home) -> None:
+    """Safe has an answer there; the others have none, as mm2-offset-map."""
+    found = ask(home, partition=1, offset=3).json()
+    assert (found["targetOffset"], found["low"], found["high"]) == (0, 0, 40)
+    assert found["syncUpstreamOffset"] is found["syncTargetOffset"] is None
+    refused = ask(home, partition=1, offset=3, strategy="linear")
+    assert refused.status_code == 404
+    assert refused.json()["translation"]["status"] == "refused"
+    assert refused.json()["translation"]["evidence"] == "before-first-sync"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [({"topic": "unknown"}, "topic"), ({"partition": 9}, "partition")]
+)
+def test_what_was_never_copied_is_not_found(home: Home, query: dict[str, Any], field: str) -> None:
+    """As in mm2-offset-map; the problem names which of the two is unknown."""
+    answer = ask(home, **query)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["status"], problem["title"], problem["field"]) == (404, "Not Found", field)
+    assert problem["translation"]["status"] == "refused"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"offset": -1}, "query.offset"),
+        ({"offset": MAX_OFFSET + 1}, "query.offset"),
+        ({"offset": "9" * 5000}, "query.offset"),
+        ({"offset": "many"}, "query.offset"),
+        ({"offset": ""}, "query.offset"),
+        ({"partition": -1}, "query.partition"),
+        ({"partition": 2**31}, "query.partition"),
+        ({"topic": ""}, "query.topic"),
+        ({"topic": "x" * 250}, "query.topic"),
+        ({"topic": "<script>alert(1)</script>"}, "query.topic"),
+        ({"topic": "a\nb"}, "query.topic"),
+        ({"topic": "a\x00b"}, "query.topic"),
+        ({"strategy": "best"}, "query.strategy"),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "/latest"])
+def test_a_wrong_query_names_its_field(
+    home: Home, path: str, query: dict[str, Any], field: str
+) -> None:
+    """And never shows what was given."""
+    answer = ask(home, path, **query)
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["field"] == field
+    assert answer.json()["errors"][0]["field"] == field
+    assert "script" not in answer.text
+
+
+def test_all_that_is_missing_is_named(home: Home) -> None:
+    """Not one after the other."""
+    answer = home.client.get(f"{BASE}/translate")
+    assert answer.status_code == 400
+    assert [each["field"] for each in answer.json()["errors"]] == [
+        "query.topic",
+        "query.partition",
+        "query.offset",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b"{", "body.1"),
+        (b"", "body"),
+        (b"[]", "body"),
+        (b'{"topic": "orders", "partition": 0}', "body.offset"),
+        (b'{"topic": "orders", "partition": true, "offset": 1}', "body.partition"),
+        (b'{"topic": "orders", "partition": 0, "offset": 1.5}', "body.offset"),
+        (b'{"topic": "orders", "partition": 0, "offset": "x"}', "body.offset"),
+        (b'{"topic": "orders", "partition": 0, "offset": null}', "body.offset"),
+        (b'{"topic": "orders", "partition": 0, "offset": NaN}', "body.offset"),
+        (b'{"topic": "\\ud800", "partition": 0, "offset": 1}', "body.topic"),
+        (b'{"topic": ["orders"], "partition": 0, "offset": 1}', "body.topic"),
+        (b'{"offset": ' + b"9" * 5000 + b"}", None),
+        (b"[" * 100_000, None),
+        (b'{"topic": "\xff"}', None),
+    ],
+)
+def test_a_wrong_body_names_its_field(home: Home, body: bytes, field: str | None) -> None:
+    """Or is no JSON at all."""
+    answer = home.client.post(
+        f"{BASE}/translate", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 400
+    assert answer.json().get("field") == field
+
+
+def batch(home: Home, items: list[Any], path: str = "", **query: object) -> httpx.Response:
+    body = {"topicName": "orders", "offsetList": items}
+    return home.client.post(f"{BASE}/translate/batch{path}", json=body, params=query)
+
+
+def item(partition: object, offset: object) -> dict[str, object]:
+    return {"partition": partition, "startOffset": offset}
+
+
+@pytest.mark.parametrize("path", ["", "/latest"])
+def test_a_batch_answers_by_partition(home: Home, path: str) -> None:
+    """In the order of the request; the source's end is a position, what lies beyond is none."""
+    items = [item(0, 100), item(1, 60), item(0, 300), item("0", "301")]
+    answer = batch(home, items, path)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert (body["topicName"], body["sourceCluster"], body["targetCluster"]) == (
+        "orders",
+        "east",
+        "west",
+    )
+    first, second = body["partitionResults"]
+    assert (first["partition"], first["status"]) == (0, "PARTIAL")
+    assert first["offsetTranslations"][0] == {
+        "sourceOffset": 100,
+        "targetOffset": 98,
+        "translationMethod": "safe",
+        "errorMessages": [],
+        "success": True,
+        "status": "exact",
+        "low": 98,
+        "high": 98,
+        "reason": "is the sync 100 -> 98",
+        "evidence": "sync",
+    }
+    assert [each["targetOffset"] for each in first["offsetTranslations"]] == [98, 196, None]
+    assert first["offsetTranslations"][2]["evidence"] == "outside-source"
+    assert (second["partition"], second["status"]) == (1, "SUCCESS")
+    summary = body["summary"]
+    assert isinstance(summary.pop("processTimeMs"), int)
+    assert summary == {
+        "totalRequested": 4,
+        "successCount": 3,
+        "failureCount": 1,
+        "partitionProcessed": 2,
+    }
+    assert home.source.asked == 1
+    assert home.reads == (2 if path else 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "partition", "message"),
+    [
+        (item(0, -1), 0, "-1 is not a position"),
+        (item(0, 2**63), 0, f"{2**63} is not a position"),
+        (item(0, 10**40), 0, "is not a position"),
+        (item(0, "many"), 0, "'many' is not a position"),
+        (item(-1, 5), -1, "-1 is not a partition"),
+        (item("x", 5), "x", "'x' is not a partition"),
+        (item(2**31, 5), 2**31, "is not a partition"),
+        (item(9, 5), 9, "MirrorMaker 2 never copied it"),
+        (item(0, 299), None, None),
+    ],
+)
+def test_a_bad_item_fails_alone(
+    home: Home, bad: dict[str, Any], partition: int | str | None, message: str | None
+) -> None:
+    """With its own words; the last case is no bad one, and fails nothing."""
+    body = batch(home, [item(1, 50), bad]).json()
+    assert body["partitionResults"][0]["status"] == "SUCCESS"
+    assert body["summary"]["failureCount"] == (0 if message is None else 1)
+    if message is not None:
+        (failed,) = body["partitionResults"][1:]
+        assert (failed["partition"], failed["status"]) == (partition, "FAILED")
+        (result,) = failed["offsetTranslations"]
+        assert (result["sourceOffset"], result["targetOffset"]) == (bad["startOffset"], None)
+        assert result["success"] is False
+        assert message in result["errorMessages"][0]
+
+
+@pytest.mark.parametrize(
+    ("items", "status", "field"),
+    [
+        ([], 400, "body.offsetList"),
+        ([item(0, 1)] * 100_001, 413, "body.offsetList"),
+        ([1] * 1000, 400, "body.offsetList.0"),
+        ([item(0, 1), {"partition": 0}], 400, "body.offsetList.1.startOffset"),
+        ([item(0, None)], 400, "body.offsetList.0.startOffset.int"),
+        ([item(partition=True, offset=1)], 400, "body.offsetList.0.partition.int"),
+        ([item(0, "1" * 33)], 400, "body.offsetList.0.startOffset.int"),
+    ],
+)
+def test_a_batch_that_is_none_is_refused_whole(
+    home: Home, items: list[Any], status: int, field: str
+) -> None:
+    """Too many are counted; an item without its parts is named by its place."""
+    answer = batch(home, items)
+    assert (answer.status_code, answer.json()["field"]) == (status, field)
+    assert len(answer.content) < 2000
+    if status == 413:
+        assert "100001" in answer.json()["detail"]
+
+
+def test_the_largest_batch_is_answered(home: Home) -> None:
+    """A hundred thousand items, each with its answer."""
+    body = batch(home, [item(0, number % 300) for number in range(100_000)]).json()
+    assert body["summary"]["successCount"] == 100_000
+
+
+def test_a_batch_of_an_unknown_topic_is_not_found(home: Home) -> None:
+    """Nothing in it could succeed."""
+    body = {"topicName": "unknown", "offsetList": [item(0, 1)]}
+    answer = home.client.post(f"{BASE}/translate/batch", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (404, "body.topicName")
+
+
+def test_without_its_source_a_batch_says_how_to_go_on(home: Home) -> None:
+    """Positions are not checked in silence less than they are told to be."""
+    home.source.marks.clear()
+    answer = batch(home, [item(0, 301)])
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    assert "check_source=false" in answer.json()["detail"]
+    unchecked = batch(home, [item(0, 301)], check_source="false").json()
+    assert unchecked["summary"]["successCount"] == 1
+    assert home.source.asked == 1
+
+
+@pytest.mark.parametrize("path", ["/translate/latest", "/refresh"])
+def test_a_broker_that_dies_is_unavailable(home: Home, path: str) -> None:
+    """What is in memory answers on."""
+
+    def fail() -> CachedSyncs:
+        raise ClusterUnreachableError("target: did not answer")
+
+    home.read = fail
+    answer = home.client.post(f"{BASE}/refresh") if path == "/refresh" else ask(home, "/latest")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    assert answer.json()["detail"] == "target: did not answer"
+    assert ask(home).status_code == 200
