@@ -4,7 +4,9 @@ The job's side is ``job/mm2_stop_control.py``, which says what each file holds.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from upath import UPath
@@ -24,9 +26,23 @@ REMEMBERED_REQUESTS = 100
 """How many answered requests a new one keeps in mind, so that none is ever asked again."""
 
 
+class Proof(StrEnum):
+    """What tells that a job has stopped, beside a checkpoint that stands still."""
+
+    ACKNOWLEDGED = "acknowledged"
+    """Its own word."""
+    SILENT = "silent"
+    """Its heartbeat has stood still for as long as the user said."""
+    KILLED = "killed"
+    """It was killed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A job that runs under stop control, or did."""
+    """A job that runs under stop control, or did.
+
+    What has a default is unknown of a job that has an older release's ``mm2_stop_control.py``.
+    """
 
     application_id: str
     query_id: str
@@ -37,11 +53,17 @@ class Driver:
     pid: int
     heartbeat: int
     """Counts up every few seconds while the driver lives; one that stands still is gone."""
+    processes: Mapping[int, int] = field(default_factory=dict)
+    """Its Python and its JVM by their ids, each with its start in clock ticks since boot."""
+    kubernetes_driver: str | None = None
+    """``namespace:pod`` of a driver in a pod of its own."""
+    bootstrap_servers: frozenset[str] = frozenset()
+    """The brokers that its Kafka sources were given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A job's word that it has stopped."""
+    """A job's word that it has stopped, or what was put in its place."""
 
     request_id: str
     application_id: str
@@ -53,6 +75,7 @@ class Acknowledgement:
     """Whether it stopped between batches: none was left begun and uncommitted."""
     error: str | None
     """Why the query failed, if it did before it could be stopped."""
+    proof: Proof = Proof.ACKNOWLEDGED
 
 
 def request_stop(location: UPath | str, request_id: str) -> None:
@@ -83,11 +106,35 @@ def request_stop(location: UPath | str, request_id: str) -> None:
         if read_acknowledgement(root, asked) is None:
             raise StopError(
                 f"{root}: the stop {asked!r} is open, no job has acknowledged it yet; wait for "
-                f"it, or delete {root / 'stop-request.json'} if nobody else does"
+                f"it, or delete {root / 'stop-request.json'} if nobody else does; a job that is "
+                f"started with this location stops at once"
             )
         earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
     request = {"schema_version": SCHEMA_VERSION, "request_id": request_id, "earlier": earlier}
     write_text(root / "stop-request.json", json.dumps(request), StopError)
+
+
+def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
+    """Answer a stop in the place of a driver that is gone, so that it stops no later one.
+
+    Raises:
+        StopError: The location can't be written, or no job has ever run with it.
+    """
+    root = open_location(location, StopError)
+    driver = read_driver(root)
+    if driver is None:
+        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
+    answer = {
+        "schema_version": SCHEMA_VERSION,
+        "request_id": request_id,
+        "application_id": driver.application_id,
+        "batch_id": None,
+        "offsets": None,
+        "clean": False,
+        "error": None,
+        "proof": proof,
+    }
+    write_text(root / "stopped.json", json.dumps(answer), StopError)
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
@@ -107,6 +154,7 @@ def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgem
         offsets=_positions(answer, root),
         clean=_field(answer, "clean", bool, root),
         error=_field(answer, "error", str | None, root),
+        proof=Proof(answer.get("proof", Proof.ACKNOWLEDGED)),
     )
 
 
@@ -127,6 +175,9 @@ def read_driver(location: UPath | str) -> Driver | None:
         host=_field(driver, "host", str, root),
         pid=_field(driver, "pid", int, root),
         heartbeat=_field(driver, "heartbeat", int, root),
+        processes=_processes(driver, root),
+        kubernetes_driver=_field(driver, "kubernetes_driver", str | None, root),
+        bootstrap_servers=frozenset(_field(driver, "bootstrap_servers", list | None, root) or ()),
     )
 
 
@@ -136,6 +187,14 @@ def _requests(root: UPath) -> tuple[str | None, list[str]]:
     if request is None:
         return None, []
     return _field(request, "request_id", str, root), request.get("earlier", [])
+
+
+def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:
+    given = _field(driver, "processes", dict | None, root) or {}
+    try:
+        return {int(pid): int(start) for pid, start in given.items()}
+    except (TypeError, ValueError) as error:
+        raise StopError(f"{root}: processes is {given!r}; is it a control location?") from error
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+_FILES = ("mm2_stop_control.py", "mm2_stop_jvm.py")
+
 
 def py_files() -> str:
-    """Return the file to give to ``spark-submit --py-files``.
+    """Return the files to give to ``spark-submit --py-files``, with a comma between them.
 
     The job then says ``from mm2_stop_control import StopControl``.
     """
-    return str(Path(__file__).with_name("mm2_stop_control.py"))
+    return ",".join(str(Path(__file__).with_name(name)) for name in _FILES)

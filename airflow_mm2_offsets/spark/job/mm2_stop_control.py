@@ -1,6 +1,6 @@
 """Stops a structured-streaming query between batches, and says so: the job's side.
 
-Give this one file to ``spark-submit --py-files`` and, in the job, replace
+Give this file and ``mm2_stop_jvm.py`` to ``spark-submit --py-files`` and, in the job, replace
 ``query.awaitTermination()`` by::
 
     from mm2_stop_control import StopControl
@@ -13,7 +13,10 @@ any storage that the job's Spark knows. One job per control location. In it:
 
 ``driver.json``
     Written by the job every few seconds until its process ends: ``application_id``, ``query_id``,
-    ``run_id``, ``host``, ``pid``, and a count, ``heartbeat``, which stands still once it is gone.
+    ``run_id``, ``host``, ``pid``, ``processes`` (the driver's Python and JVM, each with its start
+    in clock ticks since boot), ``kubernetes_driver`` (``namespace:pod``, or null),
+    ``bootstrap_servers`` (which Kafka it reads), and a count, ``heartbeat``, which stands still
+    once the driver is gone.
 ``stop-request.json``
     Written by whoever wants the job to stop: ``schema_version`` 1 and a ``request_id``.
 ``stopped.json``
@@ -29,14 +32,17 @@ this or an earlier run of the job, is ignored.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from mm2_stop_jvm import (  # type: ignore[import-not-found] # comes by --py-files
+    HadoopFiles,
+    begin_no_other_batch,
+    describe_driver,
+    last_committed,
+)
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
@@ -46,8 +52,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 GAP_POLL_SECONDS = 0.05
-# Here a file takes another's place at once; object stores only ever show a file when it is whole.
-ATOMIC_RENAME = ("file", "hdfs", "viewfs")
+STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
+STOP_TIMEOUT_SECONDS = 30
 STORAGE_ERRORS = (Py4JError, OSError, ValueError)
 
 
@@ -58,10 +64,9 @@ class StopControl:
         spark: The job's session (not Spark Connect, which has no JVM at hand).
         location: A directory of this job's own, as Hadoop writes it (``s3a://``, ``hdfs://``...).
         interval: Seconds between two heartbeats, and between two looks for a request.
-        batch_timeout: Seconds to wait for the running batch before it is abandoned. A query
-            whose batches follow each other without a pause has no moment between them, and
-            ends this way; the checkpoint then holds a pending batch. Python code that hangs in
-            ``foreachBatch`` can't be abandoned: the job then never answers.
+        batch_timeout: Seconds to wait for the running batch before it is abandoned; the
+            checkpoint then holds a pending batch. Python code that hangs in ``foreachBatch``
+            can't be abandoned: ``run`` then raises, and the code ends with the driver.
     """
 
     def __init__(
@@ -73,23 +78,28 @@ class StopControl:
         batch_timeout: float = 300.0,
     ) -> None:
         """Open the control location; nothing is written before ``run``."""
+        self._spark = spark
         self._location = location
-        self._files = _HadoopFiles(spark, location)
-        self._application_id = spark.sparkContext.applicationId
+        self._files = HadoopFiles(spark, location)
         self._interval = interval
         self._batch_timeout = batch_timeout
+        self._driver: dict[str, Any] = {}
+        self._heartbeat = 0
+        self._writing = threading.Lock()
 
     def run(self, query: StreamingQuery) -> None:
         """Wait as ``query.awaitTermination()`` does, and stop the query when asked to.
 
         Raises:
             StreamingQueryException: The query failed; an open request is answered before.
+            Py4JError: The query was asked to stop and its last batch hangs; answered likewise.
             OSError: The control location can't be written.
         """
-        self._start_heartbeat(query)
+        self._announce(query)
         try:
             while not query.awaitTermination(self._interval):  # type: ignore[arg-type]
-                if self._poll() is not None:
+                if (request_id := self._poll()) is not None:
+                    log.warning("Stopping: %s asks for %r", self._location, request_id)
                     self._stop(query)
         except Exception as error:
             try:
@@ -101,9 +111,18 @@ class StopControl:
 
     def _stop(self, query: StreamingQuery) -> None:
         deadline = time.monotonic() + self._batch_timeout
-        while query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if query.awaitTermination(GAP_POLL_SECONDS):  # type: ignore[arg-type]
+        try:
+            begin_no_other_batch(self._spark, query)
+        except (Py4JError, TypeError) as error:
+            log.warning("Waiting for a pause between two batches: %s", _summary(error))
+        while time.monotonic() < deadline:
+            # A batch that begins at this very moment shows up within the first wait. To
+            # awaitTermination the query would be over already.
+            time.sleep(GAP_POLL_SECONDS)
+            if not query.status["isTriggerActive"]:
                 break
+        if self._spark.conf.get(STOP_TIMEOUT, None) is None:  # without one it may wait for ever
+            self._spark.conf.set(STOP_TIMEOUT, f"{STOP_TIMEOUT_SECONDS}s")
         query.stop()
 
     def _poll(self) -> str | None:
@@ -123,11 +142,11 @@ class StopControl:
         request_id = self._open_request()
         if request_id is None:
             return
-        batch = _last_committed(query)
+        batch = last_committed(query)
         answer = {
             "schema_version": 1,
             "request_id": request_id,
-            "application_id": self._application_id,
+            "application_id": self._driver["application_id"],
             "batch_id": batch and batch["batchId"],
             "offsets": batch and [source["endOffset"] for source in batch["sources"]],
             "clean": error is None and not self._files.has_pending_batch(query),
@@ -135,112 +154,33 @@ class StopControl:
         }
         self._files.write("stopped.json", answer)
 
-    def _start_heartbeat(self, query: StreamingQuery) -> None:
-        driver = {
-            "schema_version": 1,
-            "application_id": self._application_id,
-            "query_id": str(query.id),
-            "run_id": str(query.runId),
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-        }
+    def _announce(self, query: StreamingQuery) -> None:
+        first, self._driver = not self._driver, describe_driver(self._spark, query)
         try:
-            self._files.write("driver.json", {**driver, "heartbeat": 0})
+            self._beat()
         except STORAGE_ERRORS as error:
             raise OSError(
                 f"The control location {self._location} can't be written, so the job could never "
                 f"be stopped: {_summary(error)}"
             ) from error
-        # It goes on after the query has stopped: code of the last batch may still run.
-        threading.Thread(target=self._beat, args=(driver,), daemon=True).start()
+        if first:
+            threading.Thread(target=self._keep_beating, daemon=True).start()
 
-    def _beat(self, driver: dict[str, Any]) -> None:
-        heartbeat = 0
+    def _beat(self) -> None:
+        with self._writing:
+            self._heartbeat += 1
+            self._files.write("driver.json", {**self._driver, "heartbeat": self._heartbeat})
+
+    def _keep_beating(self) -> None:
+        # It goes on after the query has stopped: code of the last batch may still run.
         while True:
             time.sleep(self._interval)
-            heartbeat += 1
             try:
-                self._files.write("driver.json", {**driver, "heartbeat": heartbeat})
+                self._beat()
             except Py4JNetworkError:  # the JVM is gone
                 return
             except STORAGE_ERRORS as error:
                 log.warning("Can't write the heartbeat, trying again: %s", _summary(error))
-
-
-class _HadoopFiles:
-    """JSON files in one directory, through the JVM of the job."""
-
-    def __init__(self, spark: SparkSession, location: str) -> None:
-        self._jvm = cast("Any", spark._jvm)  # noqa: SLF001 - the only way to Hadoop
-        self._conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
-        self._hadoop = self._jvm.org.apache.hadoop.fs
-        self._directory = self._hadoop.Path(location)
-        # An instance of its own: the job's shared one must go on checking sums.
-        self._fs = self._hadoop.FileSystem.newInstance(self._directory.toUri(), self._conf)
-        self._fs.setWriteChecksum(False)
-        self._fs.setVerifyChecksum(False)
-
-    def read(self, name: str) -> dict[str, Any] | None:
-        """Return a file's object, or None when there's no such file.
-
-        Raises:
-            ValueError: It is not JSON, perhaps not yet: it is just being written.
-        """
-        path = self._hadoop.Path(self._directory, name)
-        if not self._fs.exists(path):
-            return None
-        stream = self._fs.open(path)
-        try:
-            value = json.loads(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
-        if not isinstance(value, dict):
-            raise ValueError(f"{path} holds no JSON object")  # noqa: TRY004 - bad JSON all the same
-        return value
-
-    def write(self, name: str, value: dict[str, Any]) -> None:
-        """Write a file so that a reader sees the one before it, or this one, whole."""
-        path = self._fs.makeQualified(self._hadoop.Path(self._directory, name))
-        if path.toUri().getScheme() not in ATOMIC_RENAME:
-            self._create(path, value)
-            return
-        temporary = self._hadoop.Path(path.getParent(), f".{name}.tmp")
-        self._create(temporary, value)
-        rename = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename")
-        options = self._jvm.java.lang.reflect.Array.newInstance(rename, 1)
-        options[0] = rename.getField("OVERWRITE").get(None)
-        context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
-        context.rename(temporary, path, options)
-
-    def has_pending_batch(self, query: StreamingQuery) -> bool:
-        """Whether the query's checkpoint holds a batch that was begun and not committed."""
-        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
-        return self._last_batch(f"{root}/offsets") != self._last_batch(f"{root}/commits")
-
-    def _last_batch(self, log_directory: str) -> int | None:
-        path = self._hadoop.Path(log_directory)
-        files = path.getFileSystem(self._conf)
-        if not files.exists(path):
-            return None
-        names = [status.getPath().getName() for status in files.listStatus(path)]
-        return max((int(name) for name in names if name.isdecimal()), default=None)
-
-    def _create(self, path: Any, value: dict[str, Any]) -> None:  # noqa: ANN401 - a Java object
-        stream = self._fs.create(path, True)  # noqa: FBT003 - Java has no keywords
-        try:
-            stream.write(bytearray(json.dumps(value), "utf-8"))
-        finally:
-            stream.close()
-
-
-def _last_committed(query: StreamingQuery) -> dict[str, Any] | None:
-    """Return the report of the last batch that ran; those of idle triggers add no batch."""
-    for progress in reversed(query.recentProgress):
-        # A dict up to Spark 3.5, an object with its JSON from 4.0 on.
-        report = json.loads(progress.json) if hasattr(progress, "json") else progress
-        if "addBatch" in report["durationMs"]:
-            return dict(report)
-    return None
 
 
 def _summary(error: BaseException) -> str:

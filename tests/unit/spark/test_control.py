@@ -7,7 +7,13 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver, request_stop
+from airflow_mm2_offsets.spark.control import (
+    Proof,
+    close_request,
+    read_acknowledgement,
+    read_driver,
+    request_stop,
+)
 from airflow_mm2_offsets.spark.job import py_files
 
 ANSWER = {
@@ -114,6 +120,43 @@ def test_a_driver(control: UPath) -> None:
     assert (driver.host, driver.pid, driver.heartbeat) == ("h", 12, 3)
 
 
+def test_a_driver_that_says_all(control: UPath) -> None:
+    """What an older release did not write has a default; all else is read as it stands."""
+    said = {"processes": {"12": 34}, "kubernetes_driver": "ns:pod", "bootstrap_servers": ["a:1"]}
+    for given, expected in (
+        ({}, ({}, None, frozenset())),
+        (said, ({12: 34}, "ns:pod", frozenset({"a:1"}))),
+    ):
+        (control / "driver.json").write_text(json.dumps(DRIVER | given))
+        driver = read_driver(control)
+        assert driver is not None
+        found = (driver.processes, driver.kubernetes_driver, driver.bootstrap_servers)
+        assert found == expected
+    (control / "driver.json").write_text(json.dumps(DRIVER | {"processes": {"a": 1}}))
+    with pytest.raises(StopError, match="processes is"):
+        read_driver(control)
+
+
+def test_a_request_closed_in_the_place_of_the_dead(control: UPath) -> None:
+    """It is answered, so that it stops no later driver; the answer says that it is not a job's."""
+    (control / "driver.json").write_text(json.dumps(DRIVER))
+    request_stop(control, "stop-1")
+    close_request(control, "stop-1", Proof.SILENT)
+    answer = read_acknowledgement(control, "stop-1")
+    assert answer is not None
+    assert (answer.proof, answer.clean, answer.application_id) == (Proof.SILENT, False, "app-1")
+    request_stop(control, "stop-2")
+
+
+def test_a_location_that_can_not_be_written(control: UPath) -> None:
+    """A request that nobody could read is not taken for one that was asked."""
+    (control / "stop-request.json").mkdir()
+    if control.protocol == "memory":
+        pytest.skip("a store in memory knows no folders")
+    with pytest.raises(StopError, match=r"stop-request\.json is out of reach: IsADirectoryError"):
+        request_stop(control, "stop-1")
+
+
 @pytest.mark.parametrize(
     "change", [{"clean": "yes"}, {"batch_id": True}, {"offsets": {}}, {"application_id": None}]
 )
@@ -150,7 +193,7 @@ def test_a_location_out_of_reach(tmp_path: Path) -> None:
 
 
 def test_py_files() -> None:
-    """The file for spark-submit is there, and needs neither this package nor Airflow."""
-    source = Path(py_files()).read_text()
-    assert "class StopControl" in source
-    assert "airflow" not in source
+    """The files for spark-submit are there, and need neither this package nor Airflow."""
+    sources = {Path(path).name: Path(path).read_text() for path in py_files().split(",")}
+    assert "class StopControl" in sources["mm2_stop_control.py"]
+    assert not [name for name, source in sources.items() if "airflow" in source]
