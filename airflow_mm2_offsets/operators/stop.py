@@ -1,52 +1,80 @@
 """The step that stops the source job."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from airflow.providers.common.compat.sdk import Context
 
-from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
-from airflow_mm2_offsets.spark.control import request_stop
+from airflow_mm2_offsets.spark.control import Proof, close_request, read_driver, request_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+
+UNSEEN_END_SECONDS = 60.0
+"""What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
 
 
 class StopSparkStreamingOperator(WaitingOperator):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
-    The job must run under ``StopControl`` (``airflow_mm2_offsets.spark.job``). The proof is its
-    acknowledgement, a heartbeat that stands still (the driver is gone), and a checkpoint that
-    stands still. The same request never asks twice: a retry goes on waiting.
+    The proof is the acknowledgement of a job that runs under ``StopControl``
+    (``airflow_mm2_offsets.spark.job``), a heartbeat that stands still (the driver is gone), and a
+    checkpoint that stands still. The same request never asks twice: a retry goes on waiting.
+
+    A driver that has died answers nothing. ``gone_after`` lets silence count in the place of its
+    word, and ``kill_after`` ends a driver that does not stop. Both leave the batch that ran
+    pending: what of it was written is written again. A job without stop control can be killed
+    alone: leave out ``control``.
 
     Args:
-        control: The job's control location.
         checkpoint: The job's checkpoint location.
+        control: The job's control location; None for a job without stop control.
         request_id: Names this stop; the id of the DAG run unless given.
         still_for: Seconds for which heartbeat and checkpoint must not change; more than the
             job's heartbeat interval.
-        timeout: Seconds to wait at most.
+        gone_after: Seconds of the same after which a driver that has not answered is taken for
+            gone; None: never. Longer than any pause of a driver that lives.
+        kill_after: Seconds after which a driver that has not stopped is killed; None: never.
+        spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
+        driver_id: What the cluster calls the driver, where the control location does not say it:
+            an application of YARN, ``namespace:pod``, or ``driver-...`` of a standalone cluster.
+        timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
 
     Returns:
-        ``request_id``, ``application_id``, ``batch_id`` (the last one committed), ``clean``
-        (stopped between batches) and ``error`` (why the query had failed, if it had).
+        ``request_id``, ``application_id``, ``batch_id`` (the last one that the job says it
+        committed), ``clean`` (stopped between batches), ``error`` (why the query had failed, if
+        it had) and ``proof``: acknowledged, silent or killed.
 
     Raises:
-        StopError: The proof did not come in time, or the control location can't be used.
+        StopError: The proof did not come in time, the control location can't be used, or the
+            driver can't be killed.
+        ConfigurationError: There's nothing to stop the job with.
     """
 
-    template_fields: Sequence[str] = ("control", "checkpoint", "request_id")
+    template_fields: Sequence[str] = (
+        "control",
+        "checkpoint",
+        "request_id",
+        "spark_conn_id",
+        "driver_id",
+    )
     wait_for = SparkStoppedTrigger.wait_for
     error = StopError
 
     def __init__(
         self,
         *,
-        control: str,
         checkpoint: str,
+        control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         still_for: float = 6.0,
+        gone_after: float | None = None,
+        kill_after: float | None = None,
+        spark_conn_id: str = "spark_default",
+        driver_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -55,14 +83,55 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.checkpoint = checkpoint
         self.request_id = request_id
         self.still_for = still_for
+        self.gone_after = gone_after
+        self.kill_after = kill_after
+        self.spark_conn_id = spark_conn_id
+        self.driver_id = driver_id
 
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Ask, and wait for the proof."""
-        request_stop(storage_path(self.control), self.request_id)
+        if self.control is not None:
+            request_stop(storage_path(self.control), self.request_id)
+            then = "resume" if self.kill_after is None else "escalate"
+            self._wait(self.gone_after, timeout=self.kill_after, then=then)
+        elif self.kill_after is not None:
+            self._kill()
+        else:
+            raise ConfigurationError(
+                f"{self.task_id}: a job without a control location can't be asked to stop; give "
+                f"control, or kill_after to have it killed"
+            )
+
+    def escalate(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the proof, or kill a driver that gave none in its time, and wait again."""
+        if "timeout" in event:
+            self.log.warning("Not stopped after %s s: %s", self.kill_after, event["timeout"])
+            self._kill()
+        return self.resume(context, event)
+
+    def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the proof; a request that nobody answered will stop no later job."""
+        result = super().resume(context, event)
+        proof = Proof(result["proof"])
+        if self.control is not None and proof is not Proof.ACKNOWLEDGED:
+            close_request(storage_path(self.control), self.request_id, proof)
+        return result
+
+    def _kill(self) -> NoReturn:
+        driver = read_driver(storage_path(self.control)) if self.control is not None else None
+        is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
+        self._wait(
+            self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
+            unanswered=Proof.KILLED.value,
+        )
+
+    def _wait(self, gone_after: float | None, **settings: Any) -> NoReturn:
         self.wait(
             SparkStoppedTrigger,
             control=self.control,
             checkpoint=self.checkpoint,
             request_id=self.request_id,
             still_for=self.still_for,
+            gone_after=gone_after,
+            **settings,
         )

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
@@ -32,15 +32,30 @@ class WaitingOperator(BaseOperator):
         self.timeout = timeout
         self.poll_interval = poll_interval
 
-    def wait(self, trigger: type[PollingTrigger], **settings: Any) -> None:
-        """Defer until ``trigger`` has an event; ``resume`` goes on with it."""
+    def wait(
+        self,
+        trigger: type[PollingTrigger],
+        *,
+        timeout: float | None = None,
+        then: str = "resume",
+        **settings: Any,
+    ) -> NoReturn:
+        """Defer until ``trigger`` has an event, and go on with it.
+
+        Args:
+            trigger: Its class.
+            timeout: Seconds to wait at most; the task's own unless given.
+            then: The name of the method that goes on.
+            settings: What the trigger takes beside its times.
+        """
+        seconds = self.timeout if timeout is None else timeout
         self.defer(
             trigger=trigger(
-                deadline=time.time() + self.timeout, poll_interval=self.poll_interval, **settings
+                deadline=time.time() + seconds, poll_interval=self.poll_interval, **settings
             ),
-            method_name="resume",
+            method_name=then,
             # The trigger keeps its own deadline, and says what was missing; this is the net.
-            timeout=timedelta(seconds=self.timeout + 300),
+            timeout=timedelta(seconds=seconds + 300),
         )
 
     def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature

@@ -5,7 +5,13 @@ from typing import Any
 
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
-from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.control import (
+    Acknowledgement,
+    Driver,
+    Proof,
+    read_acknowledgement,
+    read_driver,
+)
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
 
@@ -13,16 +19,27 @@ class SparkStoppedTrigger(PollingTrigger):
     """Waits for the acknowledgement, then until driver and checkpoint have stood still.
 
     Args:
-        control: The job's control location.
+        control: The job's control location; None for a job without stop control.
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
         still_for: Seconds for which heartbeat and checkpoint must not change.
+        gone_after: The same for a driver that has not acknowledged, and is then taken for gone;
+            None: it never is.
+        unanswered: What proves the end of such a driver, as ``Proof`` has it.
     """
 
     wait_for = "the proof that the Spark job has stopped"
 
     def __init__(
-        self, *, control: str, checkpoint: str, request_id: str, still_for: float, **times: float
+        self,
+        *,
+        control: str | None,
+        checkpoint: str,
+        request_id: str,
+        still_for: float,
+        gone_after: float | None = None,
+        unanswered: str = Proof.SILENT,
+        **times: float,
     ) -> None:
         """Keep the settings."""
         super().__init__(**times)
@@ -30,7 +47,9 @@ class SparkStoppedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.request_id = request_id
         self.still_for = still_for
-        self._seen: tuple[int, frozenset[ListedFile]] | None = None
+        self.gone_after = gone_after
+        self.unanswered = unanswered
+        self._seen: tuple[object, ...] = ()
         self._since = 0.0
 
     def settings(self) -> dict[str, Any]:
@@ -40,37 +59,58 @@ class SparkStoppedTrigger(PollingTrigger):
             "checkpoint": self.checkpoint,
             "request_id": self.request_id,
             "still_for": self.still_for,
+            "gone_after": self.gone_after,
+            "unanswered": str(self.unanswered),
         }
 
     def poll(self) -> Over | Waiting:
         """Look at acknowledgement, heartbeat and checkpoint."""
-        driver = read_driver(storage_path(self.control))
-        answer = read_acknowledgement(storage_path(self.control), self.request_id)
-        beat = driver.heartbeat if driver else 0
-        if answer is None:
-            where = (
-                f"driver {driver.host}:{driver.pid}, heartbeat {beat}" if driver else "no driver"
-            )
+        driver, answer = self._read_control()
+        still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
+        needed = self.gone_after if answer is None else self.still_for
+        if needed is not None and still >= needed:
+            return Over(result=self._result(driver, answer))
+        beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
+        stillness = f"heartbeat and checkpoint have stood still for {still:.0f}"
+        if answer is not None:
             return Waiting(
-                reason=f"{self.control} holds no acknowledgement of {self.request_id} ({where}); "
-                f"does the job run, and under StopControl with this control location?"
+                reason=f"acknowledged; {stillness} of {needed:.0f} s (driver "
+                f"{answer.application_id}, {beat})"
             )
-        seen = (beat, listing(storage_path(self.checkpoint)))
+        if needed is not None:
+            stillness += f" of {needed:.0f}"
+        where = f"driver {driver.host}:{driver.pid}, {beat}" if driver else beat
+        return Waiting(
+            reason=f"{self.control or self.checkpoint} holds no acknowledgement of "
+            f"{self.request_id} ({where}), {stillness} s; does the job run, and under StopControl "
+            f"with this control location?"
+        )
+
+    def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
+        if self.control is None:
+            return None, None
+        place = storage_path(self.control)
+        # The driver first: a later heartbeat begins the stillness anew.
+        return read_driver(place), read_acknowledgement(place, self.request_id)
+
+    def _still(
+        self,
+        driver: Driver | None,
+        answer: Acknowledgement | None,
+        files: frozenset[ListedFile],
+    ) -> float:
+        """Return for how many seconds nothing has changed."""
+        seen = (driver and (driver.run_id, driver.heartbeat), answer is None, files)
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
-        if (still := time.monotonic() - self._since) < self.still_for:
-            return Waiting(
-                reason=f"acknowledged; heartbeat ({beat}) and checkpoint have stood still for "
-                f"{still:.0f} of {self.still_for:.0f} s"
-            )
-        return Over(result=_result(answer))
+        return time.monotonic() - self._since
 
-
-def _result(answer: Acknowledgement) -> dict[str, Any]:
-    return {
-        "request_id": answer.request_id,
-        "application_id": answer.application_id,
-        "batch_id": answer.batch_id,
-        "clean": answer.clean,
-        "error": answer.error,
-    }
+    def _result(self, driver: Driver | None, answer: Acknowledgement | None) -> dict[str, Any]:
+        return {
+            "request_id": self.request_id,
+            "application_id": getattr(answer or driver, "application_id", None),
+            "batch_id": answer and answer.batch_id,
+            "clean": answer is not None and answer.clean,
+            "error": answer and answer.error,
+            "proof": str(answer.proof if answer else self.unanswered),
+        }

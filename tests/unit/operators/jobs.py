@@ -23,9 +23,9 @@ class Job:
         self.control.mkdir()
         self.beat(1)
 
-    def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID) -> None:
+    def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
         driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
-        self._write("driver.json", {**driver, "pid": 7, "heartbeat": heartbeat})
+        self._write("driver.json", {**driver, "pid": 7, "heartbeat": heartbeat, **more})
 
     def asked(self) -> str | None:
         path = self.control / "stop-request.json"

@@ -173,12 +173,13 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
 
 
-def _stopped(job: Job, still_for: float) -> SparkStoppedTrigger:
+def _stopped(job: Job, still_for: float, gone_after: float | None = None) -> SparkStoppedTrigger:
     return SparkStoppedTrigger(
         control=str(job.control),
         checkpoint=str(job.checkpoint),
         request_id="stop-1",
         still_for=still_for,
+        gone_after=gone_after,
         **TIMES,
     )
 
@@ -211,6 +212,23 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
         assert "have stood still for 0 of 0 s" in found.reason
     _pass(still_for)
     assert isinstance(trigger.poll(), Over)
+
+
+def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -> None:
+    """Each heartbeat, and an answer that comes late, begin the stillness anew."""
+    request_stop(str(job.control), "stop-1")
+    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+    gone_after = 0.08
+    trigger = _stopped(job, gone_after, gone_after=gone_after)
+    assert isinstance(trigger.poll(), Waiting)
+    for change in (lambda: job.beat(2), job.acknowledge):
+        _pass(gone_after)
+        change()
+        assert isinstance(trigger.poll(), Waiting)
+    _pass(gone_after)
+    found = trigger.poll()
+    assert isinstance(found, Over)
+    assert found.result["proof"] == "acknowledged"
 
 
 def _pass(seconds: float) -> None:

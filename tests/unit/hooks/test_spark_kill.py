@@ -1,0 +1,142 @@
+"""SparkKillHook: which command kills which deployment's driver."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks import spark_submit
+
+from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.spark.control import Driver
+from tests.unit.operators.clusters import define
+
+DRIVER = Driver(
+    application_id="application_1_2",
+    query_id="q",
+    run_id="r",
+    host="far-away",
+    pid=7,
+    heartbeat=1,
+    kubernetes_driver="jobs:orders-driver",
+)
+
+Program = Callable[..., None]
+Called = Callable[[], str]
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Puts a program on the PATH that notes its arguments, and ends as it is told."""
+
+    def make(name: str, *, code: int = 0, says: str = "") -> None:
+        path = tmp_path / name
+        path.write_text(
+            f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\necho "{says}" >&2\nexit {code}\n'
+        )
+        path.chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return make
+
+
+@pytest.fixture
+def called(tmp_path: Path) -> Called:
+    """Returns what was called."""
+    return (tmp_path / "called").read_text
+
+
+def _connect(monkeypatch: pytest.MonkeyPatch, master: str, **extra: Any) -> None:
+    define(monkeypatch, "spark_here", conn_type="spark", host=master, extra=extra)
+
+
+def test_an_application_of_yarn(
+    monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
+) -> None:
+    """It is killed by the id that the job said, or the one that was given; YARN only takes it."""
+    _connect(monkeypatch, "yarn")
+    program("yarn")
+    assert SparkKillHook("spark_here").kill(DRIVER) is False
+    assert SparkKillHook("spark_here").kill(None, "application_3_4") is False
+    assert called().splitlines() == [
+        "yarn application -kill application_1_2",
+        "yarn application -kill application_3_4",
+    ]
+
+
+def test_a_pod_of_kubernetes(
+    monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
+) -> None:
+    """It is killed through spark-submit by namespace and name."""
+    monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
+    _connect(monkeypatch, "k8s://https://api:6443")
+    program("spark-submit")
+    assert SparkKillHook("spark_here").kill(DRIVER) is False
+    expected = "spark-submit --master k8s://https://api:6443 --kill jobs:orders-driver\n"
+    assert called() == expected
+
+
+def test_a_driver_in_client_mode_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a local master nor a cluster's can end a driver on another machine."""
+    for master in ("local[2]", "spark://master:7077"):
+        _connect(monkeypatch, master)
+        with pytest.raises(StopError, match="on far-away"):
+            SparkKillHook("spark_here").kill(DRIVER)
+
+
+def test_a_standalone_driver_wants_the_rest_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the end could not be seen; the error says what to put where."""
+    _connect(monkeypatch, "spark://master:7077")
+    with pytest.raises(StopError, match='"deploy-mode": "cluster" and "rest-port" into the extra'):
+        SparkKillHook("spark_here").kill(None, "driver-1")
+
+
+@pytest.mark.parametrize("master", ["yarn", "spark://master:7077", "local"])
+def test_a_job_that_nobody_named(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    """Without control location and id there's nothing to kill."""
+    _connect(monkeypatch, master)
+    with pytest.raises(StopError, match=f"nothing says what {master} calls the driver"):
+        SparkKillHook("spark_here").kill(None)
+
+
+def test_a_command_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+    """With what it said, and so is one that is not there."""
+    _connect(monkeypatch, "yarn")
+    program("yarn", code=255, says="doesn't exist in RM")
+    with pytest.raises(StopError, match=r"yarn application -kill application_1_2 failed: .* RM"):
+        SparkKillHook("spark_here").kill(DRIVER)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(StopError, match="No such file or directory: 'yarn'"):
+        SparkKillHook("spark_here").kill(DRIVER)
+
+
+def test_kubernetes_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Airflow's hook lacks is told as an error of the connection."""
+    _connect(monkeypatch, "k8s://https://api:6443")
+    monkeypatch.setattr(spark_submit, "kube_client", None, raising=False)
+    with pytest.raises(ConfigurationError, match="connection spark_here: k8s://"):
+        SparkKillHook("spark_here")
+
+
+def test_a_connection_that_does_not_exist() -> None:
+    """Airflow's own hook would turn to YARN, and kill what is none of ours."""
+    with pytest.raises(ConfigurationError, match="connection spark_nowhere does not exist"):
+        SparkKillHook("spark_nowhere")
+
+
+def test_a_standalone_driver_that_the_master_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its answer is told; a kill of an id mistyped must not pass for a driver's end."""
+    _connect(
+        monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": "6066"}
+    )
+    hook = SparkKillHook("spark_here")
+    answer = json.dumps({"submissionId": "driver-1", "success": False})
+    monkeypatch.setattr(hook, "_run", lambda _command: answer)
+    with pytest.raises(StopError, match=r"does not know driver-1.*success"):
+        hook.kill(None, "driver-1")
