@@ -22,9 +22,10 @@ from airflow_mm2_offsets.storage import list_directory, open_location, read_text
 class CheckFailoverOperator(BaseOperator):
     """Finds what would make a failover fail, while the source job still runs.
 
-    It asks both clusters and Kafka Connect, reads the job's checkpoint and control location,
-    compares partitions on both sides, translates the positions of this moment, and sees that the
-    target's checkpoint location is free. It changes nothing.
+    It asks both clusters and Kafka Connect, reads the job's checkpoint and control location, sees
+    that the job does not read the target, compares partitions on both sides, translates the
+    positions of this moment, and sees that the target's checkpoint location is free. It changes
+    nothing.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -133,6 +134,16 @@ class CheckFailoverOperator(BaseOperator):
     def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)
         if checkpoint is not None:
-            return find_problems(hook.get_conn(), checkpoint.positions)
+            servers = self._servers_of_the_job()
+            return find_problems(hook.get_conn(), checkpoint.positions, reads_from=servers)
         is_reachable, found = hook.test_connection()
         return [] if is_reachable else [found]
+
+    def _servers_of_the_job(self) -> frozenset[str]:
+        if not self.control:
+            return frozenset()
+        try:
+            driver = read_driver(storage_path(self.control))
+        except Mm2OffsetsError:  # told with the job's problems
+            return frozenset()
+        return driver.bootstrap_servers if driver else frozenset()

@@ -1,13 +1,17 @@
 """Finds what would make a failover fail, before anything is stopped."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping
 
 from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus
 from airflow_mm2_offsets.core import Basis, Positions
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import plan_failover
+
+log = logging.getLogger(__name__)
 
 _STATE_STEPS: Mapping[str, str] = {
     "PAUSED": "resume it (PUT /connectors/{name}/resume)",
@@ -30,18 +34,23 @@ _REFUSAL_STEPS: Mapping[Basis, str] = {
 }
 
 
-def find_problems(pair: ClusterPair, positions: Positions) -> list[str]:
+def find_problems(
+    pair: ClusterPair, positions: Positions, *, reads_from: Collection[str] = ()
+) -> list[str]:
     """Return what stands in the way of moving a job, each as one sentence; none if all is well.
 
     Args:
         pair: The clusters.
         positions: Where the job stands now on the source; it may still run.
+        reads_from: The bootstrap servers that the job was given, where they are known.
     """
     problems = [*_problem(pair.source.describe), *_problem(pair.target.describe)]
     if pair.connect:
         problems += _connect_problems(pair, pair.connect)
     if problems:
         return problems
+    if problems := _job_problems(pair, reads_from):
+        return problems  # its positions are those of another cluster
     # A partition that is missing would be found missing by the translation as well.
     return _partition_problems(pair, positions) or _translation_problems(pair, positions)
 
@@ -52,6 +61,34 @@ def _problem(ask: Callable[[], object]) -> list[str]:
     except Mm2OffsetsError as error:
         return [str(error)]
     return []
+
+
+def _job_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
+    given = set(reads_from)
+    if not given or given & _addresses(pair.source):
+        return []
+    named = ", ".join(sorted(given))
+    if given & _addresses(pair.target):
+        problem = (
+            f"the job reads {named}, which is the {pair.target.name} and not the "
+            f"{pair.source.name}: give the checkpoint and the control location of the job on the "
+            f"source, or the connection that names the clusters the other way round"
+        )
+        return [problem]
+    # A broker has other names in other networks: that they differ proves nothing.
+    log.warning(
+        "The job reads %s, and the %s calls itself %s: see that they are one cluster",
+        named,
+        pair.source.name,
+        ", ".join(sorted(_addresses(pair.source))),
+    )
+    return []
+
+
+def _addresses(cluster: KafkaCluster) -> set[str]:
+    """Return where a cluster is known to be reached: as we were told, and as it says itself."""
+    told = str(cluster.config[BOOTSTRAP_SERVERS]).split(",")
+    return {server.strip() for server in told} | set(cluster.describe().brokers)
 
 
 def _connect_problems(pair: ClusterPair, connect: ConnectClient) -> list[str]:

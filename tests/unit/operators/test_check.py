@@ -162,6 +162,30 @@ def test_the_control_location_of_another_job_is_refused(worker: Worker, job: Job
     )
 
 
+def test_a_job_that_reads_the_target_is_refused(
+    worker: Worker, job: Job, all_copied: Clusters
+) -> None:
+    """The folder of the job on the target, given for the source's, is found out by its brokers."""
+    source, target = all_copied.source.servers, all_copied.target.servers
+    job.beat(2, bootstrap_servers=["elsewhere:9092", *target.split(",")])
+    (problem,) = _problems(worker, _check(job))
+    assert problem.startswith(f"the job reads {target}, elsewhere:9092, which is the target")
+    assert "give the checkpoint and the control location of the job on the source" in problem
+
+    job.beat(3, bootstrap_servers=source.split(","))
+    assert worker.run(_check(job)).type == "SucceedTask"
+
+
+@pytest.mark.usefixtures("all_copied")
+def test_a_job_that_knows_its_brokers_by_other_names_is_told(
+    worker: Worker, job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One cluster has other names in other networks: it's no problem, and yet worth a look."""
+    job.beat(2, bootstrap_servers=["kafka.internal:9092"])
+    assert worker.run(_check(job)).type == "SucceedTask"
+    assert "The job reads kafka.internal:9092, and the source cluster" in caplog.text
+
+
 @pytest.mark.usefixtures("all_copied")
 @pytest.mark.parametrize("name", ["sources/0/0", "metadata", "offsets/0"])
 def test_a_target_checkpoint_that_was_begun_is_refused(
