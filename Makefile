@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down test unit integration e2e bench check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e bench check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ up: $(READY)  ## Start clusters, MirrorMaker 2, Airflow and the job, to look aro
 
 down: $(READY)  ## Stop what `make up` started
 	@$(BIN)/python -m demo down
+
+spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
+	@$(BIN)/python -m stack.spark_cluster
 
 test: unit integration e2e  ## Run all tests
 
