@@ -15,11 +15,11 @@ def main() -> None:
 
         app(prog_name="airflow-mm2-offsets")
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
             raise
         print(  # noqa: T201 - rich may be what is missing
-            f"Error: the command line needs {error.name}; "
-            f"run: pip install 'airflow-mm2-offsets[cli]'",
+            f"Error: the command line needs {missing}; run: pip install 'airflow-mm2-offsets[cli]'",
             file=sys.stderr,
         )
         sys.exit(ExitCode.USAGE)

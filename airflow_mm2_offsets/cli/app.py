@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Exit, Option, Typer, echo
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import listing, translating
+from airflow_mm2_offsets.cli import listing, serving, translating
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exits import EXIT_CODES
@@ -24,6 +24,7 @@ app.command(epilog=listing.SYNCS_EXAMPLE)(listing.syncs)
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(archive, name="archive")
 app.command("check-connection", epilog=listing.CHECK_EXAMPLE)(listing.check_connection)
+app.command(epilog=serving.EXAMPLE)(serving.serve)
 
 
 def _version(*, wanted: bool) -> None:

@@ -17,6 +17,10 @@ from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, show
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 
+Debug = Annotated[
+    bool, Option("--debug", help="Log to stderr, and show the traceback of an error.")
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
@@ -25,9 +29,7 @@ class OutputOptions:
     as_json: Annotated[
         bool, Option("--json", help="Answer in JSON, on stdout alone; offsets are text.")
     ] = False
-    debug: Annotated[
-        bool, Option("--debug", help="Log to stderr, and show the traceback of an error.")
-    ] = False
+    debug: Debug = False
 
 
 def answering(command: Callable[..., Answer]) -> Callable[..., None]:

@@ -37,7 +37,7 @@ class _Words(RegexHighlighter):
     )
 
 
-_THEME = Theme({"mm2.good": "green", "mm2.fair": "yellow", "mm2.bad": "bold red"})
+_THEME = Theme({"mm2.good": "green", "mm2.fair": "yellow", "mm2.bad": "red"})
 
 
 def show(answer: Answer, *, as_json: bool) -> None:
@@ -49,7 +49,10 @@ def show(answer: Answer, *, as_json: bool) -> None:
         print(json.dumps(answer.data, indent=2))  # noqa: T201 - the answer
     else:
         console = Console(theme=_THEME, highlighter=_Words(), soft_wrap=True, emoji=False)
-        console.print(answer.text, markup=False)
+        # Written by ourselves: rich has an exit code of its own for a pipe that was closed.
+        with console.capture() as captured:
+            console.print(answer.text, markup=False)
+        print(captured.get(), end="")  # noqa: T201 - the answer
     sys.stdout.flush()
 
 

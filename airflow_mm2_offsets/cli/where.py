@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,20 +19,22 @@ from airflow_mm2_offsets.service.properties import CONFIG_VARIABLE
 from airflow_mm2_offsets.service.settings import Settings, load_settings
 from airflow_mm2_offsets.storage import open_location
 
+ConfigFile = Annotated[
+    Path | None,
+    Option(
+        "--config",
+        metavar="FILE",
+        help="Settings (.properties or .toml): aliases, source.* and target.* Kafka client "
+        "properties. Variables MM2_OFFSETS_* count more.",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
     """Which clusters are meant."""
 
-    config: Annotated[
-        Path | None,
-        Option(
-            "--config",
-            metavar="FILE",
-            help="Settings (.properties or .toml): aliases, source.* and target.* Kafka client "
-            "properties. Variables MM2_OFFSETS_* count more.",
-        ),
-    ] = None
+    config: ConfigFile = None
     conn_id: Annotated[
         str | None,
         Option("--conn-id", metavar="ID", help="Take an Airflow connection of type mm2 instead."),
@@ -65,7 +67,7 @@ def find_clusters(options: ClusterOptions) -> Clusters:
         ConfigurationError: They name none, or two, or a setting is wrong.
     """
     if options.conn_id is None:
-        settings = _load(options.config)
+        settings = load(options.config, os.environ)
         return Clusters(
             pair=settings.pair(options.timeout),
             archive_location=settings.archive_location,
@@ -81,16 +83,18 @@ def open_path(location: str) -> UPath:
     return open_location(location, ArchiveError)
 
 
-def _load(config: Path | None) -> Settings:
+def load(config: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Return the settings of a file and of the environment.
+
+    Raises:
+        ConfigurationError: See ``load_settings``.
+    """
     try:
-        return load_settings(config, os.environ)
+        return load_settings(config, environ)
     except ConfigurationError as error:
-        if config or os.environ.get(CONFIG_VARIABLE):
+        if config or environ.get(CONFIG_VARIABLE):
             raise
-        raise ConfigurationError(
-            f"{error}. Name the settings file by --config FILE, or an Airflow connection by "
-            f"--conn-id ID"
-        ) from error
+        raise ConfigurationError(f"{error}. Name the settings file by --config FILE") from error
 
 
 def _of_airflow(conn_id: str, timeout: float) -> Clusters:

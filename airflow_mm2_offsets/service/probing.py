@@ -33,8 +33,12 @@ def probe(pair: ClusterPair) -> tuple[Probe, ...]:
     }
     if pair.connect:
         parts["Connect"] = partial(_connect, pair.connect, pair.naming)
-    with ThreadPoolExecutor(len(parts)) as pool:
+    pool = ThreadPoolExecutor(len(parts))
+    try:
         return tuple(pool.map(_outcome, parts, parts.values()))
+    finally:
+        # All are done, or the caller was interrupted and waits for none.
+        pool.shutdown(wait=False)
 
 
 def probe_to_json(probed: Probe) -> Mapping[str, str | bool | None]:

@@ -1,0 +1,79 @@
+"""``serve``: the REST API, standalone."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from airflow_mm2_offsets.cli.framing import Debug, failures
+from airflow_mm2_offsets.cli.where import ConfigFile, load
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.service.properties import PREFIX
+
+EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets serve --config mm2.toml --port 8080 --token-file token.txt"""
+
+
+def serve(
+    *,
+    config: ConfigFile = None,
+    host: Annotated[
+        str | None,
+        Option("--host", metavar="ADDRESS", help="Where to listen; this machine alone unless set."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        Option("--port", metavar="NUMBER", min=0, max=65_535, help="8080 unless set; 0: any free."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        Option("--token-file", metavar="FILE", help="Holds the token that clients must present."),
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None,
+        Option("--tls-certificate", metavar="FILE", help="PEM, with its chain: serve by HTTPS."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, Option("--tls-key", metavar="FILE", help="The certificate's key, PEM.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Answer over HTTP until Ctrl-C.
+
+    Every option is a setting as well: serve.host, serve.port, serve.token.file, ...; see
+    docs/rest.md for the routes.
+    """
+    options = {
+        "HOST": host,
+        "PORT": port,
+        "TOKEN_FILE": token_file,
+        "TLS_CERTIFICATE": tls_certificate,
+        "TLS_KEY": tls_key,
+    }
+    given = {f"{PREFIX}SERVE_{name}": str(at) for name, at in options.items() if at is not None}
+    with failures(debug=debug):
+        settings = load(config, os.environ | given)
+        aliases = f"{settings.naming.source_alias} -> {settings.naming.target_alias}"
+        try:
+            _server().serve(settings, ready=lambda url: _say(f"{aliases}: {url}; Ctrl-C ends it"))
+        except KeyboardInterrupt:
+            _say("Ended")
+
+
+def _server() -> Any:  # noqa: ANN401 - a module
+    """Return the server's module: an extra, and slow to import for those who do not serve."""
+    try:
+        return import_module("airflow_mm2_offsets.api.server")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"serve needs {error.name}; install airflow-mm2-offsets[api]"
+        ) from error
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - to the person at the terminal

@@ -1,0 +1,67 @@
+"""The command line beside two clusters in the test's own process."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from airflow_mm2_offsets.cli.app import app
+from airflow_mm2_offsets.cli.exits import ExitCode
+from tests.unit.service.pairs import Pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandLine:
+    """Runs commands with the settings of a pair."""
+
+    pair: Pair
+    config: Path
+
+    def run(self, *arguments: str, text: str | None = None, **environ: str | None) -> Result:
+        """Run one, with ``text`` on stdin."""
+        variables = {"MM2_OFFSETS_CONFIG": str(self.config)} | environ
+        return CliRunner().invoke(app, arguments, input=text, env=variables)
+
+    def data(self, *arguments: str, code: ExitCode = ExitCode.OK) -> Any:  # noqa: ANN401 - JSON
+        """Return what one answers with --json; nothing else may be on stdout."""
+        result = self.run(*arguments, "--json")
+        assert result.exit_code == code, result.stderr
+        return json.loads(result.stdout)
+
+    def error(self, *arguments: str, code: ExitCode, **environ: str | None) -> str:
+        """Return what one that fails says: it stands on stderr alone."""
+        result = self.run(*arguments, **environ)
+        assert result.exit_code == code
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+
+def settings_of(pair: Pair) -> str:
+    """Return the settings that lead to a pair."""
+    held = pair.pair
+    return f"""\
+source.alias = "{held.naming.source_alias}"
+target.alias = "{held.naming.target_alias}"
+replication.policy = "identity"
+offset-syncs.topic.location = "target"
+source.bootstrap.servers = "{held.source.config["bootstrap.servers"]}"
+target.bootstrap.servers = "{held.target.config["bootstrap.servers"]}"
+"""
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[CommandLine]:
+    """Return a command line; every third record of orders[0] was dropped on the way."""
+    pair = Pair()
+    pair.write("orders", range(100))
+    pair.copy("orders", [number for number in range(100) if number % 3])
+    pair.sync("orders", (1, 0), (40, 26), (70, 46), (98, 65))
+    config = tmp_path / "mm2.toml"
+    config.write_text(settings_of(pair))
+    yield CommandLine(pair=pair, config=config)
+    pair.stop()

@@ -1,0 +1,147 @@
+"""The command as a process of its own: signals, pipes, what it loads and what it does without."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.cli.exits import ExitCode
+from tests.unit.cli.conftest import CommandLine
+from tests.unit.kafka.brokers import free_address
+
+SCRIPT = str(Path(sys.executable).with_name("airflow-mm2-offsets"))
+
+_SIDES = ("SOURCE", "TARGET")
+
+WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys({absent}))
+from airflow_mm2_offsets.cli import main
+sys.argv[1:] = {arguments}
+main()
+"""
+
+
+def _environ(line: CommandLine) -> Mapping[str, str]:
+    return os.environ | {"MM2_OFFSETS_CONFIG": str(line.config)}
+
+
+def _without(
+    line: CommandLine, absent: Sequence[str], *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command where some packages can't be imported."""
+    program = WITHOUT.format(absent=list(absent), arguments=list(arguments))
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=_environ(line),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_it_answers_without_airflow(line: CommandLine) -> None:
+    """Nor does it need what the server, Spark and the archive's files are made with."""
+    absent = ["airflow", "fastapi", "uvicorn", "pyspark", "pyarrow", "numpy"]
+    done = _without(line, absent, "translate", "orders:0:50", "--json")
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert json.loads(done.stdout)["starting_offsets"] == '{"orders":{"0":33}}'
+
+
+@pytest.mark.parametrize("absent", ["typer", "rich"])
+def test_a_missing_extra_is_one_line(line: CommandLine, absent: str) -> None:
+    """Installed without its extra, it says how to install that."""
+    done = _without(line, [absent], "--help")
+    assert done.returncode == ExitCode.USAGE
+    hint = "run: pip install 'airflow-mm2-offsets[cli]'"
+    assert done.stderr == f"Error: the command line needs {absent}; {hint}\n"
+
+
+@pytest.mark.parametrize(
+    ("absent", "arguments", "message"),
+    [
+        ("airflow", ["syncs", "--conn-id", "mm2_default"], "--conn-id needs Airflow"),
+        ("fastapi", ["serve"], "serve needs fastapi; install airflow-mm2-offsets[api]"),
+        ("pyarrow", ["archive", "show", "/nowhere"], "install airflow-mm2-offsets[archive]"),
+    ],
+)
+def test_what_needs_more_says_so(
+    line: CommandLine, absent: str, arguments: list[str], message: str
+) -> None:
+    """A command whose own extra is missing names that extra."""
+    done = _without(line, [absent], *arguments)
+    assert done.returncode == ExitCode.USAGE
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_loads_nothing_heavy() -> None:
+    """It is there at once: nothing is imported that only some commands need."""
+    program = "import sys; import airflow_mm2_offsets.cli.app; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"airflow", "pyarrow", "numpy", "fastapi", "uvicorn", "pyspark", "pandas"}
+    assert heavy & set(loaded) == set()
+
+
+def test_ctrl_c_ends_it_at_once(line: CommandLine) -> None:
+    """Code 130, while three parts wait for brokers that never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        environ = {f"MM2_OFFSETS_{side}_BOOTSTRAP_SERVERS": servers for side in _SIDES}
+        process = subprocess.Popen(
+            [SCRIPT, "check-connection", "--timeout", "120"],
+            env=_environ(line) | environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with silent.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=20)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (stdout, stderr) == ("", "Interrupted\n")
+
+
+def test_a_closed_pipe_is_no_failure_to_tell(line: CommandLine) -> None:
+    """``| head`` ends the command without a word; the code is that of SIGPIPE."""
+    line.pair.sync("many", *((number, number) for number in range(5000)))
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [SCRIPT, "syncs", "--limit", "0"],
+        env=_environ(line),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (ExitCode.BROKEN_PIPE, "")
+
+
+def test_a_second_server_on_a_port_is_refused(line: CommandLine) -> None:
+    """The address and the settings at fault are named, and nothing is served."""
+    address = free_address()
+    host, _, port = address.partition(":")
+    serve = [SCRIPT, "serve", "--host", host, "--port", port]
+    first = subprocess.Popen(serve, env=_environ(line), stderr=subprocess.PIPE, text=True)
+    assert first.stderr is not None
+    assert first.stderr.readline() == f"a -> b: http://{address}; Ctrl-C ends it\n"
+    second = subprocess.run(
+        serve, env=_environ(line), capture_output=True, text=True, timeout=60, check=False
+    )
+    first.send_signal(signal.SIGINT)
+    assert first.wait(30) == ExitCode.OK
+    first.stderr.close()
+    assert second.returncode == ExitCode.USAGE
+    assert second.stderr.startswith(f"Error: can't listen on {address}: ")

@@ -1,0 +1,193 @@
+"""``translate`` and ``plan``: arguments in, the service's plan out."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from upath import UPath
+
+from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.core import FailoverPlan, Strategy
+from airflow_mm2_offsets.service.plan_file import load_plan
+from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from tests.unit.cli.conftest import CommandLine
+from tests.unit.spark import checkpoints
+
+HELD = '{"orders": {"0": 50}}'
+AT_EIGHT = ("--unmapped-time", "2027-01-15T08:00:00+00:00", "--unmapped-margin", "60")
+BEYOND = '{"orders": {"0": 4711}}'
+
+
+def _without_time(plan: Mapping[str, Any]) -> dict[str, Any]:
+    return {**plan, "created_at": None}
+
+
+def test_json_is_the_services_plan(line: CommandLine) -> None:
+    """What --json prints is the plan as XCom shows it, and what Spark wants."""
+    given = line.data("translate", "orders:0:50")
+    assert given.pop("starting_offsets") == '{"orders":{"0":33}}'
+    plan = plan_failover(line.pair.pair, {"orders": {0: 50}})
+    assert _without_time(given) == _without_time(plan.to_json())
+    assert given["partitions"][0]["target"] == "33"
+
+
+def test_people_get_the_table_and_the_reasons(line: CommandLine) -> None:
+    """Without --json the summary is printed, as plain text where no terminal is."""
+    result = line.run("translate", "orders:0:50")
+    assert result.exit_code == ExitCode.OK
+    assert result.stderr == ""
+    assert result.stdout.startswith("READY: 1 partition (1 exact, 0 bounded, 0 refused)")
+    assert "orders[0]               50               33" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "service"),
+    [
+        (("--strategy", "linear"), PlanOptions(strategy=Strategy.LINEAR)),
+        (("--no-read-source",), PlanOptions(read_source=False)),
+        (("--sole-writer", "--no-read-source"), PlanOptions(sole_writer=True, read_source=False)),
+        (("--max-bytes", "0"), PlanOptions(max_bytes=0)),
+    ],
+)
+def test_every_option_reaches_the_service(
+    line: CommandLine, options: tuple[str, ...], service: PlanOptions
+) -> None:
+    """The answer is the one that the service gives with that option, and another one without."""
+    given = line.data("translate", "orders:0:50", *options)
+    expected = plan_failover(line.pair.pair, {"orders": {0: 50}}, options=service).to_json()
+    assert given["partitions"] == expected["partitions"]
+    assert given["partitions"] != line.data("translate", "orders:0:50")["partitions"]
+
+
+def test_a_refusal_is_printed_and_told_by_the_code(line: CommandLine) -> None:
+    """The plan is answered all the same, without offsets to start from."""
+    given = line.data("translate", "orders:0:4711", code=ExitCode.REFUSED)
+    assert given["verdict"] == "refused"
+    assert given["starting_offsets"] is None
+
+
+@pytest.mark.parametrize(
+    ("places", "hint"),
+    [
+        (["orders"], "'orders' is not TOPIC:PARTITION:POSITION"),
+        (["orders", "0", "50"], "did you mean orders:0:50?"),
+        (["orders:0"], "is not TOPIC:PARTITION:POSITION"),
+        (["orders:0:1:2"], "is not TOPIC:PARTITION:POSITION"),
+        ([":0:1"], "a topic's name must be text"),
+        (["orders:x:1"], "'x' is not a partition"),
+        (["orders:-1:1"], "'-1' is not a partition"),
+        (["orders:0:x"], "'x' is not a position"),
+        (["orders:0:-1"], "'-1' is not a position"),
+        (["orders:0:9223372036854775808"], "is not a position"),
+        (["orders:0:1", "orders:0:2"], "partition 0 is given twice"),
+        (["orders:0:1", "orders:00:2"], "partition 0 is given twice"),
+    ],
+)
+def test_wrong_positions_are_named(line: CommandLine, places: list[str], hint: str) -> None:
+    """Each is one message that names it, before any cluster is asked."""
+    error = line.error("translate", *places, code=ExitCode.USAGE)
+    assert error.startswith("Error: ")
+    assert hint in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("translate",), "Missing argument"),
+        (("translate", "orders:0:1", "--strategy", "fast"), "'safe', 'linear', 'kafka'"),
+        (("translate", "orders:0:1", "--max-bytes", "-1"), "--max-bytes"),
+        (("translate", "orders:0:1", "--max-bytes", "much"), "--max-bytes"),
+        (("plan",), "neither is given"),
+        (("plan", "--positions", HELD, "--checkpoint", "here"), "both is given"),
+        (("plan", "--positions", "nowhere.json"), "--positions nowhere.json: can't be read"),
+        (("plan", "--positions", "{"), "Spark's offsets must be JSON"),
+        (("plan", "--positions", '{"orders": [1]}'), "must map partitions to offsets"),
+        (("plan", "--positions", HELD, "--on-unmapped", "guess"), "--on-unmapped"),
+        (("plan", "--positions", HELD, "--unmapped-time", "now"), "--unmapped-time is 'now'"),
+        (("plan", "--positions", HELD, "--unmapped-time", "2026-11-21"), "with its zone"),
+        (("translate", "orders:0:1", "--timeout", "0"), "timeout is 0.0 s"),
+        (("translat", "orders:0:1"), "No such command"),
+        (("translate", "orders:0:1", "--fast"), "No such option"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    line: CommandLine, arguments: tuple[str, ...], hint: str
+) -> None:
+    """Code 2, and the argument at fault."""
+    assert hint in line.error(*arguments, code=ExitCode.USAGE)
+
+
+@pytest.mark.parametrize("how", ["text", "file", "stdin", "checkpoint"])
+def test_positions_come_from_where_the_user_has_them(
+    line: CommandLine, tmp_path: Path, how: str
+) -> None:
+    """The plan of the same positions is the same; a checkpoint's pending batch counts."""
+    file = tmp_path / "positions.json"
+    file.write_text(HELD)
+    checkpoint = checkpoints.write(
+        tmp_path / "checkpoint",
+        {
+            "sources/0/0": checkpoints.start(checkpoints.orders(0)),
+            "offsets/0": checkpoints.batch(checkpoints.orders(50)),
+            "offsets/1": checkpoints.batch(checkpoints.orders(57)),
+            "commits/0": checkpoints.commit(),
+        },
+    )
+    arguments = {
+        "text": ("--positions", HELD),
+        "file": ("--positions", str(file)),
+        "stdin": ("--positions", "-"),
+        "checkpoint": ("--checkpoint", str(checkpoint)),
+    }[how]
+    result = line.run("plan", *arguments, "--json", text=HELD)
+    (partition,) = json.loads(result.stdout)["partitions"]
+    assert (partition["position"], partition["target"]) == ("50", "33")
+    assert partition["pending"] == (7 if how == "checkpoint" else 0)
+
+
+def test_a_plan_is_kept_once(line: CommandLine, tmp_path: Path) -> None:
+    """--out writes what the operator would take up; it changes no file that is there."""
+    file = tmp_path / "plan.json"
+    result = line.run("plan", "--positions", HELD, "--out", str(file))
+    assert result.stdout.endswith(f"The plan is in {file}\n")
+    kept = load_plan(UPath(file), {"orders": {0: 50}})
+    assert isinstance(kept, FailoverPlan)
+    before = file.read_text()
+    error = line.error("plan", "--positions", HELD, "--out", str(file), code=ExitCode.USAGE)
+    assert f"{file} exists" in error
+    assert file.read_text() == before
+
+
+def test_a_refused_plan_is_not_kept(line: CommandLine, tmp_path: Path) -> None:
+    """No job can start from it; that it was not written is said."""
+    file = tmp_path / "plan.json"
+    result = line.run("plan", "--positions", BEYOND, "--out", str(file))
+    assert result.exit_code == ExitCode.REFUSED
+    assert f"{file} was not written" in result.stdout
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--on-unmapped", "earliest"), "the target's first offset, 0"),
+        (("--on-unmapped", "latest"), "the target's end, 66"),
+        (
+            ("--on-unmapped", "timestamp", *AT_EIGHT),
+            "the target's first record from 2027-01-15T07:59:00+00:00 on, 66",
+        ),
+    ],
+)
+def test_unmapped_partitions_start_where_the_user_says(
+    line: CommandLine, options: tuple[str, ...], reason: str
+) -> None:
+    """The chosen fallback is in the plan, and the plan is ready."""
+    given = line.data("plan", "--positions", BEYOND, *options)
+    (partition,) = given["partitions"]
+    assert partition["fallback"] == {"kind": options[1], "reason": reason}
+    assert reason.endswith(f", {partition['target']}")
+    assert given["verdict"] == "ready"
