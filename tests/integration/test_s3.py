@@ -1,0 +1,196 @@
+"""Checkpoints on object storage: a real S3 server on loopback (moto's)."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+import boto3
+import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from upath import UPath
+from werkzeug.serving import make_server
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.service.migration import migrate_checkpoint
+from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
+from airflow_mm2_offsets.spark.copying import MARKER, inventory
+from stack.process import free_ports
+from tests.unit.operators.clusters import describable
+from tests.unit.service.pairs import Pair
+from tests.unit.spark.checkpoints import batch, commit, orders, simple, write
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+RECORDED = Path(__file__).parents[1] / "unit" / "spark" / "recorded"
+KEYS = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}
+BUCKET = "lake"
+
+
+class Server:
+    """Moto's S3 in this process, which can be told to refuse."""
+
+    def __init__(self) -> None:
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        self.refuses_to_write = ""
+        """The end of the names of objects that nobody may write; none where empty."""
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", port, self._answer, threaded=True)
+        self._thread = Thread(target=self._server.serve_forever)
+
+    def _answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
+        name, end = environ["PATH_INFO"], self.refuses_to_write
+        if end and name.endswith(end) and environ["REQUEST_METHOD"] in ("PUT", "POST"):
+            start("403 Forbidden", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+        return self._app(environ, start)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """An S3 server with one bucket."""
+    with Server() as server:
+        client = boto3.client(
+            "s3",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="nobody",
+            aws_secret_access_key="nothing",  # noqa: S106 - nobody's
+        )
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield server
+
+
+Place = Callable[[str], UPath]
+
+
+@pytest.fixture(params=["options", "environment", "connection"])
+def place(request: pytest.FixtureRequest, server: Server, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A folder of its own, reached in each way that users have."""
+    folder = f"{BUCKET}/{uuid4().hex}"
+    match request.param:
+        case "options":
+            options = {"endpoint_url": server.url, "key": "nobody", "secret": "nothing"}
+            return lambda name: UPath(f"s3://{folder}/{name}", **options)
+        case "environment":
+            for variable, text in {**KEYS, "AWS_ENDPOINT_URL": server.url}.items():
+                monkeypatch.setenv(variable, text)
+            return lambda name: UPath(f"s3://{folder}/{name}")
+    pytest.importorskip("airflow.providers.amazon", reason="s3:// needs Airflow's Amazon provider")
+    connection = {
+        "conn_type": "aws",
+        "login": "nobody",
+        "password": "nothing",
+        "extra": {"endpoint_url": server.url, "region_name": "us-east-1"},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(connection))
+    return lambda name: storage_path(f"s3://lake@{folder}/{name}")
+
+
+def _upload(local: Path, root: UPath) -> UPath:
+    """Put a checkpoint there, as an object store holds it: no folders, but objects."""
+    for name in inventory(UPath(local)):
+        (root / name).write_bytes((local / name).read_bytes())
+    return root
+
+
+@pytest.mark.parametrize("name", ["two_topics", "named_sources", "pending", "continuous"])
+def test_a_checkpoint_reads_as_on_disk(place: Place, name: str) -> None:
+    """Positions, batches and beginnings are those of the same files on the local disk."""
+    root = _upload(RECORDED / name, place(name))
+    local, remote = read_checkpoint(str(RECORDED / name)), read_checkpoint(root)
+    for field in ("query_id", "committed_batch", "positions", "pending_batch", "pending", "start"):
+        assert getattr(remote, field) == getattr(local, field)
+
+
+def test_what_is_written_later_is_seen(place: Place, tmp_path: Path) -> None:
+    """No listing is remembered: the next look shows what the job wrote meanwhile."""
+    root = _upload(simple(tmp_path), place("checkpoint"))
+    assert read_checkpoint(root).pending_batch is None
+    before = listing(root)
+    assert before == listing(root)
+    other = place("checkpoint")
+    (other / "offsets" / "2").write_text(batch(orders(5, 6)))
+    assert listing(root) != before
+    assert read_checkpoint(root).pending_batch == 2
+
+
+def test_a_place_without_a_checkpoint(place: Place) -> None:
+    """A key that nobody wrote, and a bucket that nobody made, are one clear error each."""
+    with pytest.raises(CheckpointError, match=r"typo/metadata is missing"):
+        read_checkpoint(place("typo"))
+    nowhere = UPath(str(place("x")).replace(f"{BUCKET}/", "nobodys/"), **place("x").storage_options)
+    with pytest.raises(CheckpointError):
+        read_checkpoint(nowhere)
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    """Two clusters on which all of orders was copied, five offsets higher."""
+    describable(monkeypatch)
+    pair = Pair()
+    pair.write("orders", range(10))
+    pair.copy("orders", range(100, 105))
+    pair.copy("orders", range(10))
+    pair.sync("orders", (0, 5), (9, 14))
+    for partition in (1, 2, 3):
+        pair.sync("orders", (0, 0), partition=partition)
+    yield pair
+    pair.stop()
+
+
+def _job(folder: Path) -> Path:
+    files = {
+        "offsets/0": batch(orders(7, 0, 0, 0)),
+        "commits/0": commit(),
+        "state/0/0/1.delta": "state" * 10**6,
+    }
+    return write(folder / "job", files)
+
+
+@pytest.mark.parametrize("local", ["nothing", "original", "copy"])
+def test_a_migration(clusters: Pair, place: Place, tmp_path: Path, local: str) -> None:
+    """Within one store, out of it and into it: the copy is translated, whole and accepted again."""
+    job = _job(tmp_path)
+    original = UPath(job) if local == "original" else _upload(job, place("original"))
+    target = UPath(tmp_path / "copy") if local == "copy" else place("copy")
+    before = inventory(original)
+    done = migrate_checkpoint(clusters.pair, original, target)
+    assert read_checkpoint(target).positions["orders"][0] == 12
+    assert (target / "state/0/0/1.delta").read_bytes() == (job / "state/0/0/1.delta").read_bytes()
+    assert (target / MARKER).exists()
+    assert inventory(original) == before
+    assert migrate_checkpoint(clusters.pair, original, target) == done
+
+
+def test_a_server_that_refuses_midway(clusters: Pair, server: Server, tmp_path: Path) -> None:
+    """What is written by then is not taken for a checkpoint; the next try goes on from there."""
+    options = {"endpoint_url": server.url, "key": "nobody", "secret": "nothing"}
+    target = UPath(f"s3://{BUCKET}/{uuid4().hex}/copy", **options)
+    original = UPath(_job(tmp_path))
+    for name in ("metadata", "1.delta", "offsets/0", MARKER):
+        server.refuses_to_write = name
+        try:
+            with pytest.raises(CheckpointError, match=rf"{name} is out of reach: PermissionError"):
+                migrate_checkpoint(clusters.pair, original, target)
+        finally:
+            server.refuses_to_write = ""
+        with pytest.raises(CheckpointError, match=r"copy/metadata"):
+            read_checkpoint(target)
+    migrate_checkpoint(clusters.pair, original, target)
+    assert read_checkpoint(target).positions["orders"][0] == 12
