@@ -37,6 +37,20 @@ def get_provider_info() -> dict[str, Any]:
                 "conn-fields": _CONNECTION_FIELDS,
             }
         ],
+        "config": {
+            "mm2_offsets": {
+                "description": "Settings of the REST API in Airflow's API server.",
+                "options": {
+                    "refresh_seconds": {
+                        "description": "Seconds between two looks at an offset-syncs topic.",
+                        "version_added": "0.1.0",
+                        "type": "float",
+                        "example": None,
+                        "default": "30",
+                    }
+                },
+            }
+        },
     }
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
+from airflow.providers.common.compat.sdk import conf
+
 from airflow_mm2_offsets.api.pairs import ServedPair
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
@@ -32,6 +34,7 @@ class ConnectionPairs:
 
     def __init__(self) -> None:
         """Look at no connection yet."""
+        self._interval = conf.getfloat("mm2_offsets", "refresh_seconds", fallback=30.0)
         self._kept: dict[str, _Kept] = {}
         self._looking: dict[str, asyncio.Lock] = {}
 
@@ -65,7 +68,7 @@ class ConnectionPairs:
             return _Kept(served=kept.served, looked_at=time.monotonic())
         if kept is not None:
             kept.served.cache.stop()
-        cache = SyncCache(partial(read_on, pair))
+        cache = SyncCache(partial(read_on, pair), interval=self._interval)
         with suppress(Mm2OffsetsError):  # the cache keeps the error, and every answer says it
             cache.refresh()
         cache.start()
