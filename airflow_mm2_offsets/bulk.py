@@ -17,6 +17,8 @@ import numpy.typing as npt
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
 from airflow_mm2_offsets.core.epochs import Epoch, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET, check_position
+from airflow_mm2_offsets.core.recopies import rewind_begin
+from airflow_mm2_offsets.core.stretch import SyncPoint
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -107,6 +109,9 @@ def _translate(
     for detour in syncs.detours:
         floor = syncs[detour]
         np.minimum(low, floor.downstream + 1, out=low, where=wanted > floor.upstream)
+    for begin, first in _rewinds(syncs):
+        again = (wanted >= begin) & (wanted < first.upstream) & (high != NONE)
+        np.maximum(high, first.downstream, out=high, where=again)
     status = (low != high).view(np.int8)  # EXACT, BOUNDED
     target = low if strategy is Strategy.SAFE else newest.guess(rows, wanted, strategy)
     if syncs.history_cut or strategy is not Strategy.SAFE:
@@ -126,6 +131,12 @@ def _levels(syncs: PartitionSyncs) -> Iterator[tuple[int, tuple[Epoch, ...]]]:
         if count == 1 or reached >= epochs[-2].reach:
             break
         begin = max(begin, reached + 1)
+
+
+def _rewinds(syncs: PartitionSyncs) -> Iterator[tuple[int, SyncPoint]]:
+    """Yield the first sync of each later epoch, after the first position copied again unseen."""
+    for number in range(1, len(syncs.epochs)):
+        yield rewind_begin(syncs, number), syncs[syncs.epochs[number].start]
 
 
 class _Piece(NamedTuple):

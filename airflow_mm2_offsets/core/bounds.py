@@ -31,6 +31,10 @@ class Bounds:
         """
         return Bounds(low=min(self.low, older.low), high=self.high)
 
+    def up_to(self, high: int) -> "Bounds":
+        """Return the bounds of the truth where the records may exist again, up to ``high``."""
+        return self if self.high is None else Bounds(low=self.low, high=max(self.high, high))
+
 
 def bounds_of(stretch: Stretch, evidence: Evidence) -> Bounds:
     """Return the bounds of ``g`` at the stretch's position."""

@@ -7,7 +7,8 @@ from operator import and_
 from airflow_mm2_offsets.core.bounds import Bounds, bounds_of, counts
 from airflow_mm2_offsets.core.content import match_content
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Watermarks
+from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, TargetWindow, Watermarks
+from airflow_mm2_offsets.core.recopies import shown_again
 from airflow_mm2_offsets.core.stretch import Stretch
 from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
 
@@ -40,7 +41,7 @@ def translate(
     newest = stretches[0]
     if newest.floor is None and (syncs.history_cut or strategy is not Strategy.SAFE):
         return _before_history(blank, syncs)
-    bounds, basis = _prove(stretches, evidence)
+    bounds, basis = _prove(syncs, stretches, evidence)
     cut = syncs.history_cut and any(each.floor is None for each in stretches)
     if cut and basis is Basis.COPYING_AGAIN:
         return _copied_before_history(blank, syncs)
@@ -85,20 +86,25 @@ def _drained(blank: Translation, target: Watermarks | None) -> Translation:
     )
 
 
-def _prove(stretches: tuple[Stretch, ...], evidence: Evidence) -> tuple[Bounds, Basis]:
+def _prove(
+    syncs: PartitionSyncs, stretches: tuple[Stretch, ...], evidence: Evidence
+) -> tuple[Bounds, Basis]:
     """Return the closest bounds that syncs and evidence prove, and what they rest on."""
     newest = stretches[0]
     if newest.ceiling is None and not newest.is_sync and evidence.drained and evidence.target:
         end = evidence.target.high
         return Bounds(low=end, high=end), Basis.DRAINED
     bounds = reduce(and_, (bounds_of(each, evidence) for each in stretches))
-    if len(stretches) > 1:
-        return bounds, Basis.COPYING_AGAIN
-    if newest.is_sync:
-        return bounds, Basis.SYNC
-    if found := _by_content(newest, evidence):
-        return found, Basis.CONTENT
-    return bounds, _basis(newest, evidence)
+    basis, read_on = _basis(stretches, evidence), -1
+    if len(stretches) == 1 and (found := _by_content(newest, evidence)):
+        window, known = found
+        if not (newest.is_sync and known == bounds):
+            bounds, basis = known, Basis.CONTENT
+        read_on = window.last
+    again = shown_again(syncs, newest.position)
+    if again and again.downstream > read_on:
+        bounds = bounds.up_to(again.downstream)
+    return bounds, basis
 
 
 def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
@@ -126,13 +132,21 @@ def _copied_before_history(blank: Translation, syncs: PartitionSyncs) -> Transla
     )
 
 
-def _by_content(stretch: Stretch, evidence: Evidence) -> Bounds | None:
-    if evidence.source_window is None or evidence.target_window is None:
+def _by_content(stretch: Stretch, evidence: Evidence) -> tuple[TargetWindow, Bounds] | None:
+    source, target = evidence.source_window, evidence.target_window
+    if source is None or target is None:
         return None
-    return match_content(stretch, evidence.source_window, evidence.target_window)
+    source_end = evidence.source.high if evidence.source else None
+    found = match_content(stretch, source, target, source_end=source_end)
+    return (target, found) if found else None
 
 
-def _basis(stretch: Stretch, evidence: Evidence) -> Basis:
+def _basis(stretches: tuple[Stretch, ...], evidence: Evidence) -> Basis:
+    stretch = stretches[0]
+    if len(stretches) > 1:
+        return Basis.COPYING_AGAIN
+    if stretch.is_sync:
+        return Basis.SYNC
     if counts(stretch, evidence):
         return Basis.TARGET_WINDOW
     if stretch.floor is None:
@@ -162,7 +176,8 @@ def _reason(basis: Basis, stretch: Stretch, bounds: Bounds) -> str:
         answer = f"the answer is from {bounds.low} to {end}"
     match basis:
         case Basis.SYNC:
-            return f"is the sync {floor}"
+            once = bounds.low == bounds.high
+            return f"is the sync {floor}" + ("" if once else f", maybe copied again: {answer}")
         case Basis.DRAINED:
             return (
                 f"MirrorMaker 2 has copied every record before it and none from it on exists: "

@@ -1,26 +1,18 @@
 """Reads what settles the answers that the syncs leave open, and never more than that."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 from airflow_mm2_offsets.core import (
     Basis,
     Evidence,
-    SourceWindow,
-    Status,
     SyncIndex,
-    TargetWindow,
     TopicPartition,
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty
 from airflow_mm2_offsets.service.pair import ClusterPair
-
-MAX_WINDOW = 100_000
-"""Offsets of one partition that are read on either side at most; a wider stretch stays open."""
 
 _MAY_BE_DRAINED = frozenset({Basis.AFTER_LAST_SYNC, Basis.COPYING_AGAIN, Basis.NEVER_REPLICATED})
 
@@ -151,76 +143,3 @@ def _noted(pair: ClusterPair, partitions: Iterable[TopicPartition]) -> dict[Topi
 def _last_synced(index: SyncIndex, key: TopicPartition) -> int:
     syncs = index.partitions.get(key)
     return syncs.last.upstream if syncs else -1
-
-
-def gather_windows(
-    pair: ClusterPair,
-    index: SyncIndex,
-    held: Held,
-    answers: Iterable[Translation],
-    *,
-    sole_writer: bool,
-    max_bytes: int,
-) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
-    """Return what both clusters hold between the syncs around each bounded answer.
-
-    Without the source, what the target holds tells something to ``sole_writer`` alone. Of each
-    cluster no more than ``max_bytes`` are read; what is beyond is left to the syncs.
-    """
-    stretches = _open_stretches(index, answers)
-    sources = _ranges(stretches, held.source, attrgetter("upstream"), attrgetter("end"))
-    targets = _ranges(stretches, held.target, attrgetter("downstream"), attrgetter("end"))
-    targets = {key: targets[key] for key in sources if key in targets}
-    sources = {key: sources[key] for key in targets}
-    if sole_writer:
-        counted = _ranges(stretches, held.target, attrgetter("downstream"), attrgetter("ceiling"))
-        targets = counted | targets
-    names = {key: pair.on_target(key) for key in targets}
-    on_target = read_ranges(
-        pair.target, {names[key]: each for key, each in targets.items()}, max_bytes=max_bytes
-    )
-    on_source = read_ranges(pair.source, sources, max_bytes=max_bytes)
-    return {
-        key: (
-            SourceWindow(first=sources[key].first, last=sources[key].last, records=on_source[key])
-            if key in on_source
-            else None,
-            TargetWindow.of(
-                max(each.first, held.target[key].low), each.last, on_target[names[key]]
-            ),
-        )
-        for key, each in targets.items()
-        if names[key] in on_target
-    }
-
-
-def _open_stretches(
-    index: SyncIndex, answers: Iterable[Translation]
-) -> dict[TopicPartition, Stretch]:
-    """Return the syncs around each answer that records may settle."""
-    return {
-        (each.topic, each.partition): index.partitions[each.topic, each.partition].stretches(
-            each.position
-        )[0]
-        for each in answers
-        if each.status is Status.BOUNDED
-        and each.basis in {Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC}
-    }
-
-
-def _ranges(
-    stretches: Mapping[TopicPartition, Stretch],
-    held: Mapping[TopicPartition, Watermarks],
-    side: Callable[[SyncPoint], int],
-    until: Callable[[Stretch], SyncPoint | None],
-) -> dict[TopicPartition, OffsetRange]:
-    """Return the offsets of one cluster between the syncs, where those are few enough."""
-    found = {}
-    for key, stretch in stretches.items():
-        last = until(stretch)
-        if last is None or key not in held:
-            continue
-        wanted = OffsetRange(side(stretch.floor) if stretch.floor else 0, side(last))
-        if OffsetRange(max(wanted.first, held[key].low), wanted.last).size <= MAX_WINDOW:
-            found[key] = wanted
-    return found

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import (
@@ -22,10 +23,10 @@ from airflow_mm2_offsets.service.evidence import (
     Held,
     gather_caught_up,
     gather_drained,
-    gather_windows,
 )
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
 from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.windows import gather_whole, gather_windows
 
 STILL_COPYING = frozenset(
     {
@@ -173,11 +174,19 @@ class _Inquiry:
             max_bytes=self.options.max_bytes,
         )
         for key, (source, target) in windows.items():
-            self.source_records += len(source.records) if source else 0
             self.target_records += len(target.records)
-            self.evidence[key] = replace(
-                self.evidence[key], source_window=source, target_window=target
-            )
+            self._take(key, source_window=source, target_window=target)
+        whole = gather_whole(
+            self.pair, self.index, self.held, self.answers(), max_bytes=self.options.max_bytes
+        )
+        for key, source in whole.items():
+            self._take(key, source_window=source)
+        self.source_records = sum(
+            len(each.source_window.records) for each in self.evidence.values() if each.source_window
+        )
+
+    def _take(self, key: TopicPartition, **found: Any) -> None:
+        self.evidence[key] = replace(self.evidence[key], **found)
 
 
 def _flat(positions: Positions) -> dict[TopicPartition, int]:

@@ -61,3 +61,49 @@ def test_what_lies_just_before_a_rewind_is_found(position: int) -> None:
         source=(900, 953),
     )
     assert (answer.status, answer.basis, answer.target) == ("exact", "content", position)
+
+
+LATE = ((0, 0), (100, 100), (200, 200), (150, 301), (400, 551))
+COPIED_AGAIN = [*range(201), *range(50, 401)]
+"""50 to 149 lie again at 201 to 300, before the first sync that shows it."""
+
+
+@pytest.mark.parametrize(("position", "truth"), [(49, 49), (50, 201), (60, 211), (99, 250)])
+def test_a_copy_before_a_late_first_sync_is_the_answer(position: int, truth: int) -> None:
+    """Read on to that sync, and the source to its end, the higher copy is proven."""
+    answer = translate(LATE, position, copied=COPIED_AGAIN, target=(0, 301), source=(0, 400))
+    assert (answer.status, answer.target) == ("exact", truth)
+
+
+@pytest.mark.parametrize(("read", "high"), [((0, 100), 301), ((0, 300), 301), ((0, 301), 251)])
+def test_a_second_copy_is_no_proof_before_the_source_is_read_whole(
+    read: tuple[int, int], high: int
+) -> None:
+    """Another record may be equal: the older copy is the answer, the higher one bounds it."""
+    answer = translate(LATE, 60, copied=COPIED_AGAIN, target=read, source=(0, 399))
+    assert (answer.status, answer.low, answer.high) == ("bounded", 60, high)
+
+
+def test_an_equal_record_is_no_second_copy() -> None:
+    """Record 210 equals record 60 and was copied before the restart, which began at 150."""
+    copied = [*range(251), *range(150, 401)]
+    records = [(at, 60 if at == 210 else at) for at in range(401)]
+    evidence = Evidence(
+        source=Watermarks(low=0, high=401),
+        target=Watermarks(low=0, high=len(copied)),
+        target_window=TargetWindow.of(
+            0, 302, [(offset, records[copied[offset]][1]) for offset in range(303)]
+        ),
+        source_window=SourceWindow(first=0, last=400, records=records),
+    )
+    index = SyncIndex.of_pairs({(TOPIC, 0): [(0, 0), (100, 100), (200, 200), (201, 302)]})
+    answer = index.translate(TOPIC, 0, 60, evidence=evidence)
+    assert answer.target == 60
+
+
+@pytest.mark.parametrize(("position", "high"), [(49, 100), (50, 301), (100, 301), (149, 301)])
+def test_a_late_first_sync_is_told_without_evidence(position: int, high: int) -> None:
+    """As many records as fit may have been copied again: nothing in reach is called exact."""
+    answer = SyncIndex.of_pairs({(TOPIC, 0): LATE}).translate(TOPIC, 0, position, extras="none")
+    assert answer.low == position
+    assert answer.high == (position if high == 100 else high)

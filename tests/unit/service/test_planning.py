@@ -17,7 +17,7 @@ from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.kafka import drain, ranges, session
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
-from airflow_mm2_offsets.service import evidence
+from airflow_mm2_offsets.service import windows
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import (
     DEFAULT_OPTIONS,
@@ -42,7 +42,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
         noted.setdefault(cluster.name, {}).update(wanted)
         return read(cluster, wanted, **options)
 
-    monkeypatch.setattr(evidence, "read_ranges", noting)
+    monkeypatch.setattr(windows, "read_ranges", noting)
     return noted
 
 
@@ -63,12 +63,16 @@ def _answer(
 
 
 def test_only_the_stretch_between_the_syncs_is_read(copied: Pair, reads: Reads) -> None:
-    """One read on each side, from sync to sync, finds the record: the answer is exact."""
+    """One read on each side finds the record: the answer is exact.
+
+    The source is read from sync to sync; the target one sync further, for as many records may
+    have been copied again between the next two.
+    """
     answer = _answer(copied.pair, 51)
     assert (answer.status, answer.basis, answer.target) == ("exact", "content", 34)
     assert reads == {
         "source": {("orders", 0): OffsetRange(40, 70)},
-        "target": {("orders", 0): OffsetRange(26, 46)},
+        "target": {("orders", 0): OffsetRange(26, 65)},
     }
 
 
@@ -84,7 +88,7 @@ def test_before_the_first_sync_all_is_read_that_is_held(copied: Pair, reads: Rea
 
 
 def test_before_a_rewind_both_sides_are_read_up_to_it(clusters: Pair, reads: Reads) -> None:
-    """Where the next sync's record was copied again, the newer copy ends what is read."""
+    """The source is read up to the rewind; the target also where a second one may be hidden."""
     clusters.write("orders", range(120))
     clusters.copy("orders", [*range(101), *range(53, 120)])
     clusters.sync("orders", (0, 0), (100, 100), (53, 101), (119, 167))
@@ -92,14 +96,57 @@ def test_before_a_rewind_both_sides_are_read_up_to_it(clusters: Pair, reads: Rea
     assert (answer.status, answer.basis, answer.target) == ("exact", "content", 30)
     assert reads == {
         "source": {("orders", 0): OffsetRange(0, 53)},
-        "target": {("orders", 0): OffsetRange(0, 101)},
+        "target": {("orders", 0): OffsetRange(0, 167)},
     }
 
 
-def test_a_sync_needs_no_reading(copied: Pair, reads: Reads) -> None:
-    """What a sync answers costs nothing."""
-    assert _answer(copied.pair, 40).basis is Basis.SYNC
+@pytest.fixture
+def late(clusters: Pair) -> Pair:
+    """Return clusters where 50 to 149 were copied again before the first sync shows it."""
+    clusters.write("orders", range(401))
+    clusters.copy("orders", [*range(201), *range(50, 401)])
+    clusters.sync("orders", (0, 0), (100, 100), (200, 200), (150, 301), (400, 551))
+    return clusters
+
+
+@pytest.mark.parametrize(
+    ("position", "target"), [(0, 0), (1, 1), (49, 49), (50, 201), (60, 211), (100, 251), (149, 300)]
+)
+def test_a_late_first_sync_hides_no_copy(late: Pair, position: int, target: int) -> None:
+    """What was copied again before the first sync of an epoch is found there."""
+    answer = _answer(late.pair, position)
+    assert (answer.status, answer.target) == ("exact", target)
+
+
+@pytest.mark.parametrize("options", [PlanOptions(read_source=False), PlanOptions(max_bytes=0)])
+@pytest.mark.parametrize(("position", "low"), [(60, 1), (100, 100), (149, 101)])
+def test_a_late_first_sync_is_told_where_nothing_is_read(
+    late: Pair, options: PlanOptions, position: int, low: int
+) -> None:
+    """Without the records the answer says that they may have been copied again."""
+    answer = _answer(late.pair, position, options)
+    assert (answer.status, answer.low, answer.high) == ("bounded", low, 301)
+
+
+def test_a_copy_before_a_late_first_sync_is_no_proof_while_the_source_goes_on(
+    late: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the source is not read to its end, a second record may be equal to the first."""
+    monkeypatch.setattr(windows, "MAX_WINDOW", 350)
+    answer = _answer(late.pair, 60)
+    assert (answer.status, answer.low, answer.high) == ("bounded", 60, 251)
+
+
+def test_a_sync_is_looked_for_only_where_it_can_be_again(copied: Pair, reads: Reads) -> None:
+    """Of a sync one record is read, and where it can be again; of the last nothing."""
+    assert _answer(copied.pair, 98).basis is Basis.SYNC
     assert not any(reads.values())
+    answer = _answer(copied.pair, 40)
+    assert (answer.status, answer.basis, answer.target) == ("exact", "sync", 26)
+    assert reads == {
+        "source": {("orders", 0): OffsetRange(40, 40)},
+        "target": {("orders", 0): OffsetRange(26, 46)},
+    }
 
 
 @pytest.mark.parametrize("most", [20, 30])
@@ -107,7 +154,7 @@ def test_a_wide_stretch_stays_open(
     copied: Pair, reads: Reads, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Where either side has too many offsets between the syncs, neither is read."""
-    monkeypatch.setattr(evidence, "MAX_WINDOW", most)
+    monkeypatch.setattr(windows, "MAX_WINDOW", most)
     answer = _answer(copied.pair, 51)
     assert (answer.status, answer.low, answer.high) == ("bounded", 27, 46)
     assert not any(reads.values())

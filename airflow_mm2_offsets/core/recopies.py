@@ -1,0 +1,91 @@
+"""Where records may have been copied again before a sync shows it.
+
+MirrorMaker 2 sends the sync of a restart's first record as a rule, but a newer sync overwrites
+it while the producer has no room. The copies from the true start of that epoch to its first sync
+then lie unseen between the last sync before and that one.
+
+How much lies there is bounded by the target offsets between the two syncs. How many records the
+source has on a way is told by the syncs of an epoch that copied it: offsets without a record make
+the source's steps the larger ones, target offsets that copy none the target's, so the smaller of
+the two is taken for the number of records. This decides how much is claimed or read, never how
+low an answer is.
+"""
+
+from bisect import bisect_left
+
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
+
+
+def shown_again(syncs: PartitionSyncs, position: int) -> SyncPoint | None:
+    """Return the newest rewind before which records from ``position`` on may be copied again."""
+    for number in range(len(syncs.epochs) - 1, 0, -1):
+        first = syncs[syncs.epochs[number].start]
+        if first.upstream > position >= rewind_begin(syncs, number):
+            return first
+    return None
+
+
+def rewind_begin(syncs: PartitionSyncs, number: int) -> int:
+    """Return the lowest source offset that may have been copied again before an epoch's first sync.
+
+    Args:
+        syncs: The syncs of the partition.
+        number: The epoch's number; not that of the first.
+    """
+    before, start = syncs.epochs[number - 1].start, syncs.epochs[number].start
+    begin = syncs.upstream[start]
+    room = syncs.downstream[start] - syncs.downstream[start - 1] - 1
+    at = bisect_left(syncs.upstream, begin, before, start) - 1
+    while room > 0 and at >= before:
+        records = _records(syncs, at) - (syncs.upstream[at + 1] - begin)
+        if records >= room:
+            return syncs.upstream[at] + records - room
+        room -= max(1, records)
+        begin = syncs.upstream[at]
+        at -= 1
+    return max(0, begin - room)
+
+
+def last_room(syncs: PartitionSyncs, stretch: Stretch, *, within: int) -> SyncPoint | None:
+    """Return the last sync before which records of a stretch may be copied again unseen.
+
+    Args:
+        syncs: The syncs of the partition.
+        stretch: The newest stretch of a position.
+        within: How many target offsets after the stretch are of interest.
+    """
+    if stretch.end is None:
+        return None
+    found = None
+    first = bisect_left(syncs.downstream, stretch.end.downstream)
+    records = _least(stretch)
+    for at in range(first, len(syncs) - 1):
+        if syncs.downstream[at + 1] - stretch.end.downstream > within:
+            break
+        step = syncs.upstream[at + 1] - syncs.upstream[at]
+        room = syncs.downstream[at + 1] - syncs.downstream[at] - 1
+        # After a rewind, only what lies before its sync must have been copied unseen.
+        records = max(0, records + min(0, step))
+        if 0 < room >= records:
+            found = syncs[at + 1]
+        records += _records(syncs, at) if step > 0 else 1
+    return found
+
+
+def _records(syncs: PartitionSyncs, at: int) -> int:
+    """Return about how many records lie from a sync to the next one of its epoch."""
+    return min(
+        syncs.upstream[at + 1] - syncs.upstream[at],
+        syncs.downstream[at + 1] - syncs.downstream[at],
+    )
+
+
+def _least(stretch: Stretch) -> int:
+    """Return about how many records lie from the position to the stretch's end, at least."""
+    floor, ceiling = stretch.floor, stretch.ceiling
+    if floor is None or ceiling is None or stretch.end is None:
+        return 1
+    steps = ceiling.upstream - floor.upstream, ceiling.downstream - floor.downstream
+    outside = stretch.position - floor.upstream + ceiling.upstream - stretch.end.upstream
+    return 1 + max(0, min(steps) - outside)
