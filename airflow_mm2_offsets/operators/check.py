@@ -14,6 +14,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.checking import find_problems
+from airflow_mm2_offsets.service.sinks import find_sink_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.storage import list_directory, open_location, read_text
@@ -24,8 +25,8 @@ class CheckFailoverOperator(BaseOperator):
 
     It asks both clusters and Kafka Connect, reads the job's checkpoint and control location, sees
     that the job does not read the target, compares partitions on both sides, translates the
-    positions of this moment, and sees that the target's checkpoint location is free. It changes
-    nothing.
+    positions of this moment, and sees that the target's checkpoint location is free and that the
+    sink would not drop a fresh checkpoint's batches. It changes nothing.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -34,6 +35,7 @@ class CheckFailoverOperator(BaseOperator):
         target_checkpoint: Where the target job is to keep its checkpoint.
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. A plan there
             means that this failover is under way, past the point where checking helps.
+        sink: Where the target job is to write files or a Delta table, if it does.
 
     Raises:
         NotReadyError: Each problem is named.
@@ -45,6 +47,7 @@ class CheckFailoverOperator(BaseOperator):
         "control",
         "target_checkpoint",
         "plan_path",
+        "sink",
     )
 
     def __init__(
@@ -54,6 +57,7 @@ class CheckFailoverOperator(BaseOperator):
         target_checkpoint: str,
         control: str | None = None,
         plan_path: str | None = None,
+        sink: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -64,6 +68,7 @@ class CheckFailoverOperator(BaseOperator):
         self.control = control
         self.target_checkpoint = target_checkpoint
         self.plan_path = plan_path
+        self.sink = sink
 
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Raise if anything stands in the way of the failover."""
@@ -94,7 +99,12 @@ class CheckFailoverOperator(BaseOperator):
             checkpoint = read_checkpoint(storage_path(self.checkpoint))
         except Mm2OffsetsError as error:
             problems.append(str(error))
-        for find in (self._job_problems, self._target_problems, self._cluster_problems):
+        for find in (
+            self._job_problems,
+            self._target_problems,
+            self._sink_problems,
+            self._cluster_problems,
+        ):
             try:
                 problems += find(checkpoint)
             except Mm2OffsetsError as error:
@@ -130,6 +140,9 @@ class CheckFailoverOperator(BaseOperator):
             f"startingOffsets with a new checkpoint only: give another target checkpoint location"
         )
         return [problem]
+
+    def _sink_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
+        return find_sink_problems(storage_path(self.sink)) if self.sink else []
 
     def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)

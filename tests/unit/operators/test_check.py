@@ -187,6 +187,19 @@ def test_a_job_that_knows_its_brokers_by_other_names_is_told(
 
 
 @pytest.mark.usefixtures("all_copied")
+def test_a_sink_that_would_drop_batches_is_refused(
+    worker: Worker, job: Job, tmp_path: Path
+) -> None:
+    """A file sink that has batches drops as many of a fresh checkpoint, in silence."""
+    log = tmp_path / "output" / "_spark_metadata"
+    assert worker.run(_check(job, sink=str(log.parent))).type == "SucceedTask"
+    log.mkdir(parents=True)
+    (log / "4").write_text("v1")
+    (problem,) = _problems(worker, _check(job, sink=str(log.parent)))
+    assert problem.startswith(f"{log.parent}: its _spark_metadata has batches up to 4;")
+
+
+@pytest.mark.usefixtures("all_copied")
 @pytest.mark.parametrize("name", ["sources/0/0", "metadata", "offsets/0"])
 def test_a_target_checkpoint_that_was_begun_is_refused(
     worker: Worker, job: Job, tmp_path: Path, name: str
