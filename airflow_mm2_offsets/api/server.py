@@ -89,8 +89,10 @@ def _bind(listen: ServeSettings) -> socket.socket:
         _check_open(listen, str(address[0]))
         taken = socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
+        # Python adds the address to what the system says.
+        reason = str(error.strerror or error).partition(" (while")[0]
         raise ConfigurationError(
-            f"can't listen on {place}: {error.strerror or error}; free the port, or give another "
+            f"can't listen on {place}: {reason}; free the port, or give another "
             f"one (serve.host, serve.port)"
         ) from error
     return taken

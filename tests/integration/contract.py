@@ -1,0 +1,369 @@
+"""What every home of the REST API must answer, over a mirror whose truth is known."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.core import SyncIndex, Translation
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.service.planning import plan_failover
+from stack.mirror import Stack
+from stack.waiting import wait_until
+from tests.integration.mirrors import FILTER, Mirror, Writer, mirror, read
+
+BASE = "/api/v1/offsets"
+FIRST, SECOND, UNUSED = range(3)
+REFRESH_SECONDS = 3600
+"""What a home is to be told, so that only ``/refresh`` refreshes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mirrored:
+    """A topic of three partitions, one of them empty, whose offsets differ on the target."""
+
+    mirror: Mirror
+    writer: Writer
+
+    @property
+    def topic(self) -> str:
+        return self.writer.topic
+
+    @cached_property
+    def copies(self) -> dict[tuple[int, int], int]:
+        """Where each copied record of the first writing is on the target."""
+        pair, places = self.mirror.pair, {(self.topic, number): 0 for number in range(3)}
+        found = {
+            (each.partition(), each.value()): each.offset() for each in read(pair.target, places)
+        }
+        return {
+            (each.partition(), each.offset()): found[each.partition(), each.value()]
+            for each in read(pair.source, places)
+            if (each.partition(), each.value()) in found
+        }
+
+    def truth(self, partition: int, position: int) -> int:
+        """Return the largest target position that misses no record from ``position`` on."""
+        return min(
+            there
+            for (number, here), there in self.copies.items()
+            if number == partition and here >= position
+        )
+
+
+@contextmanager
+def mirrored(stack: Stack) -> Iterator[Mirrored]:
+    """Yield a mirror with aborted transactions and dropped records, copied to its end."""
+    with mirror(stack) as made:
+        writer = Writer(made, made.create_topic(3))
+        for _ in range(4):
+            writer.write({FIRST: 30, SECOND: 60})
+            writer.abort({FIRST: 5})
+            writer.write({SECOND: 7}, drop=True)
+        writer.write({FIRST: 1, SECOND: 1})
+        made.configure(**FILTER, **{"offset.lag.max": 20})
+        wait_until(lambda: made.has_noted(writer), f"the copy of {writer.topic} to be noted")
+        yield Mirrored(mirror=made, writer=writer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A running API."""
+
+    client: httpx.Client
+    """Logged in; its base is where ``/api/v1/offsets`` begins."""
+    stranger: httpx.Client
+    """Not logged in."""
+    mirrored: Mirrored
+    open_probes: bool = True
+    """Whether ``/healthz`` and ``/readyz`` answer strangers."""
+
+    def get(self, path: str, **query: Any) -> httpx.Response:
+        return self.client.get(BASE + path, params=query)
+
+    def post(self, path: str, body: Any = None, **query: Any) -> httpx.Response:  # noqa: ANN401 - as httpx takes it
+        return self.client.post(BASE + path, json=body, params=query)
+
+    def refresh(self) -> Any:  # noqa: ANN401 - JSON
+        answer = self.post("/refresh")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def index(self) -> SyncIndex:
+        """Return the index that it answers from, as it lists it."""
+        pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for each in self.get("/syncs", limit=100_000).json()["syncs"]:
+            place = each["topic"], each["partition"]
+            pairs.setdefault(place, []).append((each["upstreamOffset"], each["targetOffset"]))
+        return SyncIndex.of_pairs(pairs)
+
+
+def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, Any]:
+    """Return what is to be answered for a translation, field by field."""
+    floor = index.partitions[answer.topic, answer.partition].stretches(answer.position)[0].floor
+    return {
+        "topic": answer.topic,
+        "partition": answer.partition,
+        "sourceOffset": answer.position,
+        "targetOffset": answer.target,
+        "syncUpstreamOffset": floor.upstream if floor else None,
+        "syncTargetOffset": floor.downstream if floor else None,
+        "strategy": strategy,
+        "status": answer.status.value,
+        "low": answer.low,
+        "high": answer.high,
+        "reason": answer.reason,
+        "evidence": answer.basis.value,
+    }
+
+
+class Contract:
+    """The tests; a subclass has a fixture ``home``, of the scope of its class."""
+
+    @pytest.fixture(autouse=True)
+    def _refreshed(self, home: Home) -> None:
+        home.refresh()
+
+    @pytest.mark.parametrize("strategy", ["safe", "linear", "kafka"])
+    def test_translate(self, home: Home, strategy: str) -> None:
+        """Every tenth position is answered as the index has it; safe is never above the truth."""
+        index, topic = home.index(), home.mirrored.topic
+        for partition, end in home.mirrored.mirror.ends(topic).items():
+            for position in range(0, end if partition != UNUSED else 0, 10):
+                asked = {"topic": topic, "partition": partition, "offset": position}
+                answer = home.get("/translate", **asked, strategy=strategy)
+                translated = index.translate(topic, partition, position, strategy=strategy)
+                assert answer.json() == expected(index, translated, strategy)
+                assert home.post("/translate", asked, strategy=strategy).json() == answer.json()
+                if strategy == "safe":
+                    truth = home.mirrored.truth(partition, position)
+                    assert answer.json()["targetOffset"] <= truth
+
+    def test_linear_is_their_formula(self, home: Home) -> None:
+        """``syncTargetOffset + (sourceOffset - syncUpstreamOffset)``, and safe the default."""
+        asked = {"topic": home.mirrored.topic, "partition": FIRST, "offset": 17}
+        linear = home.get("/translate", **asked, strategy="linear").json()
+        past = linear["sourceOffset"] - linear["syncUpstreamOffset"]
+        assert linear["targetOffset"] == linear["syncTargetOffset"] + past
+        assert home.get("/translate", **asked).json()["strategy"] == "safe"
+
+    def test_latest_reads_the_topic_now(self, home: Home) -> None:
+        """What is in memory stays as it is until it is refreshed."""
+        made, writer = home.mirrored.mirror, home.mirrored.writer
+        before = home.get("/status").json()
+        end = made.ends(writer.topic)[SECOND]
+        writer.write({SECOND: 50})
+        asked = {"topic": writer.topic, "partition": SECOND, "offset": end + 40}
+        stale = home.get("/translate", **asked).json()
+        wait_until(
+            lambda: home.get("/translate/latest", **asked).json() != stale,
+            "the new syncs",
+        )
+        assert home.post("/translate/latest", asked).json()["syncUpstreamOffset"] >= end
+        assert home.get("/translate", **asked).json() == stale
+        after = home.get("/status").json()
+        assert after["refreshedAt"] == before["refreshedAt"]
+        assert after["syncCount"] == before["syncCount"]
+        assert home.refresh()["syncCount"] > before["syncCount"]
+        assert home.get("/translate", **asked).json() != stale
+
+    @pytest.mark.parametrize("path", ["/translate/batch", "/translate/batch/latest"])
+    def test_batch(self, home: Home, path: str) -> None:
+        """Items by partition; the source's end is allowed, more is not; a bad one fails alone."""
+        topic, index = home.mirrored.topic, home.index()
+        end = home.mirrored.mirror.ends(topic)[FIRST]
+        good = [(FIRST, 5), (SECOND, 30), (FIRST, end)]
+        bad = [(FIRST, end + 1), (FIRST, -1), (UNUSED, 0), (9, 0), ("x", 0), (SECOND, "many")]
+        items = [{"partition": number, "startOffset": at} for number, at in good + bad]
+        answer = home.post(path, {"topicName": topic, "offsetList": items})
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        assert set(body) == {
+            "topicName",
+            "sourceCluster",
+            "targetCluster",
+            "partitionResults",
+            "summary",
+            "timestamp",
+        }
+        naming = home.mirrored.mirror.pair.naming
+        assert (body["topicName"], body["sourceCluster"], body["targetCluster"]) == (
+            topic,
+            naming.source_alias,
+            naming.target_alias,
+        )
+        assert [(each["partition"], each["status"]) for each in body["partitionResults"]] == [
+            (FIRST, "PARTIAL"),
+            (SECOND, "PARTIAL"),
+            (UNUSED, "FAILED"),
+            (9, "FAILED"),
+            ("x", "FAILED"),
+        ]
+        translated = index.translate(topic, FIRST, 5)
+        assert body["partitionResults"][FIRST]["offsetTranslations"][0] == {
+            "sourceOffset": 5,
+            "targetOffset": translated.target,
+            "translationMethod": "safe",
+            "errorMessages": [],
+            "success": True,
+            "status": translated.status.value,
+            "low": translated.low,
+            "high": translated.high,
+            "reason": translated.reason,
+            "evidence": translated.basis.value,
+        }
+        failed = [
+            each
+            for result in body["partitionResults"]
+            for each in result["offsetTranslations"]
+            if not each["success"]
+        ]
+        assert len(failed) == len(bad)
+        assert all(each["targetOffset"] is None and each["errorMessages"] for each in failed)
+        assert isinstance(body["summary"].pop("processTimeMs"), int)
+        assert body["summary"] == {
+            "totalRequested": 9,
+            "successCount": 3,
+            "failureCount": 6,
+            "partitionProcessed": 5,
+        }
+
+    def test_syncs(self, home: Home) -> None:
+        """Exactly the syncs of the topic, filtered and paged."""
+        pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
+        held = home.index()
+        now = pair.read_syncs().index
+        assert set(held.partitions) == {(topic, FIRST), (topic, SECOND)}
+        for place, syncs in held.partitions.items():
+            assert [*syncs.upstream] == [*now.partitions[place].upstream][: len(syncs)]
+        one = home.get("/syncs", topic=topic, partition=SECOND).json()
+        assert one["total"] == len(one["syncs"]) == len(held.partitions[topic, SECOND])
+        assert set(one["syncs"][0]) == {
+            "topic",
+            "partition",
+            "upstreamOffset",
+            "targetOffset",
+            "sourcePartition",
+        }
+        page = home.get("/syncs", limit=3).json()
+        rest = home.get("/syncs", after=page["next"]).json()
+        assert page["syncs"] + rest["syncs"] == home.get("/syncs").json()["syncs"]
+
+    def test_status_and_refresh(self, home: Home) -> None:
+        """Topic, last refresh and count, as mm2-offset-map has them, and how sure that is."""
+        naming = home.mirrored.mirror.pair.naming
+        refreshed, status = home.refresh(), home.get("/status").json()
+        assert 0 <= status.pop("ageSeconds") < 60
+        refreshed.pop("ageSeconds")
+        assert refreshed == status
+        assert status.pop("refreshedAt") > "2026"
+        assert status == {
+            "topic": home.mirrored.mirror.pair.syncs_topic,
+            "syncCount": len(home.index()),
+            "partitionCount": 2,
+            "skippedCount": 0,
+            "stale": False,
+            "error": None,
+            "sourceCluster": naming.source_alias,
+            "targetCluster": naming.target_alias,
+        }
+
+    def test_plan(self, home: Home) -> None:
+        """The plan is the one that an operator would put into XCom."""
+        pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
+        positions = {topic: {FIRST: 17, SECOND: 33, UNUSED: 0}}
+        body = {topic: {str(number): str(at) for number, at in positions[topic].items()}}
+        answer = home.post("/plan", {"positions": body})
+        assert answer.status_code == 200, answer.text
+        made = answer.json()
+        ours = plan_failover(pair, positions).to_json()
+        for each in (made, ours):
+            # These move on: MirrorMaker 2 may have written more syncs in between.
+            each.pop("created_at")
+            each.pop("syncs")
+        assert made == ours
+        assert made["verdict"] == "ready"
+        for each in made["partitions"][:UNUSED]:
+            truth = home.mirrored.truth(each["partition"], int(each["position"]))
+            assert int(each["target"]) <= truth
+
+    @pytest.mark.parametrize(
+        ("query", "status"),
+        [
+            ({"topic": "unknown-topic"}, 404),
+            ({"partition": 99}, 404),
+            ({"offset": -1}, 400),
+            ({"offset": MAX_OFFSET + 1}, 400),
+            ({"offset": "many"}, 400),
+            ({"topic": "<script>"}, 400),
+            ({"topic": "x" * 250}, 400),
+            ({"strategy": "best"}, 400),
+        ],
+    )
+    @pytest.mark.parametrize("path", ["/translate", "/translate/latest"])
+    def test_bad_queries(self, home: Home, path: str, query: dict[str, Any], status: int) -> None:
+        """A problem that names the field, and shows nothing of what was given."""
+        asked = {"topic": home.mirrored.topic, "partition": FIRST, "offset": 1} | query
+        answer = home.get(path, **asked)
+        assert answer.status_code == answer.json()["status"] == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["field"].rpartition(".")[2] == next(iter(query))
+        assert "<script>" not in answer.text
+
+    @pytest.mark.parametrize("count", [0, 100_001])
+    def test_batches_of_no_size(self, home: Home, count: int) -> None:
+        """None and too many are refused, with the count."""
+        items = [{"partition": 0, "startOffset": 1}] * count
+        body = {"topicName": home.mirrored.topic, "offsetList": items}
+        answer = home.post("/translate/batch", body)
+        assert answer.status_code == (413 if count else 400)
+        assert str(count) in answer.json()["detail"]
+
+    def test_a_body_of_100_mb(self, home: Home) -> None:
+        """It is refused by what it announces; in chunks, where it becomes too large."""
+        sent = 0
+
+        def chunks() -> Iterator[bytes]:
+            nonlocal sent
+            for _ in range(100):
+                sent += 1
+                yield b" " * 2**20
+
+        for content in (b" " * (100 * 2**20), chunks()):
+            try:
+                answer = home.client.post(
+                    BASE + "/translate",
+                    content=content,
+                    headers={"Content-Type": "application/json"},
+                )
+            except httpx.TransportError:
+                continue  # The server hung up while it was sent: there was nobody to read it.
+            assert answer.status_code == 413
+        assert sent < 100
+        assert home.get("/status").status_code == 200
+
+    def test_strangers(self, home: Home) -> None:
+        """No route answers who has not logged in; no token, or a wrong one."""
+        paths = home.client.get("/openapi.json").json()["paths"]
+        described = [(method, path) for path, each in paths.items() for method in each]
+        probes = {"/healthz", "/readyz"} if home.open_probes else set()
+        assert len(described) == 13
+        for method, path in [*described, ("get", "/openapi.json")]:
+            if path in probes:
+                continue
+            for headers in ({}, {"Authorization": "Bearer wrong"}):
+                answer = home.stranger.request(method, path, headers=headers)
+                assert answer.status_code == 401, (method, path)
+
+    def test_probes_and_metrics(self, home: Home) -> None:
+        """What orchestrators and Prometheus ask."""
+        client = home.stranger if home.open_probes else home.client
+        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/readyz").json() == {"status": "ready"}
+        text = home.client.get("/metrics").text
+        assert "mm2_offsets_requests_total" in text
+        assert "mm2_offsets_syncs{" in text

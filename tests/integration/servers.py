@@ -1,0 +1,43 @@
+"""Servers alone, each a process of its own."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from stack.process import Program, free_ports
+
+TOKEN = "t0ken"  # noqa: S105 - a test's own
+
+_SERVE = """
+import logging, os
+from airflow_mm2_offsets.api import protocol
+from airflow_mm2_offsets.api.server import serve
+from airflow_mm2_offsets.service.settings import load_settings
+
+protocol.HEAD_SECONDS = float(os.environ.get("TEST_HEAD_SECONDS", protocol.HEAD_SECONDS))
+logging.basicConfig(level="INFO")
+serve(load_settings(None, os.environ), ready=lambda url: print("ready", url, flush=True))
+"""
+
+
+def program(log: Path, settings: Mapping[str, str]) -> Program:
+    """Return a server that is not started yet; names in capitals are variables as they are."""
+    env = {
+        key if key.isupper() else f"MM2_OFFSETS_{key.upper()}": value
+        for key, value in settings.items()
+    }
+    return Program("server", [sys.executable, "-c", _SERVE], log=log, env=env)
+
+
+@contextmanager
+def running(log: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    """Start a server, yield its URL once it listens, and stop it."""
+    (port,) = free_ports(1)
+    server = program(log, {"serve_port": str(port), "serve_token": TOKEN} | dict(settings))
+    server.start()
+    try:
+        server.wait_ready(lambda: "ready http" in log.read_text())
+        yield log.read_text().partition("ready ")[2].split()[0]
+    finally:
+        server.stop()

@@ -1,0 +1,122 @@
+"""A server alone as a process: its port, its login, its patience; the clusters are nowhere."""
+
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from stack.waiting import wait_until
+from tests.integration.contract import BASE
+from tests.integration.servers import TOKEN, program, running
+from tests.unit.kafka.brokers import free_address
+
+NOWHERE = {"kafka_bootstrap_servers": "127.0.0.1:1"}
+LOGIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return a server that hangs up on slow heads after a second."""
+    log = tmp_path_factory.mktemp("server") / "server.log"
+    with running(log, NOWHERE | {"TEST_HEAD_SECONDS": "1"}) as url:
+        yield url
+    assert "Traceback" not in log.read_text()
+
+
+def test_without_clusters_it_runs_and_is_not_ready(url: str) -> None:
+    """Alive, not ready, and each answer says why."""
+    with httpx.Client(base_url=url, headers=LOGIN, timeout=60) as client:
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 503
+        query = {"topic": "orders", "partition": 0, "offset": 1}
+        cached = client.get(f"{BASE}/translate", params=query)
+        latest = client.get(f"{BASE}/translate/latest", params=query)
+        for answer in (cached, latest):
+            assert answer.status_code == 503
+            assert answer.headers["retry-after"] == "5"
+        assert "127.0.0.1:1" in latest.json()["detail"]
+        status = client.get(f"{BASE}/status").json()
+        assert status["stale"] is True
+        assert "did not answer" in status["error"]
+
+
+def test_a_client_that_sends_nothing_is_hung_up_on(url: str) -> None:
+    """Or that never ends the head of its request, the first or a later one."""
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    for sent in (b"", b"GET /healthz HT", request + b"GET"):
+        with _connect(url) as connection:
+            connection.sendall(sent)
+            began = time.monotonic()
+            connection.settimeout(20)
+            while connection.recv(65_536):
+                pass
+            assert 0.5 < time.monotonic() - began < 15
+
+
+def test_hanging_clients_keep_nobody_out(url: str) -> None:
+    """A hundred of them, each with half a body."""
+    head = f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    part = f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
+    hanging = [_connect(url) for _ in range(100)]
+    try:
+        for each in hanging:
+            each.sendall(part)
+        began = time.monotonic()
+        assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
+        assert time.monotonic() - began < 5
+    finally:
+        for each in hanging:
+            each.close()
+
+
+def _connect(url: str) -> socket.socket:
+    address = httpx.URL(url)
+    assert address.port is not None
+    return socket.create_connection((address.host, address.port), timeout=10)
+
+
+def test_a_login_and_tls(tmp_path: Path) -> None:
+    """User name and password over HTTPS; the same port speaks no plain HTTP."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    openssl = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    made = [*openssl.split(), "-keyout", str(key), "-out", str(certificate), *names]
+    subprocess.run(made, check=True, capture_output=True)
+    settings = {
+        "serve_token": "",
+        "serve_username": "user",
+        "serve_password": "pa:ss",
+        "serve_tls_certificate": str(certificate),
+        "serve_tls_key": str(key),
+    }
+    log = tmp_path / "server.log"
+    trusted = ssl.create_default_context(cafile=certificate)
+    with running(log, NOWHERE | settings) as url:
+        assert url.startswith("https://127.0.0.1:")
+        with httpx.Client(base_url=url, verify=trusted) as client:
+            assert client.get(f"{BASE}/status", auth=("user", "pa:ss")).status_code == 200
+            assert client.get(f"{BASE}/status", auth=("user", "wrong")).status_code == 401
+            assert client.get(f"{BASE}/status").status_code == 401
+        with pytest.raises(httpx.TransportError):
+            httpx.get(url.replace("https", "http"))
+
+
+def test_sigterm_ends_it(tmp_path: Path) -> None:
+    """At once, though its clusters do not answer and a client holds a connection."""
+    port = free_address().rpartition(":")[2]
+    server = program(tmp_path / "server.log", NOWHERE | {"serve_port": port})
+    server.start()
+    try:
+        server.wait_ready(lambda: "ready http" in server.log.read_text())
+        with _connect(f"http://127.0.0.1:{port}"):
+            server.signal(signal.SIGTERM)
+            took = wait_until(lambda: not server.running, "the server to end", seconds=30)
+        assert took < 15
+    finally:
+        server.stop()
