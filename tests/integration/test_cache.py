@@ -1,0 +1,117 @@
+"""The index in memory, over a syncs topic whose life is the test's."""
+
+from collections.abc import Iterator
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from airflow_mm2_offsets.core import Naming, OffsetSync, SyncsLocation, encode_offset_sync
+from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.cache import SyncCache, read_on
+from airflow_mm2_offsets.service.pair import ClusterPair
+from stack.mirror import Stack
+from stack.waiting import wait_until
+
+
+class SyncsTopic:
+    """An offset-syncs topic that nobody but the test writes to."""
+
+    def __init__(self, stack: Stack) -> None:
+        servers = {"bootstrap.servers": stack.target}
+        self.pair = ClusterPair(
+            source=KafkaCluster(name="source", config={"bootstrap.servers": stack.source}),
+            target=KafkaCluster(name="target", config=servers),
+            naming=Naming(source_alias=f"c{uuid4().hex[:8]}", target_alias="b"),
+            syncs_location=SyncsLocation.TARGET,
+        )
+        self._admin = AdminClient(servers)
+        self._producer = Producer(servers)
+        self.cache = SyncCache(partial(read_on, self.pair))
+
+    @property
+    def name(self) -> str:
+        return self.pair.syncs_topic
+
+    def create(self) -> None:
+        self._admin.create_topics([NewTopic(self.name, 1, 1)])[self.name].result(timeout=30)
+        wait_until(lambda: self.exists, "the topic")
+
+    def delete(self) -> None:
+        self._admin.delete_topics([self.name])[self.name].result(timeout=30)
+        wait_until(lambda: not self.exists, "the topic to go")
+
+    @property
+    def exists(self) -> bool:
+        return self.name in self.pair.target.topics([self.name])
+
+    def write(self, *upstreams: int) -> None:
+        for upstream in upstreams:
+            sync = OffsetSync(topic="orders", partition=0, upstream=upstream, downstream=upstream)
+            key, value = encode_offset_sync(sync)
+            self._producer.produce(self.name, value, key, partition=0)
+        assert self._producer.flush(30) == 0
+
+    def cut(self, offset: int) -> None:
+        place = TopicPartition(self.name, 0, offset)
+        self._admin.delete_records([place])[place].result()
+
+    def held(self) -> list[int]:
+        assert self.cache.state.syncs is not None
+        return [*self.cache.state.syncs.index.partitions["orders", 0].upstream]
+
+
+@pytest.fixture
+def topic(stack: Stack) -> Iterator[SyncsTopic]:
+    made = SyncsTopic(stack)
+    made.create()
+    yield made
+    if made.exists:
+        made.delete()
+
+
+def test_a_topic_made_again_is_read_anew(topic: SyncsTopic) -> None:
+    """Though it has grown past where the last read ended: its id tells."""
+    topic.write(0, 10, 20)
+    topic.cache.refresh()
+    topic.write(30)
+    topic.cache.refresh()
+    assert topic.held() == [0, 10, 20, 30]
+    topic.delete()
+    topic.create()
+    topic.write(5, 15, 25, 35, 45)
+    topic.cache.refresh()
+    assert topic.held() == [5, 15, 25, 35, 45]
+
+
+def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> None:
+    """Stale, until the topic is there again."""
+    topic.write(0, 10)
+    topic.cache.refresh()
+    topic.delete()
+    with pytest.raises(SyncsTopicError, match="does not exist"):
+        topic.cache.refresh()
+    assert topic.cache.state.error is not None
+    assert topic.held() == [0, 10]
+    topic.create()
+    topic.write(1)
+    topic.cache.refresh()
+    assert topic.cache.state.error is None
+    assert topic.held() == [1]
+
+
+def test_what_is_deleted_behind_the_last_read_is_kept(topic: SyncsTopic) -> None:
+    """In memory; where what is deleted was never read, all that is left is read anew."""
+    topic.write(0, 10, 20)
+    topic.cache.refresh()
+    topic.cut(3)
+    topic.write(30)
+    topic.cache.refresh()
+    assert topic.held() == [0, 10, 20, 30]
+    topic.write(40, 50)
+    topic.cut(5)
+    topic.cache.refresh()
+    assert topic.held() == [50]
