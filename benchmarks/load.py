@@ -15,8 +15,8 @@ LAG = 100
 COPIED = 97
 """How many of those are on the target."""
 JITTER = 61
-ARCHIVE_RUNS = 10
-"""How many runs filled the archive."""
+ARCHIVE_RUNS = 20
+"""How many runs filled the archive: as many files as it may have between two compactions."""
 
 
 class Asking(NamedTuple):

@@ -5,6 +5,8 @@ at once. The others, where a sync was repeated or overtaken or the target's offs
 are left to ``PartitionSyncs``.
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection
 
 import numpy as np
@@ -25,8 +27,7 @@ def build_index(columns: Columns, cut: Collection[TopicPartition]) -> SyncIndex:
     partitions = {place: PartitionSyncs.of_columns(history_cut=True) for place in cut}
     steps = _Steps(columns)
     for place, start, stop in groups(columns):
-        pairs = columns.upstream[start:stop], columns.downstream[start:stop]
-        partitions[place] = steps.partition(start, stop, *pairs, history_cut=place in cut)
+        partitions[place] = steps.partition(start, stop, history_cut=place in cut)
     return SyncIndex.of_partitions(partitions)
 
 
@@ -48,35 +49,40 @@ class _Steps:
     """Where, from one sync to the next, something else happens than both offsets rising alike."""
 
     def __init__(self, columns: Columns) -> None:
+        self._up, self._down = columns.upstream, columns.downstream
         up, down = np.diff(columns.upstream), np.diff(columns.downstream)
         within = np.diff(columns.place) == 0
-        self.odd = np.flatnonzero(within & (down <= 0))
-        self.rewinds = np.flatnonzero(within & (up <= 0) & (down > 0))
-        self.leaps = np.flatnonzero(within & (up > 0) & (down - 1 > up))
+        self._odd = _places(within & (down <= 0))
+        self._rewinds = _places(within & (up <= 0) & (down > 0))
+        self._leaps = _places(within & (up > 0) & (down - 1 > up))
 
-    def partition(
-        self, start: int, stop: int, up: Int64s, down: Int64s, *, history_cut: bool
-    ) -> PartitionSyncs:
-        if len(_between(self.odd, start, stop)):
+    def partition(self, start: int, stop: int, *, history_cut: bool) -> PartitionSyncs:
+        up, down = self._up[start:stop], self._down[start:stop]
+        if _between(self._odd, start, stop):
             return PartitionSyncs(
                 zip(up.tolist(), down.tolist(), strict=True),
                 after=PartitionSyncs.of_columns(history_cut=history_cut),
             )
-        rewinds = _between(self.rewinds, start, stop)
-        leaps = _between(self.leaps, start, stop)
+        rewinds = _between(self._rewinds, start, stop)
+        leaps = _between(self._leaps, start, stop)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
-            starts=[0, *(rewinds + 1).tolist()],
-            detours=_detours(up, down, leaps) if len(leaps) else (),
+            starts=[0, *(rewind + 1 for rewind in rewinds)],
+            detours=_detours(up, down, np.array(leaps)) if leaps else (),
             history_cut=history_cut,
         )
 
 
-def _between(steps: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+def _places(which: NDArray[np.bool_]) -> "array[int]":
+    """Return where ``which`` holds, for ``bisect``: numpy's search costs more for a single one."""
+    return array("q", np.flatnonzero(which).astype(np.int64).tobytes())
+
+
+def _between(steps: "array[int]", start: int, stop: int) -> list[int]:
     """Return the steps from one sync of ``[start, stop)`` to another, counted from ``start``."""
-    first, last = steps.searchsorted((start, stop - 1))
-    return steps[first:last] - start
+    first, last = bisect_left(steps, start), bisect_left(steps, stop - 1)
+    return [step - start for step in steps[first:last]]
 
 
 def _detours(up: Int64s, down: Int64s, leaps: NDArray[np.intp]) -> list[int]:

@@ -4,8 +4,9 @@ The first row groups hold syncs, sorted by partition; the last hold each run's w
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,8 @@ class Segment:
 
     header: Header
     columns: Columns
-    marks: pa.Table
-    """Rows of topic, partition, time and four watermarks."""
+    marks: Callable[[], pa.Table]
+    """Returns rows of topic, partition, time and four watermarks: what few ask for."""
 
 
 def encode(header: Header, columns: Columns, marks: pa.Table) -> bytes:
@@ -84,15 +85,27 @@ def decode(data: bytes) -> Segment:
                 f"is of format version {described['format']}, and this release reads {FORMAT}; "
                 f"read it with the release that wrote it"
             )
-        rows = file.read()
-        count = described["syncs"]
+        if file.schema.names != _SCHEMA.names:
+            raise FormatError(f"has other columns: {', '.join(file.schema.names)}")
+        syncs, marks = _row_groups(file.metadata, described["syncs"])
+        rows = file.read_row_groups(syncs, columns=["topic", "partition", *_SYNC])
         return Segment(
             header=_header_from_json(described),
-            columns=_columns(rows.slice(0, count).select(["topic", "partition", *_SYNC])),
-            marks=rows.slice(count).select(["topic", "partition", *_MARKS]),
+            columns=_columns(rows),
+            marks=partial(file.read_row_groups, marks, columns=["topic", "partition", *_MARKS]),
         )
     except (pa.ArrowException, OSError, KeyError, TypeError) as error:
         raise FormatError(f"is no file of an archive ({error!r})") from error
+
+
+def _row_groups(metadata: pq.FileMetaData, syncs: int) -> tuple[list[int], list[int]]:
+    """Return the row groups that hold the syncs, and those that hold the watermarks."""
+    reached = 0
+    groups: tuple[list[int], list[int]] = [], []
+    for number in range(metadata.num_row_groups):
+        groups[reached >= syncs].append(number)
+        reached += metadata.row_group(number).num_rows
+    return groups
 
 
 def marks_table(marks: Mapping[TopicPartition, Marks], time: int) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -73,8 +74,15 @@ def join(parts: Sequence[Columns], *, overlapping: bool) -> Columns:
         parts: The files', in the order of what they cover.
         overlapping: Whether some cover the same offsets.
     """
+    if len(parts) == 1 and not overlapping:
+        return parts[0]
     ids: dict[TopicPartition, int] = {}
-    place = [_renumber(part, ids) for part in parts]
+
+    @cache  # most files hold the same partitions
+    def numbers(places: tuple[TopicPartition, ...]) -> NDArray[np.int32]:
+        return np.array([ids.setdefault(place, len(ids)) for place in places], dtype=np.int32)
+
+    place = [numbers(tuple(part.places))[part.place] for part in parts]
     joined = Columns(
         places=list(ids),
         place=_concatenate(place, np.int32),
@@ -86,11 +94,6 @@ def join(parts: Sequence[Columns], *, overlapping: bool) -> Columns:
         _, first = np.unique(joined.offset, return_index=True)
         return joined.take(first)
     return joined
-
-
-def _renumber(part: Columns, ids: dict[TopicPartition, int]) -> NDArray[np.int32]:
-    numbers = [ids.setdefault(place, len(ids)) for place in part.places]
-    return np.array(numbers, dtype=np.int32)[part.place]
 
 
 def _concatenate(arrays: Iterable[NDArray[np.generic]], dtype: type) -> NDArray:  # type: ignore[type-arg]

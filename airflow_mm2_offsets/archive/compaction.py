@@ -55,7 +55,7 @@ def compacted(held: ArchivedSyncs, *, keep_since: int | None) -> Iterator[tuple[
             floors=held.floors,
         )
         times = pa.array(sorted({run.time for run in header.runs}), pa.int64())
-        marks = held.marks[generation]
+        marks = held.marks(generation)
         marks = marks.filter(pc.is_in(marks.column("time"), value_set=times))
         data = encode(header, held.columns.take(held.generation == number), marks)
         yield FileName.of(header, data), data

@@ -13,6 +13,7 @@ Where the usable syncs of a partition begin:
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +57,6 @@ class ArchivedSyncs:
     """The index in ``generations`` of each sync."""
     floors: Mapping[TopicPartition, Floor]
     """The partitions of which something is cut."""
-    marks: Mapping[Generation, pa.Table]
-    """The watermarks that its runs saw; see ``codec.Segment.marks``."""
 
     def __len__(self) -> int:
         """Return the number of syncs."""
@@ -92,10 +91,15 @@ class ArchivedSyncs:
             return newest, reached
         return Generation(newest.number + 1, topic_id or ""), 0
 
+    def marks(self, generation: Generation) -> pa.Table:
+        """Return the watermarks that a generation's runs saw; see ``codec.Segment.marks``."""
+        mine = (each for name, each in self.segments.items() if name.generation == generation)
+        return pa.concat_tables([segment.marks() for segment in mine])
+
     def with_run(self, header: Header, rows: SyncRows) -> "ArchivedSyncs":
         """Return what an archive would hold that has one more run."""
         columns = Columns.of_rows(rows)
-        segment = Segment(header=header, columns=columns, marks=marks_table({}, 0))
+        segment = Segment(header=header, columns=columns, marks=partial(marks_table, {}, 0))
         name = FileName(header.generation, header.first, header.stop, digest="")
         return assemble({**self.segments, name: segment}, self.damaged)
 
@@ -142,7 +146,6 @@ def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> Ar
         columns=columns,
         generation=generation,
         floors=floors,
-        marks={each: _marks(segments, each) for each in generations},
     )
     return raise_floors(made, floors | _recreated(made, floors))
 
@@ -200,13 +203,6 @@ def _generation(segments: Mapping[FileName, Segment], generation: Generation) ->
         overlapping = overlapping or name.first < reached
         reached = max(reached, name.stop)
     return join([segments[name].columns for name in names], overlapping=overlapping)
-
-
-def _marks(segments: Mapping[FileName, Segment], generation: Generation) -> pa.Table:
-    of_generation = [
-        segment.marks for name, segment in segments.items() if name.generation == generation
-    ]
-    return pa.concat_tables(of_generation)
 
 
 def _stored_floors(

@@ -7,8 +7,10 @@ no file covers though later ones exist is a gap, and never passed over in silenc
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_AT_ONCE = 16
+"""Files that are read together: an object store lets each wait for some 30 ms."""
 _LOOKS = 20
 """How often a folder that changes while it is read is read again."""
 
@@ -94,7 +98,7 @@ class SyncArchive:
         data = codec.encode(header, columns.Columns.of_rows(rows), seen)
         self._write(FileName.of(header, data), data)
 
-    def compact(self, *, over: int = 100, keep: timedelta | None = None) -> int:
+    def compact(self, *, over: int = 20, keep: timedelta | None = None) -> int:
         """Make one file of all where there are more than ``over``; return how many went into it.
 
         Args:
@@ -123,9 +127,7 @@ class SyncArchive:
         damaged: list[str] = []
         names = self._list(damaged)
         for _ in range(_LOOKS):
-            for name in names - set(read):
-                if (data := self._read(name)) is not None:
-                    read[name] = self._decode(name, data, damaged)
+            read |= self._read(names - set(read), damaged)
             before, names = names, self._list()
             if names == before and names <= set(read):
                 found = ((name, read[name]) for name in sorted(names))
@@ -133,6 +135,21 @@ class SyncArchive:
         raise ArchiveError(
             f"{self.location} changed {_LOOKS} times while it was read; see what writes to it"
         )
+
+    def _read(
+        self, names: Collection[FileName], damaged: list[str]
+    ) -> dict[FileName, "Segment | None"]:
+        """Return what files hold: None what is damaged; what is gone by now is absent."""
+        folder = open_location(self.location, ArchiveError)
+        ordered = sorted(names)
+        paths = [folder / str(name) for name in ordered]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            read = pool.map(partial(read_bytes, error=ArchiveError), paths)
+            return {
+                name: self._decode(name, data, damaged)
+                for name, data in zip(ordered, read, strict=True)
+                if data is not None
+            }
 
     def _list(self, damaged: list[str] | None = None) -> set[FileName]:
         path = open_location(self.location, ArchiveError)
@@ -167,9 +184,6 @@ class SyncArchive:
             )
         log.warning("Skipped: %s", what)
         damaged.append(what)
-
-    def _read(self, name: FileName) -> bytes | None:
-        return read_bytes(self._path(name), ArchiveError)
 
     def _write(self, name: FileName, data: bytes) -> None:
         write_bytes(self._path(name), data, ArchiveError)

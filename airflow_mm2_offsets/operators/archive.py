@@ -40,7 +40,7 @@ class ArchiveSyncsOperator(BaseOperator):
         *,
         archive: str,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        compact_over: int = 50,
+        compact_over: int = 20,
         keep_days: float | None = None,
         skip_damaged: bool = False,
         **kwargs: Any,

@@ -214,7 +214,7 @@ def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
     archive.compact(over=0)
     held = archive.read()
     assert [run.time for _, run in held.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
-    assert held.marks[FIRST].column("source_high").to_pylist() == [20, 40]
+    assert held.marks(FIRST).column("source_high").to_pylist() == [20, 40]
     assert held.next_read("first-life", 40) == (FIRST, 40)
 
 
