@@ -7,14 +7,16 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.service.migration_plan import (
     MigrationPlan,
+    Need,
     check_plan,
     make_plan,
     needs,
 )
 from airflow_mm2_offsets.service.migration_report import SCHEMA_VERSION, report
+from airflow_mm2_offsets.service.new_partitions import new_partitions
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import PlanOptions
 from airflow_mm2_offsets.spark.copying import (
@@ -80,8 +82,7 @@ def migrate_checkpoint(
         return dict(copy.whole)
     wanted = needs(files)
     if copy.decided is None:
-        notes = _new_partitions(pair, files, options)
-        plan = make_plan(pair, wanted, options=options.plan, notes=notes)
+        plan = _decide(pair, files, wanted, options)
     else:
         plan = MigrationPlan.from_json(copy.decided)
     check_plan(plan, wanted, allow_bounded=options.allow_bounded)
@@ -113,6 +114,17 @@ def _check_apart(original: UPath, target: UPath) -> None:
         )
 
 
+def _decide(
+    pair: ClusterPair, files: Sequence[KeptFile], wanted: Sequence[Need], options: MigrationOptions
+) -> MigrationPlan:
+    new = new_partitions(
+        pair, files, ask_source=options.plan.read_source, check=not options.allow_new_partitions
+    )
+    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=new.notes)
+    check_plan(plan, new.needs, allow_bounded=options.allow_bounded)
+    return plan
+
+
 def _identity(pair: ClusterPair, logs: CheckpointLogs, files: Sequence[KeptFile]) -> dict[str, Any]:
     """Return what tells this migration from any other: not the location, it has many names."""
     digest = sha256()
@@ -139,38 +151,6 @@ def _copied(logs: CheckpointLogs, files: Mapping[str, tuple[int, str]]) -> dict[
         for name, (size, _) in files.items()
         if not (name in own or name.startswith(left) or is_scratch(name))
     }
-
-
-def _new_partitions(
-    pair: ClusterPair, files: Sequence[KeptFile], options: MigrationOptions
-) -> list[str]:
-    """Tell of the target's partitions that the checkpoint does not know: Spark begins them at 0.
-
-    Raises:
-        TranslationRefusedError: That would not be what the job did on the source.
-    """
-    known: dict[str, set[int]] = {}
-    for topic, partition, _ in files[-1].asked():
-        known.setdefault(topic, set()).add(partition)
-    source = pair.source.topics(known) if options.plan.read_source else {}
-    target = pair.target.topics(pair.naming.target_topic(topic) for topic in known)
-    notes = []
-    for topic, partitions in known.items():
-        name = pair.naming.target_topic(topic)
-        if name not in target:
-            continue  # The translation says so, as of any topic that is missing.
-        for partition in sorted(set(range(target[name].partitions)) - partitions):
-            marks = pair.target.watermarks([(name, partition)])[name, partition]
-            copied = topic not in source or partition < source[topic].partitions
-            place = f"{name}[{partition}], which the checkpoint does not know,"
-            if not options.allow_new_partitions and (marks.low or (marks.high and not copied)):
-                raise TranslationRefusedError(
-                    f"{place} holds {marks.low} to {marks.high}, and Spark would read it from "
-                    f"there, which the job on the source would not; where the job names its "
-                    f"partitions (assign), say allow_new_partitions"
-                )
-            notes.append(f"{place} is read from its beginning")
-    return notes
 
 
 def _check_reads_back(logs: CheckpointLogs, target: UPath) -> None:

@@ -4,17 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_mm2_offsets.core import (
-    Basis,
-    FailoverPlan,
-    PlannedPartition,
-    Positions,
-    Status,
-)
+from airflow_mm2_offsets.core import Basis, FailoverPlan, PlannedPartition, Positions, Status
 from airflow_mm2_offsets.errors import TranslationRefusedError
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
+
+_POISONED = (
+    "; the pending batch is of another cluster's offsets: the checkpoint is poisoned by a start "
+    "against the wrong one"
+)
+_BOUNDED = (
+    "; wait until MirrorMaker 2 has copied it, let the source be read, or take allow_bounded, "
+    "which may count records twice"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,7 @@ def _beginnings(files: Sequence[KeptFile]) -> Iterable[Need]:
                 for partition in partitions:
                     if (source, topic, partition) not in begun:
                         asked = Asked(topic, partition, 0)
-                        yield Need(file=file.name, use=Use.START, asked=asked)
+                        yield Need(file=file.name, use=Use.BEGINNING, asked=asked)
 
 
 def make_plan(
@@ -130,33 +133,34 @@ def check_plan(plan: MigrationPlan, wanted: Iterable[Need], *, allow_bounded: bo
         TranslationRefusedError: Each one that has not is named, with its file and why.
     """
     answers = plan.answers
-    good = {Status.EXACT, Status.BOUNDED} if allow_bounded else {Status.EXACT}
-    wrong = [
-        f"  {need}: {answers[need.asked].translation.status}: "
-        f"{answers[need.asked].translation.reason}{_poisoned(need, answers[need.asked])}"
+    wrong = {
+        need: found
         for need in wanted
-        if need.use is not Use.HISTORY and answers[need.asked].translation.status not in good
-    ]
+        if (found := _wrong(need, answers[need.asked], allow_bounded=allow_bounded))
+    }
     if wrong:
-        listed = "\n".join(wrong)
-        bounded = any(answers[need.asked].translation.status is Status.BOUNDED for need in wanted)
-        step = (
-            "\nFor BOUNDED ones: wait until MirrorMaker 2 has copied what was read, let the "
-            "source be read, or take allow_bounded, which may count records twice"
-        )
+        listed = "\n".join(f"  {need}: {found}" for need, found in wrong.items())
         raise TranslationRefusedError(
-            f"{len(wrong)} positions are not known exactly, and state or an exactly-once sink "
-            f"would not go on as it was:\n{listed}{step if bounded and not allow_bounded else ''}"
+            f"{len(wrong)} positions are not known as they must be for state, or an exactly-once "
+            f"sink, to go on:\n{listed}"
         )
 
 
-def _poisoned(need: Need, answer: PlannedPartition) -> str:
-    if answer.translation.basis is not Basis.OUTSIDE_SOURCE or need.use is not Use.END:
-        return ""
-    return (
-        "; the pending batch is of another cluster's offsets: the checkpoint is poisoned by a "
-        "start against the wrong one"
-    )
+def _wrong(need: Need, answer: PlannedPartition, *, allow_bounded: bool) -> str | None:
+    found = answer.translation
+    said = f"{found.status}: {found.reason}"
+    if need.use is Use.HISTORY:
+        return None
+    if need.use is Use.BEGINNING:
+        if found.target == 0 and (found.status is Status.EXACT or allow_bounded):
+            return None
+        return f"Spark reads it from its beginning, which must be that of its copies; {said}"
+    if found.status is Status.REFUSED:
+        poisoned = need.use is Use.END and found.basis is Basis.OUTSIDE_SOURCE
+        return f"{said}{_POISONED}" if poisoned else said
+    if found.status is Status.EXACT or allow_bounded:
+        return None
+    return f"{said}{_BOUNDED}"
 
 
 def _layers(asked: Iterable[Asked]) -> list[Positions]:

@@ -51,7 +51,9 @@ def parse_object(text: str, place: str) -> dict[str, object]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise CheckpointError(f"{place}: half-written or damaged: {error}") from error
+        raise CheckpointError(
+            f"{place}: half-written or damaged: {error}, in {text[:60]!r}"
+        ) from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{place}: expected a JSON object, found {text[:80]!r}")
     return value

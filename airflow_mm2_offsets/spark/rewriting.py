@@ -35,6 +35,8 @@ class Use(StrEnum):
     """Reads on from them."""
     END = "end"
     """Ends the pending batch there, so that its records are those of its first try."""
+    BEGINNING = "beginning"
+    """Reads a partition that no batch has seen from its beginning, which no file names."""
     HISTORY = "history"
     """Wants the file to be there; no batch begins or ends at its offsets any more."""
 

@@ -192,7 +192,9 @@ def test_a_partition_that_the_source_has_not(
     monkeypatch.setattr(KafkaCluster, "topics", of_three)
     changes = {f"offsets__{number}": batch(orders(7, 3, 3)) for number in (4, 5)}
     original, target = _checkpoint(tmp_path, **changes), UPath(tmp_path / "copy")
-    with pytest.raises(TranslationRefusedError, match=r"orders\[3\].* holds 0 to 10, and Spark"):
+    with pytest.raises(
+        TranslationRefusedError, match=r"orders\[3\].* has held records up to 10, and"
+    ):
         _migrate(copied, original, target)
     assert not target.exists()
     _migrate(copied, original, target, MigrationOptions(allow_new_partitions=True))
@@ -205,6 +207,21 @@ def test_a_partition_first_seen_by_the_pending_batch(copied: Pair, tmp_path: Pat
     done = _migrate(copied, original, UPath(tmp_path / "copy"))
     first = [each for each in done["positions"] if each["partition"] == 3]
     assert [(each["position"], each["target"]) for each in first] == [("3", "3"), ("0", "0")]
+
+
+def test_a_beginning_that_holds_other_records(copied: Pair, tmp_path: Path) -> None:
+    """What was on the target before the first copy would be read as if it were the source's."""
+    ends = '{"orders":{"1":3,"2":3,"3":3}}'
+    known = {f"offsets__{number}": batch(ends) for number in (4, 5)}
+    original, target = _checkpoint(tmp_path, **known), UPath(tmp_path / "copy")
+    wrong = r"\(beginning\): orders\[0\] at 0: Spark reads it from its beginning"
+    with pytest.raises(TranslationRefusedError, match=wrong):
+        _migrate(copied, original, target)
+    assert not target.exists()
+
+    pending = _checkpoint(tmp_path, **known, offsets__6=batch(_ends(9)))
+    with pytest.raises(TranslationRefusedError, match=wrong):
+        _migrate(copied, pending, target)
 
 
 def test_a_second_run_accepts_the_first(copied: Pair, tmp_path: Path) -> None:
