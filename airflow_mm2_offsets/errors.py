@@ -68,3 +68,7 @@ class TargetJobError(Mm2OffsetsError, RuntimeError):
 
 class NotReadyError(Mm2OffsetsError, RuntimeError):
     """A failover can't begin: each reason is named, and nothing was touched."""
+
+
+class ReconciliationError(Mm2OffsetsError, RuntimeError):
+    """Source, target and sink differ by more than was announced, or could not be compared."""

@@ -1,0 +1,125 @@
+"""What a reconciliation is to compare: the request that the Spark job reads.
+
+``spark/job/mm2_reconcile.py`` says what it holds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.service.reconcile_ranges import Partitions
+
+Request: TypeAlias = dict[str, Any]
+
+SCHEMA_VERSION = 1
+COLUMNS: Mapping[str, str | None] = {
+    "key": "key",
+    "value": "value",
+    "headers": None,
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "timestamp": None,
+    "arrival": None,
+}
+"""What a sink's columns are called unless said otherwise; None: it has none such."""
+LINEAGE = ("topic", "partition", "offset")
+SINK_FIELDS = frozenset({"cluster", "path", "format", "where", "columns"})
+
+_JOB = Path(__file__).parents[1] / "spark" / "job"
+_JOB_FILES = (
+    "mm2_reconcile.py",
+    "mm2_reconcile_read.py",
+    "mm2_reconcile_compare.py",
+    "mm2_reconcile_report.py",
+)
+
+
+def job_files() -> list[str]:
+    """Return the Spark job's main file, and those that it needs by ``--py-files``."""
+    return [str(_JOB / name) for name in _JOB_FILES]
+
+
+def make_request(
+    partitions: Partitions,
+    sinks: Iterable[Mapping[str, Any]] = (),
+    *,
+    kafka: Mapping[str, str | None] | None = None,
+    time: tuple[int, int] | None = None,
+    examples: int = 10,
+) -> Request:
+    """Return a request.
+
+    Args:
+        partitions: What a function of ``reconcile_ranges`` returned.
+        sinks: For each sink ``path`` and, where it differs, ``cluster`` (``source`` or
+            ``target``: whose offsets its lineage columns hold), ``format``, ``where`` and
+            ``columns``.
+        kafka: SQL expressions of what is compared of a Kafka record; unless given, what all sinks
+            have a column for, of key, value and headers.
+        time: From the first to before the second, in milliseconds since 1970; None: any time.
+        examples: How many differences of each kind the report shows.
+
+    Raises:
+        ConfigurationError: A sink names what there is not, or sinks differ in what can be compared.
+    """
+    checked = [_sink(each) for each in sinks]
+    _check_lineage(checked)
+    compared = [
+        name
+        for name in ("key", "value", "headers")
+        if all(sink["columns"][name] for sink in checked)
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "partitions": partitions,
+        "time": time,
+        "kafka": dict(kafka) if kafka else {name: name for name in compared},
+        "sinks": [sink | {"columns": _without(sink["columns"], compared)} for sink in checked],
+        "examples": examples,
+    }
+
+
+def _sink(given: Mapping[str, Any]) -> dict[str, Any]:
+    columns = given.get("columns") or {}
+    unknown = sorted({*given} - SINK_FIELDS) + sorted({*columns} - COLUMNS.keys())
+    if (
+        unknown
+        or not given.get("path")
+        or given.get("cluster", "source")
+        not in {
+            "source",
+            "target",
+        }
+    ):
+        raise ConfigurationError(
+            f"a sink has a path, and may have a cluster (source or target), a format, where, and "
+            f"columns ({', '.join(COLUMNS)}); got {dict(given)!r}"
+        )
+    return {
+        "cluster": given.get("cluster", "source"),
+        "path": given["path"],
+        "format": given.get("format", "parquet"),
+        "where": given.get("where"),
+        "columns": {**COLUMNS, **columns},
+    }
+
+
+def _check_lineage(sinks: Sequence[Mapping[str, Any]]) -> None:
+    for sink in sinks:
+        has = {name for name in LINEAGE if sink["columns"][name]}
+        if has and has != set(LINEAGE):
+            raise ConfigurationError(
+                f"{sink['path']}: lineage is topic, partition and offset; it has only "
+                f"{', '.join(sorted(has))}: name all three columns, or set each to null"
+            )
+    if len({bool(sink["columns"]["offset"]) for sink in sinks}) > 1:
+        raise ConfigurationError(
+            "some sinks have lineage columns and others have not; reconcile them one by one"
+        )
+
+
+def _without(columns: Mapping[str, str | None], compared: Iterable[str]) -> dict[str, str | None]:
+    kept = {*COLUMNS} - {"key", "value", "headers"} | {*compared}
+    return {name: column if name in kept else None for name, column in columns.items()}
