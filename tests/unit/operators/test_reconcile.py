@@ -1,0 +1,194 @@
+"""ReconcileOperator, with a Spark that is only played."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.service.reconcile_request import job_files
+from tests.unit.operators.clusters import Clusters, define, describable
+from tests.unit.operators.worker import Worker
+from tests.unit.service.test_reconcile import found, report
+
+RANGES = {"source": {"orders": {"0": ["1", "2"]}}, "target": {"orders": {"0": ["6", "7"]}}}
+
+
+class Spark:
+    """What a job was given, and the report that it leaves."""
+
+    def __init__(self) -> None:
+        self.report: dict[str, Any] = report()
+        self.arguments: list[str] = []
+        self.files: dict[str, str] = {}
+        self.fails = False
+
+    def run(self, task: SparkSubmitOperator, _context: object) -> None:
+        self.arguments = list(task.application_args or ())
+        paths = [Path(each) for each in (task.files or "").split(",")]
+        assert {path.stat().st_mode & 0o077 for path in {each.parent for each in paths}} == {0}
+        self.files = {path.name: path.read_text() for path in paths}
+        place = Path(self.arguments[self.arguments.index("--report") + 1])
+        if self.report:
+            place.mkdir()
+            (place / "report.json").write_text(json.dumps(self.report))
+        if self.fails:
+            raise RuntimeError("Cannot execute: spark-submit. Error code is: 1.")
+
+    def given(self, name: str) -> str:
+        """Return what the file of an argument held."""
+        path = Path(self.arguments[self.arguments.index(name) + 1])
+        assert not path.exists()
+        return self.files[path.name]
+
+
+@pytest.fixture
+def spark(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> Spark:
+    assert clusters
+    describable(monkeypatch)
+    played = Spark()
+
+    def execute(task: SparkSubmitOperator, context: object) -> None:
+        played.run(task, context)
+
+    monkeypatch.setattr(SparkSubmitOperator, "execute", execute)
+    return played
+
+
+@pytest.fixture
+def reconcile(worker: Worker, tmp_path: Path) -> Callable[..., ReconcileOperator]:
+    def run(**settings: Any) -> ReconcileOperator:
+        with DAG("dag", schedule=None):
+            task = ReconcileOperator(
+                task_id="verify", **{"report": str(tmp_path / "report"), **settings}
+            )
+        worker.run(task)
+        return task
+
+    return run
+
+
+Run = Callable[..., ReconcileOperator]
+
+
+def test_the_job_is_given_files_and_no_secrets(
+    spark: Spark, reconcile: Run, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request and each cluster's login are files of the task's own, gone afterwards."""
+    login = {
+        "bootstrap.servers": "broker:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "ann",
+        "sasl.password": "hidden",
+    }
+    define(monkeypatch, "kafka_source", conn_type="kafka", extra=login)
+    task = reconcile(ranges=RANGES, sinks=[{"path": "/lake"}])
+    request = json.loads(spark.given("--request"))
+    assert request["partitions"][0]["source"] == ["1", "2"]
+    assert request["sinks"][0]["path"] == "/lake"
+    assert 'password=\\"hidden\\"' not in spark.given("--request")
+    assert 'password="hidden"' in spark.given("--source-properties")
+    assert "bootstrap.servers=127.0.0.1" in spark.given("--target-properties")
+    assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
+    assert task.application == job_files()[0]
+    assert task.py_files == ",".join(job_files()[1:])
+    assert task.files is None
+
+
+def test_what_is_pushed(spark: Spark, reconcile: Run, worker: Worker) -> None:
+    """The report with its outcome, and beside it what people read."""
+    reconcile(ranges=RANGES)
+    pushed = {key: value for (_, key), value in worker.xcoms.items()}
+    assert pushed["return_value"] == spark.report | {"outcome": "clean", "allowed": 0}
+    assert pushed["summary"].startswith("CLEAN: ")
+    assert pushed["table"] == pushed["summary"].splitlines()
+
+
+def test_a_loss_fails_the_task(spark: Spark, reconcile: Run, worker: Worker) -> None:
+    """The error names place and count; the report is pushed all the same."""
+    spark.report = report(found("source-target", "lost", 3))
+    with pytest.raises(ReconciliationError, match=r"orders\[0\]: 3 lost from source to target"):
+        reconcile(ranges=RANGES)
+    assert worker.xcoms["verify", "return_value"]["outcome"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ({"schema_version": 1, "error": "no such path"}, "could not compare: no such path"),
+        ({}, "failed before it could say why; see this task's log: Cannot execute"),
+    ],
+)
+def test_a_job_that_fails_says_why(
+    spark: Spark, reconcile: Run, left: dict[str, Any], message: str
+) -> None:
+    """The job's own words, or where to look for them."""
+    spark.fails, spark.report = True, left
+    with pytest.raises(ReconciliationError, match=message):
+        reconcile(ranges=RANGES)
+
+
+def test_topics_of_a_time(spark: Spark, reconcile: Run) -> None:
+    """All partitions of a topic are compared, in milliseconds since 1970."""
+    times = {"start_time": "2026-11-21T08:00:00+00:00", "end_time": "2026-11-21T10:00:00+01:00"}
+    reconcile(topics=["orders"], **times)
+    request = json.loads(spark.given("--request"))
+    assert [each["partition"] for each in request["partitions"]] == [0, 1, 2, 3]
+    assert request["time"] == [1_795_248_000_000, 1_795_251_600_000]
+
+
+def test_a_cluster_that_is_gone_is_not_asked(
+    spark: Spark, reconcile: Run, clusters: Clusters
+) -> None:
+    """Only what is to be read is looked at."""
+    clusters.source.stop()
+    properties = "/etc/kafka/target.properties"
+    reconcile(
+        topics=["orders"], read=["target"], sinks=[{"path": "/a"}], target_properties=properties
+    )
+    assert spark.arguments[-2:] == ["--target-properties", properties]
+    assert list(spark.files) == ["mm2-reconcile-request.json"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "give one of plan, ranges and topics; given: none"),
+        ({"ranges": RANGES, "topics": ["orders"]}, "given: ranges, topics"),
+        ({"ranges": RANGES, "read": ["source"]}, "give source and target, or one of them and"),
+        ({"ranges": RANGES, "read": ["sink", "source"]}, "read is"),
+        ({"plan": "{}"}, "plan is none that this release reads"),
+        ({"topics": ["nothing"]}, "has no topic nothing"),
+        ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00"}, "start_time is"),
+        ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00Z"}, "end_time is None"),
+    ],
+)
+def test_settings_that_contradict_are_refused(
+    spark: Spark, reconcile: Run, settings: dict[str, Any], message: str
+) -> None:
+    """What can't be compared is said before Spark is started."""
+    with pytest.raises(ConfigurationError, match=message):
+        reconcile(**settings)
+    assert not spark.arguments
+
+
+def test_each_setting_may_be_a_template(spark: Spark, reconcile: Run, worker: Worker) -> None:
+    """Templates stand wherever a value may differ from run to run."""
+    worker.conf = {"from": "3", "folder": "/lake", "mm2": "mm2_default"}
+    reconcile(
+        mm2_conn_id="{{ dag_run.conf.mm2 }}",
+        ranges={side: {"orders": {"0": ["{{ dag_run.conf.from }}", "9"]}} for side in RANGES},
+        sinks=[{"path": "{{ dag_run.conf.folder }}/{{ run_id }}"}],
+    )
+    request = json.loads(spark.given("--request"))
+    assert request["partitions"][0]["target"] == ["3", "9"]
+    assert request["sinks"][0]["path"] == "/lake/manual__1"
+    own = {"report", "plan", "committed", "topics", "start_time", "end_time", "kafka"}
+    assert own <= set(ReconcileOperator.template_fields)
+    assert set(SparkSubmitOperator.template_fields) <= set(ReconcileOperator.template_fields)
