@@ -36,8 +36,9 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             know, for jobs that read partitions they name (``assign``).
 
     Returns:
-        What was done (``docs/checkpoints.md``). Beside it the XComs ``summary`` and
-        ``target_topics`` (separated by commas): what the job must subscribe to.
+        What was done (``docs/checkpoints.md``). Beside it the XComs ``summary``,
+        ``committed_batch`` (the last one) and ``target_topics`` (separated by commas): what the
+        job must subscribe to.
 
     Raises:
         TranslationRefusedError: A position is not known exactly; each is named with its batch.
@@ -86,6 +87,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.log.info("%s", summary)
         push = context["ti"].xcom_push
         push(key="summary", value=summary)
+        push(key="committed_batch", value=done["committed_batch"])
         push(key="target_topics", value=",".join(sorted(done["topics"].values())))
         return done
 

@@ -17,6 +17,8 @@ class SparkStartedSensor(WaitingOperator):
         checkpoint: The job's checkpoint location.
         starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
             any place will do.
+        after_batch: The last committed batch of a checkpoint that was migrated
+            (``migrate.output["committed_batch"]``): the job must commit a later one.
         timeout: Seconds to wait at most.
         poll_interval: Seconds between two looks.
 
@@ -28,17 +30,23 @@ class SparkStartedSensor(WaitingOperator):
         TargetJobError: No batch was committed in time, or the first began elsewhere.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "starting_offsets")
+    template_fields: Sequence[str] = ("checkpoint", "starting_offsets", "after_batch")
     wait_for = SparkStartedTrigger.wait_for
     error = TargetJobError
 
     def __init__(
-        self, *, checkpoint: str, starting_offsets: str | None = None, **kwargs: Any
+        self,
+        *,
+        checkpoint: str,
+        starting_offsets: str | None = None,
+        after_batch: int | None = None,
+        **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
+        self.after_batch = after_batch
 
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Wait."""
@@ -46,4 +54,5 @@ class SparkStartedSensor(WaitingOperator):
             SparkStartedTrigger,
             checkpoint=self.checkpoint,
             starting_offsets=self.starting_offsets,
+            after_batch=self.after_batch,
         )

@@ -17,19 +17,33 @@ class SparkStartedTrigger(PollingTrigger):
         checkpoint: The job's checkpoint location.
         starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
             any place will do.
+        after_batch: The last committed batch of a checkpoint that was migrated: the job must
+            commit a later one.
     """
 
     wait_for = "the Spark job to commit its first batch"
 
-    def __init__(self, *, checkpoint: str, starting_offsets: str | None, **times: float) -> None:
+    def __init__(
+        self,
+        *,
+        checkpoint: str,
+        starting_offsets: str | None,
+        after_batch: int | None = None,
+        **times: float,
+    ) -> None:
         """Keep the settings."""
         super().__init__(**times)
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
+        self.after_batch = after_batch
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
-        return {"checkpoint": self.checkpoint, "starting_offsets": self.starting_offsets}
+        return {
+            "checkpoint": self.checkpoint,
+            "starting_offsets": self.starting_offsets,
+            "after_batch": self.after_batch,
+        }
 
     def poll(self) -> Over | Waiting:
         """Read the checkpoint."""
@@ -42,6 +56,10 @@ class SparkStartedTrigger(PollingTrigger):
             _check_start(found, parse_offsets(self.starting_offsets))
         if found.committed_batch is None:
             return Waiting(reason=f"{self.checkpoint} has no committed batch")
+        if self.after_batch is not None and found.committed_batch <= self.after_batch:
+            return Waiting(
+                reason=f"{self.checkpoint} has no committed batch after {self.after_batch}"
+            )
         return Over(
             result={
                 "batch_id": found.committed_batch,

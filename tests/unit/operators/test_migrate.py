@@ -46,6 +46,7 @@ def test_the_copy_goes_on_where_the_job_stopped(worker: Worker, job: Job) -> Non
     done = pushed["migrate", "return_value"]
     assert (done["query_id"], done["committed_batch"]) == (copy.query_id, 0)
     assert pushed["migrate", "target_topics"] == "orders"
+    assert pushed["migrate", "committed_batch"] == 0
     assert pushed["migrate", "summary"].startswith("MIGRATED: query ")
     assert "orders[0] at 4" in pushed["migrate", "summary"]
     worker.xcoms.clear()

@@ -32,7 +32,7 @@ TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
     "trigger",
     [
         ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
-        SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, **TIMES),
+        SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, after_batch=7, **TIMES),
         SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
         SparkStoppedTrigger(control="/a", checkpoint="/b", request_id="c", still_for=6.0, **TIMES),
     ],
@@ -134,6 +134,15 @@ def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
     checkpoints.simple(tmp_path)
     assert _started(tmp_path, checkpoints.orders(1, 2)) == Over(result=expected)
     assert _started(tmp_path) == Over(result=expected)
+
+
+def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> None:
+    """Only a batch after those that came with it shows that the job runs."""
+    root = str(checkpoints.simple(tmp_path))
+    times = {"starting_offsets": None, **TIMES}
+    waiting = SparkStartedTrigger(checkpoint=root, after_batch=1, **times).poll()
+    assert waiting == Waiting(reason=f"{root} has no committed batch after 1")
+    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Over)
 
 
 def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
