@@ -32,14 +32,33 @@ def serve(
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option("--token-file", metavar="FILE", help="Holds the token that clients must present."),
+        Option(
+            "--token-file",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Holds the token that clients must present.",
+        ),
     ] = None,
     tls_certificate: Annotated[
         Path | None,
-        Option("--tls-certificate", metavar="FILE", help="PEM, with its chain: serve by HTTPS."),
+        Option(
+            "--tls-certificate",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="PEM, with its chain: serve by HTTPS.",
+        ),
     ] = None,
     tls_key: Annotated[
-        Path | None, Option("--tls-key", metavar="FILE", help="The certificate's key, PEM.")
+        Path | None,
+        Option(
+            "--tls-key",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The certificate's key, PEM.",
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:

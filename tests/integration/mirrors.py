@@ -199,9 +199,9 @@ def read(cluster: KafkaCluster, places: Mapping[tuple[str, int], int]) -> list[R
 
 
 @contextmanager
-def mirror(stack: Stack) -> Iterator[Mirror]:
+def mirror(stack: Stack, name: str | None = None) -> Iterator[Mirror]:
     """Yield a mirror that is not configured yet, and delete it in the end."""
-    made = Mirror(stack=stack, name=f"m{uuid4().hex[:8]}")
+    made = Mirror(stack=stack, name=name or f"m{uuid4().hex[:8]}")
     try:
         yield made
     finally:
