@@ -198,15 +198,15 @@ class _Table:
         )
 
     def rows(self, positions: Offsets) -> Rows:
-        """Return the row of each position."""
+        """Return the row of each position: how many rows begin at or before it, less one."""
+        begins = _interleave(np.append(0, self.knots + 1), self.knots)[1:]
+        if self.knots[-1] == MAX_OFFSET:
+            begins = begins[:-1]  # It has overflowed, and no position comes after that knot.
         if np.all(positions[1:] >= positions[:-1]):
-            begins = np.searchsorted(positions, self.knots)
-            ends = np.searchsorted(positions, self.knots, "right")
-            edges = _interleave(np.append(0, ends), begins)
-            return np.repeat(np.arange(len(edges)), np.diff(edges, append=len(positions)))
-        above: Rows = np.searchsorted(self.knots, positions, "right")
-        rows: Rows = 2 * above - (self.knots[above - 1] == positions)
-        return rows
+            edges = np.searchsorted(positions, begins)
+            counts = np.diff(edges, prepend=0, append=len(positions))
+            return np.repeat(np.arange(len(counts)), counts)
+        return np.searchsorted(begins, positions, "right")
 
     def low(self, rows: Rows, positions: Offsets, extras: Extras) -> Offsets:
         """Return the lower bounds of positions that have ``rows``."""

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
@@ -27,6 +27,7 @@ def check(index: SyncIndex, positions: list[int], topic: str = TOPIC, partition:
             assert answer == [*numbers, STATUSES.index(one.status)], one
 
 
+@settings(deadline=None)
 @given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 60), max_size=40))
 def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions: list[int]) -> None:
     """Rewinds, detours, topics made again, disorder: in any order of positions, and sorted."""
