@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 .PHONY: help setup demo up down spark-cluster test unit integration e2e bench check lint types contracts format clean
 
 help:  ## List the entry points
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## Make the virtual environment from constraints.txt
 

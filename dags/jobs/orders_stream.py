@@ -8,7 +8,8 @@ An example to copy. Three things make a streaming job movable:
 
 The Kafka source and the stop control come along with spark-submit::
 
-    spark-submit --jars <spark-sql-kafka and its jars> --py-files <mm2_stop_control.py> \
+    spark-submit --jars <spark-sql-kafka and its jars> \
+        --py-files <mm2_stop_control.py>,<mm2_stop_jvm.py> \
         orders_stream.py --bootstrap-servers source:9092 --topic orders \
         --checkpoint s3a://lake/checkpoints/orders --output s3a://lake/orders/run=1 \
         --control s3a://lake/control/orders

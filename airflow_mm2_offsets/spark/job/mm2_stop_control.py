@@ -35,11 +35,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mm2_stop_jvm import (  # type: ignore[import-not-found] # comes by --py-files
+    GAP_POLL_SECONDS,
     HadoopFiles,
-    begin_no_other_batch,
+    LastBatch,
     describe_driver,
     last_committed,
 )
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-GAP_POLL_SECONDS = 0.05
 STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
 STOP_TIMEOUT_SECONDS = 30
 STORAGE_ERRORS = (Py4JError, OSError, ValueError)
@@ -112,15 +113,14 @@ class StopControl:
     def _stop(self, query: StreamingQuery) -> None:
         deadline = time.monotonic() + self._batch_timeout
         try:
-            begin_no_other_batch(self._spark, query)
+            LastBatch(self._spark, query, partial(self._files.has_pending_batch, query)).wait(
+                deadline
+            )
         except (Py4JError, TypeError) as error:
             log.warning("Waiting for a pause between two batches: %s", _summary(error))
-        while time.monotonic() < deadline:
-            # A batch that begins at this very moment shows up within the first wait. To
-            # awaitTermination the query would be over already.
+        # To awaitTermination the query would be over already.
+        while query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(GAP_POLL_SECONDS)
-            if not query.status["isTriggerActive"]:
-                break
         if self._spark.conf.get(STOP_TIMEOUT, None) is None:  # without one it may wait for ever
             self._spark.conf.set(STOP_TIMEOUT, f"{STOP_TIMEOUT_SECONDS}s")
         query.stop()

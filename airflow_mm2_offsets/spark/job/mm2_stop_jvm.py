@@ -8,17 +8,21 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Here a file takes another's place at once; object stores only ever show a file when it is whole.
 ATOMIC_RENAME = ("file", "hdfs", "viewfs")
+GAP_POLL_SECONDS = 0.05
 PROCESS_START = 19
 """Where ``/proc/PID/stat`` has the start, in clock ticks since boot, counted after the name."""
 
@@ -100,21 +104,65 @@ def last_committed(query: StreamingQuery) -> dict[str, Any] | None:
     return None
 
 
-def begin_no_other_batch(spark: SparkSession, query: StreamingQuery) -> None:
-    """Let the running batch be the query's last, and leave it alone.
+class LastBatch:
+    """Lets the running batch be a query's last, without interrupting it.
 
-    ``StreamExecution`` looks at its state before each batch; ``query.stop()`` sets the same state,
-    and interrupts the batch besides.
+    The query's thread looks at its state before each batch, and since Spark 4.2 again when the
+    batch is planned, which it then interrupts. It begins a batch (writes its offsets) and ends one
+    (commits it) under a lock. So with that lock in hand, the state is set to what ``query.stop()``
+    sets it to once the batch has come to its commit, or when none is begun.
 
     Raises:
         Py4JError: This Spark keeps its state otherwise.
+        TypeError: The same; or calls of one Python thread come from several of the JVM.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
-    state = query._jsq.streamingQuery().state()  # noqa: SLF001
-    active = state.get().getClass()  # its package is another one since Spark 4.1
-    name = f"{active.getPackage().getName()}.TERMINATED$"
-    terminated = jvm.java.lang.Class.forName(name, True, active.getClassLoader())  # noqa: FBT003
-    state.set(terminated.getField("MODULE$").get(None))
+
+    def __init__(
+        self, spark: SparkSession, query: StreamingQuery, has_pending: Callable[[], bool]
+    ) -> None:
+        """Find the query's lock, thread and state (``StreamExecution``)."""
+        if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+            raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
+        jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
+        execution = query._jsq.streamingQuery()  # noqa: SLF001
+        self._lock: Any = execution.awaitProgressLock()
+        self._thread: Any = execution.queryExecutionThread()
+        self._state: Any = execution.state()
+        self._active = self._state.get()
+        kind = self._active.getClass()  # its package is another one since Spark 4.1
+        name = f"{kind.getPackage().getName()}.TERMINATED$"
+        terminated = jvm.java.lang.Class.forName(name, True, kind.getClassLoader())  # noqa: FBT003
+        self._terminated = terminated.getField("MODULE$").get(None)
+        self._query = query
+        self._has_pending = has_pending
+
+    def wait(self, deadline: float) -> None:
+        """Wait until the query can begin no other batch, at most until a ``time.monotonic()``."""
+        while self._thread.isAlive() and time.monotonic() < deadline:
+            self._lock.lock()
+            try:
+                if self._is_set(deadline):
+                    return
+            finally:
+                self._lock.unlock()
+            time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
+
+    def _is_set(self, deadline: float) -> bool:
+        if self._has_pending():
+            while not self._lock.hasQueuedThread(self._thread):  # to commit
+                if time.monotonic() > deadline or not self._thread.isAlive():
+                    return False
+                time.sleep(GAP_POLL_SECONDS)
+            self._state.set(self._terminated)
+            return True
+        if self._query.status["isTriggerActive"]:
+            return False
+        self._state.set(self._terminated)
+        time.sleep(GAP_POLL_SECONDS)
+        if not self._query.status["isTriggerActive"]:
+            return True
+        self._state.set(self._active)  # it had looked a moment before, and waits for the lock
+        return False
 
 
 def describe_driver(spark: SparkSession, query: StreamingQuery) -> dict[str, Any]:
