@@ -3,7 +3,8 @@
 An example to copy. It stops the job, waits for the proof that it has stopped, reads where it
 stands from its checkpoint, waits until MirrorMaker 2 has copied everything before that, translates
 the positions, starts the same job against the target cluster from there, and ends when that job
-has committed its first batch.
+has committed its first batch. If asked to, it then compares both clusters and the job's output
+around the switch, record by record: the job runs meanwhile.
 
 Whatever can be known before is checked before anything is stopped. Every task may be cleared and
 run again: the stop is asked once, the plan is made once and kept in a file, and the target job is
@@ -13,10 +14,12 @@ a DAG run whose id derives from this one's, so that it is started once.
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Param, task
+from airflow.sdk import DAG, Context, Param, task
+from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
@@ -30,6 +33,17 @@ PLAN_PATH = "{{ params.target_folder }}/plans/{{ run_id }}.json"
 TARGET_KAFKA = (
     "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') or 'kafka_target' }}"
 )
+OUTPUTS = [
+    {"cluster": side, "path": f"{{{{ params.{side}_folder }}}}/output"}
+    for side in ("source", "target")
+]
+
+
+def only_if_asked(context: Context) -> None:
+    """Skip the verification unless the run's params ask for it."""
+    if not context["params"]["verify"]:
+        raise AirflowSkipException("the param verify is off")
+
 
 with DAG(
     dag_id="mm2_failover",
@@ -64,6 +78,13 @@ with DAG(
             type="string",
             title="Folder of the job on the target",
             description="Must hold no checkpoint yet; the plan is kept in it too.",
+        ),
+        "verify": Param(
+            default=False,
+            type="boolean",
+            title="Verify",
+            description="Afterwards compare both clusters and the outputs around the switch, in a "
+            "Spark job of its own; it fails where anything was lost, or repeated unannounced.",
         ),
     },
 ) as dag:
@@ -120,5 +141,14 @@ with DAG(
     reported = report(
         stop_source.output, translate.output, translate.output["summary"], wait_started.output
     )
+    verify = ReconcileOperator(
+        task_id="verify",
+        pre_execute=only_if_asked,
+        mm2_conn_id=MM2,
+        plan=translate.output,
+        committed="{{ ti.xcom_pull(task_ids='wait_started')['positions'] }}",
+        sinks=OUTPUTS,
+        report="{{ params.target_folder }}/verified",
+    )
     check >> stop_source >> read_positions >> wait_replicated >> translate
-    translate >> submit_target >> wait_started >> reported
+    translate >> submit_target >> wait_started >> reported >> verify

@@ -22,6 +22,7 @@ STEPS = (
     "submit_target",
     "wait_started",
     "report",
+    "verify",
 )
 """The tasks of mm2_failover, in order."""
 

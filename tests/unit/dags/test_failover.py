@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.common.compat.sdk import DAG, BaseOperator, Context
 
-from airflow_mm2_offsets.errors import NotReadyError
+from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from tests.unit.dags.folder import STEPS
 from tests.unit.operators.clusters import Clusters, define, describable
 from tests.unit.operators.jobs import Job
@@ -43,7 +44,8 @@ class Failover:
             (event,) = events(rebuild(ended))
             ended = self.worker.run(task, after=ended, event=event)
         state = getattr(ended, "state", "success")
-        assert state in ({"success", "skipped"} if task_id == "submit_target" else {"success"})
+        may_skip = task_id in {"submit_target", "verify"}
+        assert state in ({"success", "skipped"} if may_skip else {"success"})
 
     def play(self, task_id: str) -> None:
         """Do what the jobs do while the task waits."""
@@ -101,6 +103,35 @@ def test_a_cleared_task_ends_in_the_same_result(run: Failover, task_id: str) -> 
     for each in STEPS[STEPS.index(task_id) :]:
         run.run(each)
     assert _outcome(run) == first
+
+
+def test_the_verification_compares_the_switch_where_it_is_asked_for(
+    run: Failover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Skipped unless asked for; else it has the plan, both outputs, and where the job stands."""
+    submitted: list[ReconcileOperator] = []
+
+    def submit(self: ReconcileOperator, context: Context) -> None:
+        assert context
+        submitted.append(self)
+        raise ReconciliationError("no Spark here")
+
+    monkeypatch.setattr(ReconcileOperator, "execute", submit)
+    for each in STEPS:
+        run.run(each)
+    assert not submitted
+
+    run.worker.conf = {**run.worker.conf, "verify": True}
+    with pytest.raises(ReconciliationError):
+        run.run("verify")
+    (verify,) = submitted
+    assert verify.plan == run.worker.xcoms["translate", "return_value"]
+    assert verify.committed == '{"orders":{"0":15,"1":0,"2":0,"3":0}}'
+    assert verify.report == f"{run.target}/verified"
+    assert [each["path"] for each in verify.sinks] == [
+        f"{run.source.folder}/output",
+        f"{run.target}/output",
+    ]
 
 
 def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
