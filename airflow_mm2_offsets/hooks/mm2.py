@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
@@ -10,20 +10,28 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import (
     FailoverPlan,
-    Naming,
     Positions,
-    ReplicationPolicy,
     SyncIndex,
     SyncsLocation,
 )
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
+from airflow_mm2_offsets.service.given import Given
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
 from airflow_mm2_offsets.service.probing import probe
+from airflow_mm2_offsets.service.properties import Entries, Entry
 
-_Choice = TypeVar("_Choice", ReplicationPolicy, SyncsLocation)
+_SETTINGS = {
+    "source_alias": "source.alias",
+    "target_alias": "target.alias",
+    "replication_policy": "replication.policy",
+    "replication_policy_separator": "replication.policy.separator",
+    "offset_syncs_topic_location": "offset-syncs.topic.location",
+    "connect_url": "connect.url",
+}
+"""The fields of the form, and what a settings file calls them."""
 
 
 class Mm2OffsetHook(BaseHook):
@@ -56,13 +64,14 @@ class Mm2OffsetHook(BaseHook):
         """
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
-        location = self._choice(SyncsLocation.SOURCE, extra, "offset_syncs_topic_location")
+        given = Given(self._entries(extra))
+        location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
         return ClusterPair(
             source=self._cluster("source", extra),
             target=self._cluster("target", extra),
-            naming=self._naming(extra),
+            naming=given.naming(location),
             syncs_location=location,
-            connect=self._connect(connection, extra),
+            connect=self._connect(connection, given.connect_url()),
         )
 
     def get_index(self) -> SyncIndex:
@@ -94,29 +103,23 @@ class Mm2OffsetHook(BaseHook):
         text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in probed)
         return not any(each.error for each in probed), text
 
-    def _naming(self, extra: Mapping[str, Any]) -> Naming:
-        return Naming(
-            source_alias=self._text("source", extra, "source_alias"),
-            target_alias=self._text("target", extra, "target_alias"),
-            policy=self._choice(ReplicationPolicy.DEFAULT, extra, "replication_policy"),
-            separator=self._text(".", extra, "replication_policy_separator"),
-        )
+    def _entries(self, extra: Mapping[str, Any]) -> Entries:
+        """Return what the form says under the names of a settings file."""
+        return {
+            key: Entry(value=value, place=f"connection {self.mm2_conn_id}: {field}")
+            for field, key in _SETTINGS.items()
+            if (value := self._text("", extra, field))
+        }
 
-    def _connect(self, connection: Any, extra: Mapping[str, Any]) -> ConnectClient | None:  # noqa: ANN401 - see _connection
-        url = self._text("", extra, "connect_url")
-        if not url:
+    def _connect(self, connection: Any, url: str | None) -> ConnectClient | None:  # noqa: ANN401 - see _connection
+        if url is None:
             return None
-        try:
-            return ConnectClient(
-                url=url,
-                username=connection.login or None,
-                password=connection.password,
-                timeout=self.timeout,
-            )
-        except ConfigurationError as error:
-            raise ConfigurationError(
-                f"connection {self.mm2_conn_id}: connect_url: {error}"
-            ) from error
+        return ConnectClient(
+            url=url,
+            username=connection.login or None,
+            password=connection.password,
+            timeout=self.timeout,
+        )
 
     def _cluster(self, side: str, extra: Mapping[str, Any]) -> KafkaCluster:
         field = f"{side}_kafka_conn_id"
@@ -157,17 +160,6 @@ class Mm2OffsetHook(BaseHook):
         raise ConfigurationError(
             f"connection {self.mm2_conn_id}: {field} is {given!r}; give a text"
         )
-
-    def _choice(self, default: _Choice, extra: Mapping[str, Any], field: str) -> _Choice:
-        kind = type(default)
-        given = extra.get(field) or default
-        try:
-            return kind(given)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"connection {self.mm2_conn_id}: {field} is {given!r}; give one of "
-                f"{', '.join(kind)}"
-            ) from error
 
 
 def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHook._connection

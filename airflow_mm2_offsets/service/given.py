@@ -78,7 +78,7 @@ class Given:
         try:
             return type(default)(value)
         except ValueError:
-            raise _wrong(entry, f"one of {', '.join(sorted(type(default)))}") from None
+            raise _wrong(entry, f"one of {', '.join(type(default))}") from None
 
     def flag(self, key: str, *, default: bool) -> bool:
         """Return a truth."""

@@ -24,7 +24,7 @@ def _refusal(hook: Mm2OffsetHook | None = None) -> str:
     ("field", "value", "step"),
     [
         ("replication_policy", "Identity", "give one of identity, default"),
-        ("replication_policy", ["identity"], "give one of identity, default"),
+        ("replication_policy", ["identity"], "give a text"),
         ("offset_syncs_topic_location", "both", "give one of source, target"),
         ("source_alias", 1, "give a text"),
         ("target_alias", ["a"], "give a text"),

@@ -265,7 +265,7 @@ def test_what_only_java_can_do_is_refused(properties: dict[str, str], message: s
         ("refresh.seconds=nan", "give a number"),
         ("serve.port=65536", "give a number from 0 to 65535"),
         ("offset-syncs.topic.location=middle", "give one of source, target"),
-        ("replication.policy=my.Policy", "give one of default, identity"),
+        ("replication.policy=my.Policy", "give one of identity, default"),
         ("serve.without.auth=maybe", "give true or false"),
         ("offset-syncs.topic=syncs", r"give a name of the form mm2-offset-syncs.<alias>.internal"),
         ("connect.url=connect", "the Connect URL lacks http:// or a host"),
