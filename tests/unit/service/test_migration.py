@@ -253,6 +253,37 @@ def test_a_begun_copy_keeps_what_was_decided(
     assert (target / "state" / "0" / "0" / "5.delta").read_text() == "state" * 1000
 
 
+def test_what_does_not_read_back_is_no_copy(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that came out otherwise is named, and nothing starts from it."""
+
+    def garbles(source: UPath, target: UPath, _: object) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes()[::-1])
+
+    monkeypatch.setattr("airflow_mm2_offsets.spark.copying.copy_file", garbles)
+    with pytest.raises(CheckpointError, match="what was written does not read back"):
+        _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
+    with pytest.raises(CheckpointError, match="metadata: half-written or damaged"):
+        read_checkpoint(str(tmp_path / "copy"))
+
+
+def test_what_does_not_belong_to_a_begun_copy(
+    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would take a batch that somebody put there for the copy's own."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_mm2_offsets.spark.copying.copy_file", _fails)
+        with pytest.raises(CheckpointError, match="the storage is full"):
+            _migrate(copied, original, target)
+    (target / "offsets").mkdir(exist_ok=True)
+    (target / "offsets" / "6").write_text(batch(_ends(99)))
+    with pytest.raises(CheckpointError, match="offsets/6 should not be there"):
+        _migrate(copied, original, target)
+
+
 def _fails(*_: object) -> None:
     raise CheckpointError("the storage is full")
 
@@ -356,3 +387,23 @@ def test_a_storage_that_fails_midway(
     assert _targets(done)["offsets/5"] == "12"
     assert read_checkpoint(target).positions["orders"][0] == 12
     assert json.loads((target / "_mm2_migration.json").read_text())["kept"] == done
+
+
+def test_reading_from_a_storage_that_fails_midway(
+    tmp_path: Path, lake: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it fails, it's one clear error that names the place."""
+    local = _checkpoint(tmp_path, offsets__6=batch(_ends(9)))
+    for name in inventory(local):
+        (lake / name).write_bytes((local / name).read_bytes())
+    flaky = Flaky(monkeypatch)
+    for asked in range(100):
+        flaky.left = asked
+        try:
+            checkpoint = read_checkpoint(lake)
+        except CheckpointError as error:
+            assert re.match(r"memory:/+lake.* out of reach: PermissionError: the token", str(error))  # noqa: PT017 - each try
+        else:
+            break
+    assert asked > 5
+    assert checkpoint.pending_batch == 6
