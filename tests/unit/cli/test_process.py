@@ -2,11 +2,13 @@
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,31 @@ def test_a_second_server_on_a_port_is_refused(line: CommandLine) -> None:
     first.stderr.close()
     assert second.returncode == ExitCode.USAGE
     assert second.stderr.startswith(f"Error: can't listen on {address}: ")
+
+
+def test_progress_is_for_a_terminals_stderr(line: CommandLine) -> None:
+    """What is being read shows on a terminal, and leaves the answer on stdout as it is."""
+    terminal, stderr = pty.openpty()
+    with subprocess.Popen(
+        [SCRIPT, "syncs", "--json"],
+        env={**_environ(line), "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    ) as process:
+        os.close(stderr)
+        shown = _drained(terminal)
+        assert process.stdout is not None
+        assert json.load(process.stdout)["total"] == 4
+    assert process.returncode == ExitCode.OK
+    assert "Reading offset syncs" in shown
+
+
+def _drained(terminal: int) -> str:
+    """Return all that is written to a terminal until nobody has it open."""
+    shown = b""
+    with suppress(OSError):  # EIO on Linux; elsewhere the end is empty
+        while chunk := os.read(terminal, 4096):
+            shown += chunk
+    os.close(terminal)
+    return shown.decode()
