@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-_FILES = ("mm2_stop_control.py", "mm2_stop_jvm.py")
+_FILES = ("mm2_stop_control.py", "mm2_stop_jvm.py", "mm2_offsets_sql.py")
 
 
 def py_files() -> str:
     """Return the files to give to ``spark-submit --py-files``, with a comma between them.
 
-    The job then says ``from mm2_stop_control import StopControl``.
+    The job then says ``from mm2_stop_control import StopControl``, or ``from mm2_offsets_sql import
+    translate``.
     """
     return ",".join(str(Path(__file__).with_name(name)) for name in _FILES)

@@ -1,0 +1,305 @@
+"""Offsets translated by the column, in a real Spark session: each as core translates it alone."""
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
+from airflow_mm2_offsets.core.wire import encode_offset_sync
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.spark.job.mm2_offsets_sql import (
+    COLUMNS,
+    EXTRAS,
+    MAX_OFFSET,
+    decode_syncs,
+    segments,
+    translate,
+)
+from stack import jars
+from stack.mirror import Stack
+from stack.waiting import wait_until
+from tests.integration.conftest import BUILD
+from tests.integration.spark_jobs import LOOPBACK
+from tests.support.golden import NAMES, golden_set
+from tests.support.worlds import worlds_copying_again
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    # PySpark's word on pandas, which this does not use.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
+
+Place: TypeAlias = tuple[str, int]
+Pairs: TypeAlias = list[tuple[int, int]]
+Row: TypeAlias = tuple[Any, ...]
+
+SYNCS_TOPIC = "mm2-offset-syncs.source.internal"
+GOLDEN_STRIDE = 7
+WORLDS = 40
+LISTS = 400
+SYNCS = {
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "upstream": pa.int64(),
+    "downstream": pa.int64(),
+    "offset": pa.int64(),
+}
+ASKED = {"id": pa.int64(), "topic": pa.string(), "partition": pa.int32(), "position": pa.int64()}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A session as a user has it, but for one thing: few partitions, for little data."""
+    made = SparkSession.builder.master("local[2]").config(
+        map={
+            **LOOPBACK,
+            "spark.jars": ",".join(map(str, jars.fetch(BUILD).spark)),
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    )
+    session = made.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def table(
+    spark: SparkSession, path: Path, types: Mapping[str, Any], rows: Sequence[Row]
+) -> DataFrame:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    arrays = [pa.array(each, kind) for each, kind in zip(columns, types.values(), strict=True)]
+    pq.write_table(pa.table(arrays, names=list(types)), path)
+    return spark.read.parquet(str(path))
+
+
+def random_pairs(seed: int) -> Pairs:
+    """Make syncs with rewinds, detours, topics made again, disorder, and double ones."""
+    chance = random.Random(seed)  # noqa: S311 - the same seed makes the same syncs
+    pairs = [(20, 10)]
+    wild = chance.choice((0.1, 0.5, 0.9))
+    for _ in range(chance.randrange(25)):
+        upstream, downstream = chance.choice(pairs[-2:])
+        steps = ((-12, 6), (-3, 7)) if chance.random() < wild else ((1, 6), (1, 9))
+        up, down = (chance.randint(*step) for step in steps)
+        pairs.append((max(0, upstream + up), max(0, downstream + down)))
+    return pairs
+
+
+def known_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
+    """Return the syncs of many partitions, and the positions to ask of each."""
+    known: dict[Place, tuple[Pairs, Sequence[int]]] = {}
+    for name in NAMES:
+        golden = golden_set(name)
+        for number, partition in golden.partitions.items():
+            pairs = [(s.upstream, s.downstream) for s in golden.syncs if s.partition == number]
+            known[name, number] = pairs, range(0, partition.source.high + 2, GOLDEN_STRIDE)
+    for number, world in zip(range(WORLDS), worlds_copying_again(), strict=False):
+        known["world", number] = world.syncs, range(world.source_end + 2)
+    for number in range(LISTS):
+        known["list", number] = random_pairs(number), (*range(60), MAX_OFFSET)
+    top = MAX_OFFSET
+    ends = ([(0, 0), (top, top)], [(5, top - 9), (top, top)], [(top - 9, 5), (top, 11)], [(top, 0)])
+    for number, pairs in enumerate(ends):
+        known["end", number] = pairs, (0, 4, 5, 6, *range(top - 10, top + 1))
+    return known
+
+
+@pytest.mark.parametrize("extras", EXTRAS)
+def test_each_row_answers_as_core_does(spark: SparkSession, tmp_path: Path, extras: str) -> None:
+    """Recorded runs, copies going on, any syncs at all: no Python step, no row lost or doubled."""
+    known = known_syncs()
+    syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
+    random.Random(1).shuffle(order := list(range(len(syncs))))  # noqa: S311 - no secret
+    logged = [(*syncs[at], at) for at in order]
+    asked = [(*place, position) for place, (_, each) in known.items() for position in each]
+    rows = table(spark, tmp_path / "rows", ASKED, [(n, *each) for n, each in enumerate(asked)])
+    found = segments(table(spark, tmp_path / "syncs", SYNCS, logged), extras=extras).cache()
+    answered = translate(rows, found, offset="position").orderBy("id")
+    answers = answered.collect()
+    assert [row.id for row in answers] == list(range(len(asked)))
+    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
+    for row in answers:
+        one = index.translate(row.topic, row.partition, row.position, extras=extras)
+        answer = tuple(row[name] for name in COLUMNS)
+        assert answer == (one.target, one.low, one.high, one.status, one.basis), one
+    assert "Python" not in plan(answered)
+    found.unpersist()
+
+
+def plan(frame: DataFrame) -> str:
+    """Return the plan that ran, or runs: adaptive execution changes it on the way."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())  # noqa: SLF001 - the only way
+
+
+def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """Nulls, unknown topics, negative offsets: kept, refused, with the reason; also shuffled."""
+    cases = {
+        ("orders", 0, 10): "sync",
+        ("orders", 0, 3): "before-first-sync",
+        ("orders", 0, 15): "between-syncs",
+        ("orders", 0, 99): "after-last-sync",
+        (None, 0, 10): "never-replicated",
+        ("orders", None, 10): "never-replicated",
+        ("orders", 7, 10): "never-replicated",
+        ("typo", 0, 10): "never-replicated",
+        ("orders", 0, None): "not-a-position",
+        ("orders", 0, -1): "not-a-position",
+        (None, None, None): "not-a-position",
+    }
+    syncs = table(
+        spark,
+        tmp_path / "syncs",
+        SYNCS,
+        [
+            ("orders", 0, 10, 5, 0),
+            ("orders", 0, 20, 16, 1),
+            ("orders", None, 1, 1, 2),
+            ("a", 0, -1, 1, 3),
+        ],
+    )
+    asked = [(number, *case) for number, case in enumerate(cases)] * 2
+    rows = table(spark, tmp_path / "rows", ASKED, asked)
+    found = segments(syncs).cache()
+    for broadcast in (True, False):
+        out = translate(rows, found, offset="position", prefix="mm2_", broadcast=broadcast)
+        assert out.columns == [*ASKED, *(f"mm2_{name}" for name in COLUMNS)]
+        answers = out.orderBy("id").collect()
+        assert [row.mm2_basis for row in answers[::2]] == list(cases.values())
+        assert [row.mm2_basis for row in answers[1::2]] == list(cases.values())
+        refused = [row for row in answers if row.mm2_status == Status.REFUSED]
+        assert len(refused) == 14
+        assert all(row.mm2_target is row.mm2_low is row.mm2_high is None for row in refused)
+    found.unpersist()
+
+
+def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
+    """A streaming DataFrame is joined with segments that stay: no operation is refused."""
+    syncs = table(spark, tmp_path / "syncs", SYNCS, [("orders", 0, 10, 5, 0)])
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = table(spark, folder / "1.parquet", ASKED, [(1, "orders", 0, 10), (2, "typo", 0, 1)])
+    stream = spark.readStream.schema(rows.schema).parquet(str(folder))
+    out = translate(stream, segments(syncs), offset="position")
+    query = out.writeStream.format("memory").queryName("bulk").trigger(availableNow=True).start()
+    assert query.awaitTermination(300)
+    found = spark.table("bulk").orderBy("id").collect()
+    assert [(row.target, row.status) for row in found] == [(5, "exact"), (None, "refused")]
+
+
+def test_what_cannot_be_asked_is_named(spark: SparkSession) -> None:
+    """A fractional offset, a number as topic, a name that is taken: said before anything runs."""
+    rows = spark.range(1).selectExpr("'orders' topic", "0 partition", "1.5D offset", "id low")
+    known = spark.range(1)
+    with pytest.raises(ValueError, match="a column low already"):
+        translate(rows, known)
+    with pytest.raises(ValueError, match="position's column is double"):
+        translate(rows.drop("low"), known)
+    with pytest.raises(ValueError, match="topic's column is int"):
+        translate(rows, known, topic="partition", offset="low", prefix="to_")
+    with pytest.raises(ValueError, match="'few' is unknown"):
+        segments(known, extras="few")
+
+
+BAD = {
+    "the key is absent": (None, b"v" * 16),
+    "the key's length is wrong": (b"\x00", bytes(16)),
+    "the topic's name is not UTF-8": (b"\x00\x02\xc0\x80\x00\x00\x00\x00", bytes(16)),
+    "the partition is negative": (b"\x00\x01a\xff\xff\xff\xff", bytes(16)),
+    "the value's length is wrong": (b"\x00\x01a\x00\x00\x00\x00", bytes(15)),
+    "an offset is negative": (b"\x00\x01a\x00\x00\x00\x00", b"\xff" * 8 + bytes(8)),
+}
+
+
+def test_records_are_decoded_as_core_does(spark: SparkSession, tmp_path: Path) -> None:
+    """Up to the highest numbers and longest names; what is no sync is there with its problem."""
+    syncs = [
+        OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
+        for topic in ("a", "größe.✓", "x" * 249)
+        for partition in (0, 255, 2**31 - 1)
+        for up, down in ((0, MAX_OFFSET), (2**31, 127), (MAX_OFFSET, 2**62 + 1))
+    ]
+    bad: list[tuple[bytes | None, bytes | None]] = [
+        *BAD.values(),
+        (b"\x00\x01a\x00\x00\x00\x00", None),
+        (b"", bytes(16)),
+        (b"\x00\x00\x00\x00\x00\x00", bytes(16)),
+        (b"\xff\xff" + bytes(4), bytes(16)),
+        (b"\x00\x01a\x00\x00\x00\x00\x00", bytes(16)),
+        (b"\x00\x01a\x00\x00\x00\x00", bytes(17)),
+    ]
+    records = [*map(encode_offset_sync, syncs), *bad]
+    types = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "offset": pa.int64(),
+        "partition": pa.int32(),
+    }
+    rows = [(key, value, offset, 0) for offset, (key, value) in enumerate(records)]
+    decoded = decode_syncs(table(spark, tmp_path / "records", types, rows))
+    assert "Python" not in plan(decoded)
+    found = decoded.orderBy("offset").collect()
+    assert [row.offset for row in found] == list(range(len(records)))
+    good, rest = found[: len(syncs)], found[len(syncs) :]
+    assert [OffsetSync(**fields(row)) for row in good] == syncs
+    assert not any(row.problem for row in good)
+    assert [row.problem for row in rest[: len(BAD)]] == list(BAD)
+    assert all(row.problem and set(fields(row).values()) == {None} for row in rest)
+
+
+def fields(row: Any) -> dict[str, Any]:  # noqa: ANN401 - PySpark's Row has columns of any type
+    return {name: row[name] for name in ("topic", "partition", "upstream", "downstream")}
+
+
+def test_a_real_topics_rows_are_translated(spark: SparkSession, stack: Stack) -> None:
+    """Syncs and lineage read by Spark's Kafka source from real clusters: the answers of core."""
+    topic = "orders-bulk"
+    admin = AdminClient({"bootstrap.servers": stack.source})
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(timeout=30)
+    producer = Producer({"bootstrap.servers": stack.source})
+    for number in range(1000):
+        producer.produce(topic, b"%d" % number, partition=number % 2)
+    producer.flush(30)
+    target = KafkaCluster(name="target", config={"bootstrap.servers": stack.target})
+    wait_until(
+        lambda: topic in target.topics([topic]) and _copied(target, topic) == 1000, "the copies"
+    )
+    wait_until(
+        lambda: {(topic, 0), (topic, 1)} <= set(read_syncs(target, SYNCS_TOPIC).index), "syncs"
+    )
+    read = read_syncs(target, SYNCS_TOPIC)
+    until = json.dumps({SYNCS_TOPIC: {"0": read.next_offset}})
+    records = kafka(spark, stack.target, SYNCS_TOPIC, endingOffsets=until)
+    known = segments(decode_syncs(records)).cache()
+    answers = translate(kafka(spark, stack.source, topic), known).collect()
+    assert len(answers) == 1000
+    for row in answers:
+        one = read.index.translate(row.topic, row.partition, row.offset)
+        assert tuple(row[name] for name in COLUMNS[:4]) == (
+            one.target,
+            one.low,
+            one.high,
+            one.status,
+        )
+    known.unpersist()
+
+
+def _copied(target: KafkaCluster, topic: str) -> int:
+    marks = target.watermarks((topic, number) for number in range(2))
+    return sum(each.high for each in marks.values())
+
+
+def kafka(spark: SparkSession, servers: str, topic: str, **more: str) -> DataFrame:
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, **more}
+    return spark.read.format("kafka").options(**options).load()
