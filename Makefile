@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e bench check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e bench bench-spark check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks
+
+bench-spark: $(READY)  ## Measure the translation of columns in Spark, beside a pandas UDF
+	@$(BIN)/python -m benchmarks.spark_bulk
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
