@@ -145,7 +145,8 @@ def _copy(made: Mirror, folder: Path) -> None:
             partitions = pair.read_syncs().index.partitions
         except SyncsTopicError:
             return False
-        return [partitions[TOPIC, number].last.upstream for number in (0, 1)] == [66, 49]
+        last = {place: held.last.upstream for place, held in partitions.items()}
+        return last == {(TOPIC, 0): 66, (TOPIC, 1): 49}
 
     wait_until(is_noted, f"the syncs of {TOPIC}", seconds=120)
 
