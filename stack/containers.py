@@ -50,10 +50,11 @@ class ContainerStack(Stack):
     """Two brokers and Connect in containers of one network, published on loopback ports.
 
     Args:
+        exactly_once: Whether Connect copies each record once, in transactions (KIP-618).
         progress: Told what is being waited for.
     """
 
-    def __init__(self, *, progress: Progress = quiet) -> None:
+    def __init__(self, *, exactly_once: bool = False, progress: Progress = quiet) -> None:
         """Choose the ports; nothing runs yet."""
         super().__init__(progress=progress)
         _do_without_missing_ryuk()
@@ -67,7 +68,7 @@ class ContainerStack(Stack):
             "source": self._broker("source", source),
             "target": self._broker("target", target),
         }
-        self._connect = self._connect_worker(connect)
+        self._connect = self._connect_worker(connect, exactly_once=exactly_once)
         self._undo = ExitStack()
 
     def start(self) -> None:
@@ -132,7 +133,7 @@ class ContainerStack(Stack):
             )
         )
 
-    def _connect_worker(self, port: int) -> DockerContainer:
+    def _connect_worker(self, port: int, *, exactly_once: bool) -> DockerContainer:
         return (
             DockerContainer(IMAGE)
             .with_network(self._network)
@@ -145,6 +146,7 @@ class ContainerStack(Stack):
                 TARGET_BOOTSTRAP="target:9092",
                 CONNECT_LISTENER="http://0.0.0.0:8083",
                 CONNECT_HOST="connect",
+                CONNECT_EXACTLY_ONCE="enabled" if exactly_once else "disabled",
             )
             .with_command(
                 [

@@ -44,6 +44,7 @@ class LocalStack(Stack):
         folder: Holds data, logs and the brokers' configuration; it may hold an earlier run's.
         jars: The folder of Kafka's jars (see stack.jars).
         ports: Fixed ports; free ones where None.
+        exactly_once: Whether Connect copies each record once, in transactions (KIP-618).
         progress: Told what is being waited for.
     """
 
@@ -53,6 +54,7 @@ class LocalStack(Stack):
         jars: Path,
         *,
         ports: Ports | None = None,
+        exactly_once: bool = False,
         progress: Progress = quiet,
     ) -> None:
         """Choose the ports; nothing runs yet."""
@@ -67,7 +69,7 @@ class LocalStack(Stack):
             "source": self._broker("source", ports.source, ports.source_controller),
             "target": self._broker("target", ports.target, ports.target_controller),
         }
-        self._connect = self._connect_worker()
+        self._connect = self._connect_worker(exactly_once=exactly_once)
 
     def start(self) -> None:
         """Start both brokers, then Connect, and wait until all answer."""
@@ -122,7 +124,7 @@ class LocalStack(Stack):
         properties.write_text((CONFIG / "broker.properties").read_text() + "".join(lines))
         return self._jvm(f"{name} broker", "kafka.Kafka", str(properties))
 
-    def _connect_worker(self) -> Program:
+    def _connect_worker(self, *, exactly_once: bool) -> Program:
         return self._jvm(
             "Kafka Connect",
             "org.apache.kafka.connect.cli.ConnectDistributed",
@@ -132,6 +134,7 @@ class LocalStack(Stack):
                 "TARGET_BOOTSTRAP": self.target,
                 "CONNECT_LISTENER": self.connect_url,
                 "CONNECT_HOST": "127.0.0.1",
+                "CONNECT_EXACTLY_ONCE": "enabled" if exactly_once else "disabled",
             },
         )
 

@@ -39,9 +39,19 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
-def _choose(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+@pytest.fixture(scope="module")
+def exactly_once_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Another one, without connectors, whose MirrorMaker 2 copies each record once."""
+    with _choose(tmp_path_factory, exactly_once=True) as running:
+        yield running
+
+
+def _choose(tmp_path_factory: pytest.TempPathFactory, *, exactly_once: bool = False) -> Stack:
     if containers.obstacle() is None:
-        return ContainerStack(progress=print)
+        return ContainerStack(exactly_once=exactly_once, progress=print)
     return LocalStack(
-        tmp_path_factory.mktemp("stack"), jars.fetch(BUILD, progress=print).kafka, progress=print
+        tmp_path_factory.mktemp("stack"),
+        jars.fetch(BUILD, progress=print).kafka,
+        exactly_once=exactly_once,
+        progress=print,
     )
