@@ -85,10 +85,17 @@ def kept_files(logs: CheckpointLogs) -> tuple[KeptFile, ...]:
     where no batch is committed the beginning of each source. Older ones only tell history.
 
     Raises:
-        CheckpointError: No source is Kafka's, or Spark itself would pass over batches.
+        CheckpointError: No source is Kafka's, nobody knows where the first batch began, or Spark
+            itself would pass over batches.
     """
     kafka = kafka_sources(logs)
     if logs.base is None:
+        if lacking := sorted(kafka - logs.start_texts.keys()):
+            raise CheckpointError(
+                f"{logs.root}: no batch was committed, and sources/ does not say where the Kafka "
+                f"source {', '.join(lacking)} began; start the job with startingOffsets and a new "
+                f"checkpoint"
+            )
         starts = [
             KeptFile(
                 name=f"sources/{name}/0",

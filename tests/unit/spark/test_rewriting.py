@@ -57,6 +57,13 @@ def test_the_first_batch_starts_where_the_sources_began(tmp_path: Path) -> None:
     assert _rewritten(tmp_path)["sources/0/0"] == start('{"a.orders":{"0":1005}}')
 
 
+def test_a_source_whose_beginning_is_lost(tmp_path: Path) -> None:
+    """Then nobody knows what the first batch reads; 0 would be a guess."""
+    files = {"sources/0/0": start(orders(5)), "offsets/0": batch(orders(9), orders(9))}
+    with pytest.raises(CheckpointError, match="where the Kafka source 1 began"):
+        _kept(write(tmp_path, files))
+
+
 def test_batches_that_spark_would_pass_over(tmp_path: Path) -> None:
     """Where Spark itself would lose records, a copy that does the same is refused."""
     simple(tmp_path, offsets__2=batch(orders(6, 6)), offsets__3=batch(orders(9, 6)))
