@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict, WithJsonSchema
-from pydantic.functional_validators import BeforeValidator
+from pydantic.config import JsonDict
+from pydantic.functional_validators import BeforeValidator, PlainValidator
 
 from airflow_mm2_offsets.core import OnUnmapped, Status, Strategy
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
@@ -12,15 +13,31 @@ from airflow_mm2_offsets.core.positions import MAX_OFFSET
 MAX_ITEMS = 100_000
 MAX_NAME = 249  # org.apache.kafka.common.internals.Topic
 MAX_PARTITION = 2**31 - 1
+_LONGEST = 32
 _MOST = len(str(MAX_OFFSET))
 NAME = r"^[a-zA-Z0-9._-]+$"
+
+
+def _whole(given: object) -> object:
+    """Take 1.0 for 1: to JSON both are the same number."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
 def _number(given: object) -> object:
     """Take the digits that other clients write for large numbers, as Jackson does."""
     if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= _MOST:
         return int(given)
-    return given
+    return _whole(given)
+
+
+def _loose(given: object) -> int | str:
+    """Take what may be meant as a number, for a message of its own."""
+    given = _whole(given)
+    if isinstance(given, str) and len(given) <= _LONGEST:
+        return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    raise ValueError("give a number")
 
 
 def _digits(maximum: int) -> WithJsonSchema:
@@ -47,7 +64,11 @@ Offset = Annotated[
     BeforeValidator(_number),
     _digits(MAX_OFFSET),
 ]
-Loose = Annotated[int, Strict()] | Annotated[str, Field(max_length=32)]
+Loose = Annotated[
+    int | str,
+    PlainValidator(_loose),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": _LONGEST}]}),
+]
 """A number that may be wrong: its item fails alone then."""
 
 
@@ -188,9 +209,23 @@ class StatusResponse(BaseModel):
     targetCluster: str
 
 
+PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
+"""Nobody has more partitions, and no other text is the same number."""
+_CLOSED: JsonDict = {"additionalProperties": False}  # keys that match no pattern are refused
 PositionsIn = Annotated[
-    dict[Topic, Annotated[dict[str, Offset], Field(min_length=1, max_length=MAX_ITEMS)]],
-    Field(min_length=1, max_length=1000, examples=[{"orders": {"0": 2607, "1": "2598"}}]),
+    dict[
+        Topic,
+        Annotated[
+            dict[PartitionKey, Offset],
+            Field(min_length=1, max_length=MAX_ITEMS, json_schema_extra=_CLOSED),
+        ],
+    ],
+    Field(
+        min_length=1,
+        max_length=1000,
+        json_schema_extra=_CLOSED,
+        examples=[{"orders": {"0": 2607, "1": "2598"}}],
+    ),
 ]
 
 
@@ -207,7 +242,7 @@ class PlanRequest(BaseModel):
     on_unmapped: OnUnmapped = OnUnmapped.FAIL
     time: datetime | None = None
     """For ``timestamp``: how old the position is; null takes the source's record there."""
-    margin_seconds: float = Field(300, ge=0, le=10**9)
+    margin_seconds: float = Field(300, ge=0, le=10**7)
     """For ``timestamp``: how much earlier to start."""
     read_source: bool = True
     """False where the source is gone."""

@@ -1,7 +1,7 @@
 """Plans the failover of a job, as Airflow's operators do."""
 
 from collections.abc import Mapping
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from fastapi import APIRouter
@@ -20,7 +20,8 @@ router = APIRouter(tags=["plan"])
 @router.post("/plan", response_model=PlanResponse)
 def plan(served: Served, asked: PlanRequest) -> Json:
     """Translate all of a job's positions, with evidence read from both clusters now."""
-    time = asked.time
+    margin = timedelta(seconds=asked.margin_seconds)
+    time = _aware(asked.time, margin) if asked.time else None
     options = PlanOptions(
         strategy=asked.strategy,
         read_source=asked.read_source,
@@ -29,8 +30,8 @@ def plan(served: Served, asked: PlanRequest) -> Json:
         archive=served.archive,
         fallback=FallbackOptions(
             on_unmapped=asked.on_unmapped,
-            time=time.replace(tzinfo=UTC) if time and time.tzinfo is None else time,
-            margin=timedelta(seconds=asked.margin_seconds),
+            time=time,
+            margin=margin,
         ),
     )
     positions = _positions(asked.positions)
@@ -40,8 +41,14 @@ def plan(served: Served, asked: PlanRequest) -> Json:
     except ConfigurationError as error:
         if asked.on_unmapped is not OnUnmapped.TIMESTAMP or time:
             raise
-        raise Problem(HTTPStatus.BAD_REQUEST, str(error), field="body.time") from None
+        raise Problem(HTTPStatus.CONFLICT, str(error), field="body.time") from None
     return Json(made.to_json())
+
+
+def _aware(time: datetime, margin: timedelta) -> datetime:
+    """Return a time that Kafka can be asked for, less the margin: none is before 1970."""
+    aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return max(aware, datetime.fromtimestamp(0, UTC) + margin)
 
 
 def _positions(given: Mapping[str, Mapping[str, int]]) -> Positions:

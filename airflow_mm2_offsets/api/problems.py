@@ -1,7 +1,7 @@
 """Errors as RFC 9457 problems: what was wrong, in which field, and nothing that is secret."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
@@ -24,6 +25,7 @@ from airflow_mm2_offsets.errors import (
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 5
 _MAX_ERRORS = 10
+_MAX_PART = 100
 _UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 
 _STATUS: Mapping[type[Mm2OffsetsError], HTTPStatus] = {
@@ -120,11 +122,22 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Mm2OffsetsError, _our_problem)
 
 
-async def _http_problem(_request: Request, error: Exception) -> JSONResponse:
+async def _http_problem(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, Problem):
         assert isinstance(error, HTTPException)  # noqa: S101 - what it is installed for
-        error = Problem(error.status_code, str(error.detail), headers=error.headers)
+        headers = error.headers
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers = {"Allow": ", ".join(sorted(_methods(request)))}
+        error = Problem(error.status_code, str(error.detail), headers=headers)
     return error.response()
+
+
+def _methods(request: Request) -> Iterator[str]:
+    """Yield the methods of every route that has the path: Starlette names those of the first."""
+    for route in request.app.routes:
+        found, _ = route.matches(request.scope)
+        if found is not Match.NONE:
+            yield from getattr(route, "methods", None) or ()
 
 
 async def _validation_problem(_request: Request, error: Exception) -> JSONResponse:
@@ -135,7 +148,8 @@ async def _validation_problem(_request: Request, error: Exception) -> JSONRespon
 def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Return the problem for what pydantic found; the values themselves stay out of it."""
     found = [
-        {"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])}
+        # A key that the caller made up may be as long as the body.
+        {"field": ".".join(str(part)[:_MAX_PART] for part in each["loc"]), "message": each["msg"]}
         for each in errors[:_MAX_ERRORS]
     ]
     first = found[0]

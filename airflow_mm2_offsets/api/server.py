@@ -29,9 +29,8 @@ KEEP_ALIVE_SECONDS = 5
 SHUTDOWN_SECONDS = 10
 BACKLOG = 1024
 SWITCH_SECONDS = 0.0005
-"""How long the thread that decodes syncs may keep others from running, a tenth of Python's own:
-an answer is handed over several times, so that while a large topic was read it took ten times as
-long."""
+"""How long one thread may keep the others from running, a tenth of Python's own. An answer needs
+to run several times; measured, this halves the slowest while a large topic is decoded."""
 
 
 def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:

@@ -1,9 +1,13 @@
 """What every home of the REST API must answer, over a mirror whose truth is known."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -81,6 +85,8 @@ class Home:
     mirrored: Mirrored
     open_probes: bool = True
     """Whether ``/healthz`` and ``/readyz`` answer strangers."""
+    wrong_token: int = 401
+    """What a token that is none is answered."""
 
     def get(self, path: str, **query: Any) -> httpx.Response:
         return self.client.get(BASE + path, params=query)
@@ -355,9 +361,12 @@ class Contract:
         for method, path in [*described, ("get", "/openapi.json")]:
             if path in probes:
                 continue
-            for headers in ({}, {"Authorization": "Bearer wrong"}):
+            for headers, status in (
+                ({}, 401),
+                ({"Authorization": "Bearer wrong"}, home.wrong_token),
+            ):
                 answer = home.stranger.request(method, path, headers=headers)
-                assert answer.status_code == 401, (method, path)
+                assert answer.status_code == status, (method, path)
 
     def test_probes_and_metrics(self, home: Home) -> None:
         """What orchestrators and Prometheus ask."""
@@ -367,3 +376,21 @@ class Contract:
         text = home.client.get("/metrics").text
         assert "mm2_offsets_requests_total" in text
         assert "mm2_offsets_syncs{" in text
+
+    def test_the_description_holds(self, home: Home, tmp_path: Path) -> None:
+        """Schemathesis finds no 5xx, and no answer or refusal that OpenAPI does not describe."""
+        login = {"authorization", "cookie"}
+        headers = [
+            # Titled: it tries without the login as well, and finds it by this name.
+            f"{name.title()}: {value}"
+            for name, value in home.client.headers.items()
+            if name in login
+        ]
+        base = str(home.client.base_url).rstrip("/")
+        command = [Path(sys.executable).with_name("schemathesis"), "run", f"{base}/openapi.json"]
+        options = [*chain.from_iterable(("-H", each) for each in headers), "--url", base]
+        limits = ["--max-examples", "10", "--seed", "1", "--phases", "examples,coverage,fuzzing"]
+        ran = subprocess.run(
+            [*command, *options, *limits], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stdout

@@ -117,6 +117,12 @@ def test_unknown_routes_are_problems_too(home: Home, method: str, path: str, sta
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_a_wrong_method_is_told_the_right_ones(home: Home) -> None:
+    """All of them, though each has a route of its own."""
+    assert home.client.put(f"{BASE}/translate").headers["allow"] == "GET, POST"
+    assert home.client.get(f"{BASE}/refresh").headers["allow"] == "POST"
+
+
 def test_every_answer_forbids_guessing_and_keeping(home: Home) -> None:
     """A browser takes nothing for a page, a proxy keeps no old answer."""
     for path in ("/healthz", f"{BASE}/status", "/nothing"):

@@ -51,9 +51,10 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
     """It is the caller's to give."""
     asked = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
     answer = plan(planned, **asked)
-    assert (answer.status_code, answer.json()["field"]) == (400, "body.time")
-    given = plan(planned, **asked, time="2020-01-01T00:00:00")
-    assert given.json()["partitions"][0]["fallback"]["kind"] == "timestamp"
+    assert (answer.status_code, answer.json()["field"]) == (409, "body.time")
+    for time in ("2020-01-01T00:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z"):
+        given = plan(planned, **asked, time=time)
+        assert given.json()["partitions"][0]["fallback"]["kind"] == "timestamp"
 
 
 @pytest.mark.parametrize(
@@ -65,18 +66,26 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
         ({"positions": {"orders": {"0": -1}}}, "body.positions.orders.0"),
         ({"positions": {"orders": {"0": 2**63}}}, "body.positions.orders.0"),
         ({"positions": {"<b>": {"0": 1}}}, "body.positions.<b>.[key]"),
-        ({"positions": {"orders": {"x": 1}}}, None),
-        ({"positions": {"orders": {"0": 1, "00": 1}}}, None),
+        ({"positions": {"orders": {"x": 1}}}, "body.positions.orders.x.[key]"),
+        ({"positions": {"orders": {"0": 1, "00": 1}}}, "body.positions.orders.00.[key]"),
+        ({"positions": {"orders": {"0": 1}}, "time": "soon"}, "body.time"),
         ({"positions": {"orders": {"0": 1}}, "on_unmaped": "fail"}, "body.on_unmaped"),
         ({"positions": {"orders": {"0": 1}}, "margin_seconds": -1}, "body.margin_seconds"),
         ({"positions": {"orders": {"0": 1}}, "strategy": "best"}, "body.strategy"),
     ],
 )
-def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: str | None) -> None:
+def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: str) -> None:
     """A misspelt choice is not passed over."""
     answer = plan(home, **body)
     assert answer.status_code == 400
     assert answer.json().get("field") == field
+
+
+def test_what_a_caller_makes_up_is_not_sent_back_whole(home: Home) -> None:
+    """A name may be as long as the body."""
+    answer = plan(home, positions={"x" * 10**6: {"0": 1}})
+    assert answer.status_code == 400
+    assert len(answer.content) < 2000
 
 
 def test_too_many_partitions_are_counted(home: Home) -> None:
