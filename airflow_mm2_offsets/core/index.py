@@ -1,6 +1,6 @@
 """Every offset sync of a pair of clusters, searchable by position."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
@@ -39,16 +39,6 @@ class SyncIndex:
         index = cls()
         index._partitions = dict(partitions)
         return index
-
-    def cut(self, topics: Container[str]) -> "SyncIndex":
-        """Return an index that has forgotten the syncs of ``topics``, and knows that it has."""
-        forgotten = PartitionSyncs.of_columns(history_cut=True)
-        return self.of_partitions(
-            {
-                place: forgotten if place[0] in topics else syncs
-                for place, syncs in self._partitions.items()
-            }
-        )
 
     def extended(self, pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> "SyncIndex":
         """Return an index that goes on with ``pairs``; this one stays as it is."""

@@ -124,7 +124,8 @@ def test_a_copy_from_before_the_cut_is_waited_for() -> None:
     """While it copies again, what may lie before the cut is refused unless the end is proven."""
     pairs = [(11, 1), (12, 2), (9, 3)]
     assert index_of(*pairs).translate(TOPIC, 0, 10).target == 0
-    index = index_of((0, 0)).cut({TOPIC}).extended({(TOPIC, 0): pairs})
+    cut = PartitionSyncs.of_columns(history_cut=True)
+    index = SyncIndex.of_partitions({(TOPIC, 0): cut}).extended({(TOPIC, 0): pairs})
     refused = index.translate(TOPIC, 0, 10)
     assert (refused.status, refused.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
     drained = Evidence(target=Watermarks(low=0, high=4), drained=True)
