@@ -127,10 +127,9 @@ def _levels(syncs: PartitionSyncs) -> Iterator[tuple[int, tuple[Epoch, ...]]]:
     for count in range(len(syncs.epochs), 0, -1):
         epochs = syncs.epochs[:count]
         yield begin, epochs
-        reached = syncs.upstream[epochs[-1].stop - 1]
-        if count == 1 or reached >= epochs[-2].reach:
+        if epochs[-1].caught_up:
             break
-        begin = max(begin, reached + 1)
+        begin = max(begin, syncs.upstream[epochs[-1].stop - 1] + 1)
 
 
 def _rewinds(syncs: PartitionSyncs) -> Iterator[tuple[int, SyncPoint]]:

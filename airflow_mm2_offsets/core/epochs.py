@@ -10,9 +10,10 @@ between two syncs of an epoch, one may be hidden: a detour.
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
@@ -24,9 +25,8 @@ class Epoch:
 
     start: int
     stop: int
-    reach: int
-    """The highest source offset that this and the earlier epochs may have copied, where no
-    source offset is missing after their last sync."""
+    caught_up: bool
+    """It has copied all that the earlier epochs may have copied, or there are none."""
 
 
 class PartitionSyncs:
@@ -149,16 +149,34 @@ class PartitionSyncs:
         return self.upstream[detour] + self.downstream[detour + 1] - self.downstream[detour] - 1
 
     def _cut(self, starts: list[int]) -> tuple[Epoch, ...]:
-        epochs = []
-        reach = -1
-        for number, start in enumerate(starts):
-            stop = starts[number + 1] if number + 1 < len(starts) else len(self)
-            last = self[stop - 1]
-            # Copies may lie between the last sync of an epoch and the next epoch's first.
-            unsynced = self.downstream[stop] - 1 - last.downstream if stop < len(self) else 0
-            reach = max(reach, last.upstream + unsynced)
-            epochs.append(Epoch(start=start, stop=stop, reach=reach))
+        epochs: list[Epoch] = []
+        unreached: list[int] = []  # The last syncs of the epochs that may have come further.
+        for start, stop in pairwise([*starts, len(self)] if starts else []):
+            unreached = [last for last in unreached if not self._outruns(start, stop, last)]
+            epochs.append(Epoch(start=start, stop=stop, caught_up=not unreached))
+            unreached.append(stop - 1)
         return tuple(epochs)
+
+    def _outruns(self, start: int, stop: int, last: int) -> bool:
+        """Tell whether an epoch has copied more records past an earlier epoch's last sync.
+
+        More than lie between that sync and the next on the target, where it may have gone on.
+        Between two syncs lie about as many records as the smaller step says: see ``recopies``.
+        """
+        ups, downs = self.upstream, self.downstream
+        unsynced = downs[last + 1] - downs[last] - 1
+        at = bisect_left(ups, ups[last], start, stop)
+        if at == stop:
+            return False
+        # Records after the last sync, up to the sync ``at``.
+        copied = min(1, ups[at] - ups[last])
+        if copied and at > start:
+            step = min(ups[at] - ups[at - 1], downs[at] - downs[at - 1])
+            copied = max(1, step - (ups[last] - ups[at - 1]))
+        while copied < unsynced and at + 1 < stop:
+            copied += min(ups[at + 1] - ups[at], downs[at + 1] - downs[at])
+            at += 1
+        return copied >= unsynced
 
     @property
     def first(self) -> SyncPoint:
@@ -187,10 +205,10 @@ class PartitionSyncs:
         detoured = [each for each in self.detours if self.upstream[each] < position]
         for count in range(len(self.epochs), 0, -1):
             found.append(self._stretch(position, self.epochs[:count]))
-            reached = self.upstream[self.epochs[count - 1].stop - 1]
-            if count == 1 or reached >= self.epochs[count - 2].reach:
+            newest = self.epochs[count - 1]
+            if newest.caught_up:
                 break
-            position = max(position, reached + 1)
+            position = max(position, self.upstream[newest.stop - 1] + 1)
         found += (
             Stretch(position=position, floor=self[detour], ceiling=None) for detour in detoured
         )
