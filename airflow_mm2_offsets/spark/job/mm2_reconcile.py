@@ -61,12 +61,13 @@ from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 SCHEMA_VERSION = 1
 SIDES = ("source", "target")
 COMPARED = ("key", "value", "headers")
 MOST_CAUSES = 5
+SECRETS = ("password", "secret", "jaas", "key", "token", "credential")
 OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss", "wasbs")
 
 
@@ -153,14 +154,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _parse_args(argv)
     spark = SparkSession.builder.appName("mm2-reconcile").getOrCreate()
     write_report(spark, args.report, None)
+    options: dict[str, dict[str, str]] = {}
     try:
-        options = {side: _options(spark, side, args) for side in SIDES}
+        options |= {side: given for side in SIDES if (given := _options(spark, side, args))}
         request = json.loads(Path(_local(args.request)).read_text(encoding="utf-8"))
-        report = reconcile(spark, request, {k: v for k, v in options.items() if v}, args.report)
+        report = reconcile(spark, request, options, args.report)
     except Exception as error:
-        write_report(
-            spark, args.report, {"schema_version": SCHEMA_VERSION, "error": summary(error)}
-        )
+        told = summary(error, options.values())
+        write_report(spark, args.report, {"schema_version": SCHEMA_VERSION, "error": told})
         raise
     write_report(spark, args.report, report)
 
@@ -173,19 +174,24 @@ def _options(spark: SparkSession, side: str, args: argparse.Namespace) -> dict[s
 
 def _local(path: str) -> str:
     """Return where a file is: here, or where ``spark-submit --files`` has put it."""
-    return path if Path(path).exists() else SparkFiles.get(Path(path).name)
+    name = Path(path).name
+    here = (each for each in (path, name) if Path(each).exists())
+    return next(here, None) or SparkFiles.get(name)
 
 
-def summary(error: Exception) -> str:
-    """Return what an error says, without its stack trace."""
+def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:
+    """Return what an error says, without its stack trace, and without any login."""
     java = getattr(error, "java_exception", None)
     lines = (str(error) if java is None else str(java.toString())).splitlines()
     causes: list[str] = []
     while java is not None and java.getCause() is not None and len(causes) < MOST_CAUSES:
         java = java.getCause()
         causes.append(str(java.toString()).partition("\n")[0])
-    first = lines[0] if lines else ""
-    return "; ".join([f"{type(error).__name__}: {first}", *causes])[:2000]
+    text = "; ".join([f"{type(error).__name__}: {''.join(lines[:1])}", *causes])
+    for name, value in (item for each in options for item in each.items()):
+        if value and any(word in name for word in SECRETS):
+            text = text.replace(value, "***")
+    return text[:2000]
 
 
 def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
