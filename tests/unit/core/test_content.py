@@ -101,6 +101,18 @@ def test_an_equal_record_is_no_second_copy() -> None:
     assert answer.target == 60
 
 
+def test_a_lone_second_copy_is_no_restart() -> None:
+    """Another writer has put record 60 there again: those after it exist before that alone."""
+    answer = translate(
+        ((0, 0), (100, 100), (200, 200), (201, 202)),
+        60,
+        copied=[*range(201), 60, *range(201, 301)],
+        target=(0, 202),
+        source=(0, 300),
+    )
+    assert answer.target == 60
+
+
 @pytest.mark.parametrize(("position", "high"), [(49, 100), (50, 301), (100, 301), (149, 301)])
 def test_a_late_first_sync_is_told_without_evidence(position: int, high: int) -> None:
     """As many records as fit may have been copied again: nothing in reach is called exact."""
