@@ -36,8 +36,10 @@ def main() -> None:
         bench = Bench(
             folder=Path(folder), jars=kafka, store=store, load=load, asked=given.asked, progress=say
         )
-        measures, growths = bench.run()
-    results = Results(scores=accuracy, measures=measures, growths=growths, about=described)
+        measures, growths, goals = bench.run()
+    results = Results(
+        scores=accuracy, measures=measures, growths=growths, goals=goals, about=described
+    )
     results.write(given.out)
     print(f"\n{results}\n\nJSON and charts are in {given.out}", flush=True)
 

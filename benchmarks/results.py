@@ -14,7 +14,7 @@ from typing import Any
 from airflow_mm2_offsets.core.summary import table
 from benchmarks.accuracy import Score
 from benchmarks.chart import Bar, chart
-from benchmarks.speed import Growth, Measure
+from benchmarks.speed import Goal, Growth, Measure
 
 US, STORE = "airflow-mm2-offsets", "OffsetSyncStore"
 _PACKAGES = ("airflow-mm2-offsets", "confluent-kafka", "numpy", "pyarrow")
@@ -28,13 +28,15 @@ class Results:
     scores: Sequence[Score]
     measures: Sequence[Measure]
     growths: Sequence[Growth]
+    goals: Sequence[Goal]
     about: dict[str, Any]
 
     def __str__(self) -> str:
         """Return the tables."""
         machine = self.about["machine"]
         where = f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']:.1f}"
-        return f"{where}\n\n{self._accuracy()}\n\n{self._speed()}\n\n{self._growth()}"
+        tables = self._accuracy(), self._speed(), self._growth(), self._goals()
+        return "\n\n".join((where, *tables))
 
     def write(self, folder: Path) -> None:
         """Write JSON and charts into ``folder``."""
@@ -50,6 +52,7 @@ class Results:
             "accuracy": [asdict(each) for each in self.scores],
             "speed": [asdict(each) | {"times_as_fast": each.faster} for each in self.measures],
             "growth": [asdict(each) | {"factor": each.factor} for each in self.growths],
+            "goals": [asdict(each) | {"kept": each.kept} for each in self.goals],
         }
 
     def _accuracy(self) -> str:
@@ -84,6 +87,13 @@ class Results:
             for each in self.growths
         ]
         return table(("cost of each sync", "some", "ten times as many", "factor"), rows)
+
+    def _goals(self) -> str:
+        rows = [
+            (each.what, f"{each.most:g}", f"{each.measured:.2f}", "yes" if each.kept else "NO")
+            for each in self.goals
+        ]
+        return table(("goal", "at most", "measured", "kept"), rows)
 
     def _accuracy_chart(self) -> str:
         groups: dict[str, list[Bar]] = {}

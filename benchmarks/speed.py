@@ -58,6 +58,20 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a release should keep."""
+
+    what: str
+    most: float
+    measured: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is."""
+        return self.measured <= self.most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """Where and how much is measured."""
 
@@ -80,7 +94,7 @@ class Bench:
         """A tenth of the load."""
         return replace(self.load, syncs=self.load.syncs // GROWTH)
 
-    def run(self) -> tuple[list[Measure], list[Growth]]:
+    def run(self) -> tuple[list[Measure], list[Growth], list[Goal]]:
         """Measure everything."""
         cold, cold_store, cold_small = self._read()
         self.progress("reading archives")
@@ -88,18 +102,36 @@ class Bench:
         self.progress("translating")
         measures = [*_reading(cold, cold_store, warm), *self._translating()]
         self.progress(f"indexing {self.large.count:,} syncs")
+        memory = Growth(
+            what="memory of an index",
+            unit="bytes",
+            small=(self.load.count, _bytes(self.load)),
+            large=(self.large.count, _bytes(self.large)),
+        )
         growths = [
             _growth("cold read", cold_small, cold),
             _growth("warm start", warm, warm_large),
             _growth("make an index", _build(self.load), _build(self.large)),
-            Growth(
-                what="memory of an index",
-                unit="bytes",
-                small=(self.load.count, _bytes(self.load)),
-                large=(self.large.count, _bytes(self.large)),
+            memory,
+        ]
+        goals = [
+            Goal(what="bytes of a sync in memory", most=24, measured=memory.small[1]),
+            Goal(
+                what="cold read, times the Java consumer's seconds",
+                most=1.2,
+                measured=cold.seconds / cold_store.seconds,
+            ),
+            Goal(
+                what="warm start, of the cold read's seconds",
+                most=0.1,
+                measured=warm.seconds / cold.seconds,
+            ),
+            *(
+                Goal(what=f"growth: {each.what}", most=1.5, measured=each.factor)
+                for each in growths
             ),
         ]
-        return measures, growths
+        return measures, growths, goals
 
     def _read(self) -> tuple[Timing, Timing, Timing]:
         """Read the topic by turns, and a tenth of it."""
