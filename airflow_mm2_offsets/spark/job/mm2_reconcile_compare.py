@@ -30,6 +30,7 @@ PLACE = ("topic", "partition")
 SOURCE, TARGET, SINK = ("before", "after"), ("target",), ("from_source", "from_target")
 LOST, DUPLICATED, OUT_OF_ORDER, UNKNOWN = "lost", "duplicated", "out_of_order", "unknown"
 
+_CLUSTER = "CASE WHEN tag IN ('target', 'from_target') THEN 'target' ELSE 'source' END"
 _IN_SOURCE = "nth + CASE tag WHEN 'after' THEN n_before ELSE 0 END"
 _IN_SINK = "nth + CASE tag WHEN 'from_target' THEN n_from_source ELSE 0 END"
 
@@ -63,8 +64,27 @@ def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
         _nth((*scope, "tag"), "arrival", *PLACE, "offset").alias("nth"),
         _nth((*PLACE, *CONTENT, "tag"), "offset").alias("nth_here"),
     )
-    return counted.selectExpr(
-        "*", "n_before + n_after AS n_source", "n_from_source + n_from_target AS n_sink"
+    return _find_counterparts(
+        counted.selectExpr(
+            "*",
+            "n_before + n_after AS n_source",
+            "n_from_source + n_from_target AS n_sink",
+            f"{_CLUSTER} AS cluster",
+            "nth_here + CASE tag WHEN 'after' THEN n_before ELSE 0 END AS nth_there",
+        )
+    )
+
+
+def _find_counterparts(counted: DataFrame) -> DataFrame:
+    """Add where the source has what a copy is a copy of, and a cluster the record of a row."""
+    copies = Window.partitionBy(*PLACE, *CONTENT, "nth_here")
+    records = Window.partitionBy("cluster", *PLACE, *CONTENT, "nth_there")
+    return counted.select(
+        "*",
+        F.max(F.expr("CASE tag WHEN 'after' THEN offset END")).over(copies).alias("copied_from"),
+        F.max(F.expr("CASE WHEN tag NOT LIKE 'from%' THEN offset END"))
+        .over(records)
+        .alias("record_at"),
     )
 
 
@@ -154,28 +174,19 @@ def _copy_order(counted: DataFrame) -> DataFrame:
     Only what both hold equally often has a place: among equal records, nobody knows which one is
     the lost or the additional one, so that a place would be a guess.
     """
-    pairs = (
-        counted.where("copied_after = copied_target AND tag IN ('after', 'target')")
-        .groupBy(*PLACE, *CONTENT, "nth_here")
-        .agg(
-            F.expr("max(CASE tag WHEN 'after' THEN offset END) AS meant_at"),
-            F.expr("max(CASE tag WHEN 'target' THEN offset END) AS offset"),
-            F.first("key").alias("key"),
-        )
-    )
+    pairs = counted.where("tag = 'target' AND copied_after = copied_target")
     partition = Window.partitionBy(*PLACE)
     ranked = pairs.select(
         "*",
-        F.row_number().over(partition.orderBy("meant_at")).alias("on_source"),
+        F.row_number().over(partition.orderBy("copied_from")).alias("on_source"),
         F.row_number().over(partition.orderBy("offset")).alias("on_target"),
     )
     swapped = ranked.where("on_source <> on_target").selectExpr(
         "*",
         "'source-target' AS comparison",
         f"'{OUT_OF_ORDER}' AS kind",
-        "'target' AS tag",
     )
-    return _as_difference(swapped, meant_at="meant_at")
+    return _as_difference(swapped, meant_at="copied_from")
 
 
 def _misplaced(counted: DataFrame) -> DataFrame:
@@ -183,29 +194,14 @@ def _misplaced(counted: DataFrame) -> DataFrame:
 
     Only contents that are there as often as they should be: see ``_copy_order``.
     """
-    side = "CASE WHEN tag IN ('target', 'from_target') THEN 'target' ELSE 'source' END"
-    nth = "nth_here + CASE tag WHEN 'after' THEN n_before ELSE 0 END"
-    pairs = (
-        counted.selectExpr("*", f"{side} AS cluster", f"{nth} AS nth_there")
-        .where(
-            "cluster = 'source' AND n_source = n_sink "
-            "OR cluster = 'target' AND n_target = n_from_target"
-        )
-        .groupBy("cluster", *PLACE, *CONTENT, "nth_there")
-        .agg(
-            F.expr("max(CASE WHEN tag NOT LIKE 'from%' THEN offset END) AS meant_at"),
-            F.expr("max(CASE WHEN tag LIKE 'from%' THEN offset END) AS offset"),
-            F.first("key").alias("key"),
-        )
-        .where("meant_at <> offset")  # and both are there
+    misplaced = counted.where(
+        "tag LIKE 'from%' AND record_at <> offset AND "
+        "CASE cluster WHEN 'source' THEN n_source = n_sink ELSE n_target = n_from_target END"
     )
-    named = pairs.selectExpr(
-        "*",
-        "concat(cluster, '-sink') AS comparison",
-        f"'{OUT_OF_ORDER}' AS kind",
-        "concat('from_', cluster) AS tag",
+    named = misplaced.selectExpr(
+        "*", "concat(cluster, '-sink') AS comparison", f"'{OUT_OF_ORDER}' AS kind"
     )
-    return _as_difference(named, meant_at="meant_at")
+    return _as_difference(named, meant_at="record_at")
 
 
 def _late(counted: DataFrame) -> DataFrame:
