@@ -1,0 +1,252 @@
+"""Reconciliations to run in one Spark, and the topics that they are of."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from upath import UPath
+
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.java import format_properties
+from airflow_mm2_offsets.service.reconcile import Reconciliation, read_report
+from airflow_mm2_offsets.service.reconcile_ranges import partitions_of_topics
+from airflow_mm2_offsets.service.reconcile_request import job_files, make_request
+from stack import jars
+from stack.process import Program
+from tests.integration.mirrors import DROP, Mirror, read
+
+ROOT = Path(__file__).parents[2]
+PARTITIONS = 2
+RUN_ALL = """
+import json, sys
+import mm2_reconcile
+
+for arguments in json.loads(open(sys.argv[1]).read()):
+    try:
+        mm2_reconcile.main(arguments)
+    except Exception as error:
+        print("ended with", type(error).__name__)
+"""
+Row = dict[str, Any]
+Found = set[tuple[str, str, int | None, str, int | None]]
+"""Comparison, kind, partition, side and offset of each difference."""
+
+
+@dataclass(kw_only=True)
+class Topic:
+    """A topic on both clusters, with what each holds."""
+
+    name: str
+    source: dict[int, list[Row]]
+    target: dict[int, list[Row]]
+
+
+@dataclass(kw_only=True)
+class Case:
+    """One reconciliation: what it is asked, and which clusters it reads."""
+
+    name: str
+    folder: Path
+    request: Mapping[str, Any]
+    options: Mapping[str, Mapping[str, str]]
+
+    def arguments(self) -> list[str]:
+        """Return the job's command line; its files are written."""
+        self.folder.mkdir(parents=True)
+        path = self.folder / "request.json"
+        path.write_text(json.dumps(self.request))
+        given = []
+        for side, options in self.options.items():
+            file = self.folder / f"{side}.properties"
+            file.write_text(format_properties(options))
+            given += [f"--{side}-properties", str(file)]
+        return ["--request", str(path), "--report", str(self.folder / "report"), *given]
+
+    def result(self, allowed: int | None = 0) -> Reconciliation:
+        return read_report(UPath(self.folder / "report"), allowed)
+
+    def differences(self, topic: Topic) -> Found:
+        """Return every row of the Parquet that is of a topic; none may be there twice."""
+        table = pq.read_table(self.folder / "report" / "differences")
+        rows = [row for row in table.to_pylist() if row["topic"] == topic.name]
+        names = ("comparison", "kind", "partition", "side", "offset")
+        found = [tuple(row[name] for name in names) for row in rows]
+        assert len(found) == len(set(found))
+        return set(found)
+
+
+@dataclass(kw_only=True)
+class World:
+    """The clusters, and the cases that are to be run."""
+
+    mirror: Mirror
+    folder: Path
+    topics: dict[str, Topic] = field(default_factory=dict)
+    cases: dict[str, Case] = field(default_factory=dict)
+
+    def plan(
+        self,
+        name: str,
+        topics: Sequence[Topic],
+        sinks: Sequence[Mapping[str, Any]] = (),
+        *,
+        ranges: Mapping[tuple[str, int], Mapping[str, Any]] | None = None,
+        read_only: Sequence[str] = ("source", "target"),
+        options: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        """Note a case; ``ranges`` overrides parts of a partition's request."""
+        pair = self.mirror.pair
+        partitions = partitions_of_topics(
+            pair.source, {topic.name: topic.name for topic in topics}, pair.naming
+        )
+        for each in partitions:
+            each.update((ranges or {}).get((each["topic"], each["partition"]), {}))
+        servers = {"source": self.mirror.stack.source, "target": self.mirror.stack.target}
+        self.cases[name] = Case(
+            name=name,
+            folder=self.folder / name,
+            request=make_request(partitions, sinks, **settings),
+            options={
+                side: {"bootstrap.servers": servers[side], **(options or {})} for side in read_only
+            },
+        )
+
+    def sink(self, name: str, rows: Sequence[Row]) -> str:
+        """Write a sink's rows as a streaming job would, in a folder of each batch; return it."""
+        path = self.folder / "sinks" / name
+        schema = pa.schema(
+            [
+                *((column, pa.string()) for column in ("key", "value", "topic")),
+                ("partition", pa.int32()),
+                ("offset", pa.int64()),
+                ("timestamp", pa.timestamp("us", tz="UTC")),
+            ]
+        )
+        by_batch = sorted(rows, key=lambda row: row.get("batch_id", 0))
+        for batch, mine in groupby(by_batch, key=lambda row: row.get("batch_id", 0)):
+            file = path / f"batch_id={batch}" / "part-0.parquet"
+            file.parent.mkdir(parents=True)
+            pq.write_table(pa.Table.from_pylist(list(mine), schema=schema), file)
+        return str(path)
+
+    def run(self) -> None:
+        """Run all cases in one JVM."""
+        runner = self.folder / "run_all.py"
+        runner.write_text(RUN_ALL)
+        arguments = self.folder / "arguments.json"
+        arguments.write_text(json.dumps([case.arguments() for case in self.cases.values()]))
+        program = Program(
+            "the reconciliations",
+            [*submit(), "--py-files", ",".join(job_files()), runner, arguments],
+            log=self.folder / "spark.log",
+            env={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        )
+        program.start()
+        try:
+            program.wait_end(seconds=600)
+        finally:
+            program.kill()
+
+
+def submit() -> list[str | Path]:
+    """Return the command that submits to a local Spark."""
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.log.level": "WARN",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "1",
+        # For so few records, planning and compiling would take nearly all of the time.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    given = [part for item in conf.items() for part in ("--conf", "=".join(item))]
+    spark_jars = ",".join(map(str, jars.fetch(ROOT / "build").spark))
+    program = Path(sys.executable).with_name("spark-submit")
+    return [program, "--master", "local[2]", "--driver-memory", "1g", *given, "--jars", spark_jars]
+
+
+CONTENTS: tuple[tuple[bytes | None, bytes | None], ...] = (
+    (b"null value", None),
+    (b"null value", b""),
+    (None, None),
+    (None, b""),
+    (b"", None),
+    (b"", b""),
+    (b"twice", b"equal"),
+    (b"twice", b"equal"),
+    (None, None),
+)
+"""What a comparison easily confuses: some twice, some null, some empty."""
+
+
+def write(servers: str, topic: str, *, dropped: Sequence[int] = ()) -> None:
+    """Write 40 records to each partition, amid aborted ones; ``dropped`` go to partition 0."""
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": topic, "linger.ms": 5})
+    producer.init_transactions(30)
+    for first in (0, 20):
+        producer.begin_transaction()
+        for number in range(first, first + 20):
+            for partition in range(PARTITIONS):
+                key, value = b"key", b"%d of %d" % (number, partition)
+                if number < 9:
+                    key, value = CONTENTS[number]
+                elif 24 <= number < 27:
+                    key, value = b"thrice", b"equal"
+                marks = (
+                    {DROP: b""} if partition == 0 and number in dropped else {"n": b"%d" % number}
+                )
+                headers = marks if number > 9 else {}
+                producer.produce(topic, value, key, partition, headers=headers)
+        assert producer.flush(30) == 0
+        producer.commit_transaction(30)
+        producer.begin_transaction()
+        for partition in range(PARTITIONS):
+            producer.produce(topic, b"aborted", b"key", partition)
+        producer.flush(30)
+        producer.abort_transaction(30)
+
+
+def held(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
+    """Return what a reader of committed records gets of each partition."""
+    records = read(cluster, {(topic, number): 0 for number in range(PARTITIONS)})
+    rows: dict[int, list[Row]] = {number: [] for number in range(PARTITIONS)}
+    for each in records:
+        key, value = each.key(), each.value()
+        rows[each.partition()].append(
+            {
+                "key": key if key is None else key.decode(),
+                "value": value if value is None else value.decode(),
+                "topic": each.topic(),
+                "partition": each.partition(),
+                "offset": each.offset(),
+                "timestamp": each.timestamp()[1] * 1000,
+                "batch_id": each.offset() // 10,
+            }
+        )
+    return rows
+
+
+def create(servers: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+
+
+def number_of(row: Row) -> int | None:
+    """Return the number that a record bears, of those that differ from all others."""
+    number, _, partition = (row["value"] or "").partition(" of ")
+    return int(number) if partition else None
+
+
+def numbered(rows: Sequence[Row], *numbers: int) -> list[Row]:
+    return [row for row in rows if number_of(row) in numbers]
