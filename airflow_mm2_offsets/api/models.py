@@ -1,13 +1,12 @@
 """What is asked and answered: mm2-offset-map's names, and ours beside them."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict, WithJsonSchema
-from pydantic.config import JsonDict
+from pydantic import BaseModel, FailFast, Field, Strict, WithJsonSchema
 from pydantic.functional_validators import BeforeValidator, PlainValidator
 
-from airflow_mm2_offsets.core import OnUnmapped, Status, Strategy
+from airflow_mm2_offsets.core import Status, Strategy
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 
 MAX_ITEMS = 100_000
@@ -207,64 +206,6 @@ class StatusResponse(BaseModel):
     """Why it failed."""
     sourceCluster: str
     targetCluster: str
-
-
-PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
-"""Nobody has more partitions, and no other text is the same number."""
-_CLOSED: JsonDict = {"additionalProperties": False}  # keys that match no pattern are refused
-PositionsIn = Annotated[
-    dict[
-        Topic,
-        Annotated[
-            dict[PartitionKey, Offset],
-            Field(min_length=1, max_length=MAX_ITEMS, json_schema_extra=_CLOSED),
-        ],
-    ],
-    Field(
-        min_length=1,
-        max_length=1000,
-        json_schema_extra=_CLOSED,
-        examples=[{"orders": {"0": 2607, "1": "2598"}}],
-    ),
-]
-
-
-class PlanRequest(BaseModel):
-    """A job's positions, and what its user decides."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    positions: PositionsIn
-    """Topic, then partition, then the next offset to read on the source."""
-    pending: PositionsIn | None = None
-    """Where the batch ends that the job began and did not commit."""
-    strategy: Strategy = Strategy.SAFE
-    on_unmapped: OnUnmapped = OnUnmapped.FAIL
-    time: datetime | None = None
-    """For ``timestamp``: how old the position is; null takes the source's record there."""
-    margin_seconds: float = Field(300, ge=0, le=10**7)
-    """For ``timestamp``: how much earlier to start."""
-    read_source: bool = True
-    """False where the source is gone."""
-    sole_writer: bool = False
-    """Your word that nobody but MirrorMaker 2 writes to the topics on the target."""
-    max_bytes: int = Field(256 * 2**20, ge=0, le=2**30)
-    """Of each cluster's records, how much may be read as evidence."""
-
-
-class PlanResponse(BaseModel):
-    """A failover plan, as in XCom; offsets are text, for they may pass 2**53."""
-
-    model_config = ConfigDict(extra="allow")
-
-    schema_version: int
-    created_at: datetime
-    strategy: Strategy
-    verdict: Literal["ready", "refused"]
-    totals: dict[str, int | None]
-    syncs: dict[str, Any]
-    evidence: dict[str, int]
-    partitions: list[dict[str, Any]]
 
 
 class Health(BaseModel):

@@ -6,8 +6,9 @@ from http import HTTPStatus
 
 from fastapi import APIRouter
 
-from airflow_mm2_offsets.api.models import MAX_ITEMS, PlanRequest, PlanResponse
+from airflow_mm2_offsets.api.models import MAX_ITEMS
 from airflow_mm2_offsets.api.pairs import Served
+from airflow_mm2_offsets.api.plan_models import PlanRequest, PlanResponse
 from airflow_mm2_offsets.api.problems import Json, Problem
 from airflow_mm2_offsets.core import OnUnmapped, Positions, check_positions
 from airflow_mm2_offsets.errors import ConfigurationError
