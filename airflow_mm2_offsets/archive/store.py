@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+COMPACT_OVER = 20
+"""As many files are read within a tenth of the time that the topic would take."""
 _AT_ONCE = 16
 """Files that are read together: an object store lets each wait for some 30 ms."""
 _LOOKS = 20
@@ -98,7 +100,7 @@ class SyncArchive:
         data = codec.encode(header, columns.Columns.of_rows(rows), seen)
         self._write(FileName.of(header, data), data)
 
-    def compact(self, *, over: int = 20, keep: timedelta | None = None) -> int:
+    def compact(self, *, over: int = COMPACT_OVER, keep: timedelta | None = None) -> int:
         """Make one file of all where there are more than ``over``; return how many went into it.
 
         Args:

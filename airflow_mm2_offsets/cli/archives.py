@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
 
-from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
+from airflow_mm2_offsets.archive import COMPACT_OVER, PairIdentity, SyncArchive
 from airflow_mm2_offsets.cli.framing import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters, open_path
@@ -49,7 +49,7 @@ class KeepOptions:
     compact_over: Annotated[
         int,
         Option("--compact-over", metavar="FILES", min=1, help="Make one file of more than these."),
-    ] = 50
+    ] = COMPACT_OVER
     keep_days: Annotated[
         float | None,
         Option("--keep-days", metavar="DAYS", min=0, help="Keep syncs so long; else all."),

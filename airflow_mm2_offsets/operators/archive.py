@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
-from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive import COMPACT_OVER, SyncArchive
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.archiving import archive_syncs
@@ -40,7 +40,7 @@ class ArchiveSyncsOperator(BaseOperator):
         *,
         archive: str,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        compact_over: int = 20,
+        compact_over: int = COMPACT_OVER,
         keep_days: float | None = None,
         skip_damaged: bool = False,
         **kwargs: Any,
