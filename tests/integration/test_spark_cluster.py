@@ -1,0 +1,193 @@
+"""The example job on a Spark standalone cluster, submitted and stopped as Airflow does."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyspark
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import DAG
+from airflow.sdk.execution_time import task_runner
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.job import py_files
+from stack.mirror import Stack
+from stack.process import Program
+from stack.spark_cluster import SparkCluster
+from stack.waiting import wait_until
+from tests.integration.spark_jobs import (
+    LOOPBACK,
+    PYTHON,
+    ROOT,
+    START_SECONDS,
+    before,
+    busy_topic,
+    example_arguments,
+    kafka_jars,
+    lineage,
+    submit,
+)
+from tests.unit.operators.worker import Worker, events, rebuild
+
+# Starting the cluster, the stack and a job is a part of each test's time.
+pytestmark = pytest.mark.timeout(900)
+
+CONNECTION = "spark_cluster"
+MEMORY = {"spark.driver.memory": "512m", "spark.executor.memory": "512m"}
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with SparkCluster(tmp_path_factory.mktemp("spark"), progress=print) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def connection(cluster: SparkCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Airflow know the cluster, and find what it runs."""
+    _define(monkeypatch, cluster)
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+
+
+def _define(monkeypatch: pytest.MonkeyPatch, cluster: SparkCluster, **extra: Any) -> None:
+    fields = {"conn_type": "spark", "host": cluster.url, "extra": extra}
+    monkeypatch.setenv(f"AIRFLOW_CONN_{CONNECTION.upper()}", json.dumps(fields))
+
+
+@pytest.fixture
+def folder(stack: Stack, tmp_path: Path) -> Iterator[Path]:
+    """The folder of the example job, which has committed a batch on the cluster."""
+    with busy_topic(stack) as topic:
+        program = _job(stack, topic, tmp_path)
+        try:
+            program.start()
+            program.wait_ready(
+                (tmp_path / "checkpoint" / "commits" / "0").exists, seconds=START_SECONDS
+            )
+            yield tmp_path
+        finally:
+            program.kill()
+
+
+def _job(stack: Stack, topic: str, folder: Path) -> Program:
+    hook = SparkSubmitHook(
+        conn_id=CONNECTION,
+        conf=LOOPBACK | MEMORY,
+        jars=kafka_jars(),
+        py_files=py_files(),
+        application_args=example_arguments(stack, topic, folder),
+    )
+    application = str(ROOT / "dags" / "jobs" / "orders_stream.py")
+    command = hook._build_spark_submit_command(application)  # noqa: SLF001 - what submit() runs
+    return submit("the job", command, folder, PYTHON)
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    worker = Worker()
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", worker, raising=False)
+    return worker
+
+
+def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
+    """Run the operator to its end, as worker and triggerer do; return its XCom."""
+    with DAG("failover", schedule=None):
+        task = StopSparkStreamingOperator(
+            task_id="stop",
+            control=str(folder / "control"),
+            checkpoint=str(folder / "checkpoint"),
+            spark_conn_id=CONNECTION,
+            poll_interval=0.5,
+            **settings,
+        )
+    message = worker.run(task)
+    while message.type == "DeferTask":
+        (event,) = events(rebuild(message))
+        message = worker.run(task, after=message, event=event)
+    result: dict[str, Any] = worker.xcoms["stop", "return_value"]
+    return result
+
+
+def _active(cluster: SparkCluster) -> list[dict[str, Any]]:
+    """Return the applications that run, as the master has them."""
+    active: list[dict[str, Any]] = httpx.get(f"{cluster.page}/json/").json()["activeapps"]
+    return active
+
+
+def test_a_job_on_the_cluster_stops_between_batches(
+    cluster: SparkCluster, folder: Path, worker: Worker
+) -> None:
+    """Its executors are the workers'; stopped by the operator, all it read is in its sink once."""
+    (application,) = _active(cluster)
+    assert application["cores"] == 2
+    result = _stop(worker, folder)
+
+    checkpoint = read_checkpoint(str(folder / "checkpoint"))
+    assert (result["application_id"], result["clean"]) == (application["id"], True)
+    assert (result["proof"], result["batch_id"]) == ("acknowledged", checkpoint.committed_batch)
+    assert checkpoint.pending is None
+    assert sorted(lineage(folder / "output")) == sorted(before(checkpoint.positions))
+    wait_until(lambda: not _active(cluster), "the master to see its end")
+
+
+def test_a_driver_in_client_mode_is_killed_here(
+    cluster: SparkCluster, folder: Path, worker: Worker
+) -> None:
+    """The cluster has no hold on it, but this machine has: its executors end with it."""
+    result = _stop(worker, folder, kill_after=0.0)
+
+    assert (result["proof"], result["clean"]) == ("killed", False)
+    wait_until(lambda: not _active(cluster), "the master to see its end")
+    checkpoint = read_checkpoint(str(folder / "checkpoint"))
+    assert before(checkpoint.positions) <= set(lineage(folder / "output"))
+
+
+def test_a_driver_on_the_cluster_is_killed_by_its_id(
+    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The master's word is waited for; killed again it's no error, but an unknown one is."""
+    driver_id = _run_on_cluster(cluster, tmp_path)
+    extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
+    _define(monkeypatch, cluster, **extra)
+    assert SparkKillHook(CONNECTION).kill(None, driver_id) is True
+    (driver,) = httpx.get(f"{cluster.page}/json/").json()["completeddrivers"]
+    assert (driver["id"], driver["state"]) == (driver_id, "KILLED")
+
+    assert SparkKillHook(CONNECTION).kill(None, driver_id) is True
+    with pytest.raises(StopError, match="does not know driver-of-nobody"):
+        SparkKillHook(CONNECTION).kill(None, "driver-of-nobody")
+
+
+def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
+    """Run a program of Spark's own, which lasts, as a driver on a worker; return its id.
+
+    A standalone cluster takes no Python there.
+    """
+    (core,) = (Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar")
+    java = f"-Dspark.history.fs.logDirectory={folder} -Dspark.history.ui.port=0"
+    command = [
+        *(BIN / "spark-submit", "--master", cluster.url, "--deploy-mode", "cluster"),
+        *("--driver-memory", "512m", "--conf", f"spark.driver.extraJavaOptions={java}"),
+        *("--class", "org.apache.spark.deploy.history.HistoryServer", core),
+    ]
+    program = submit("cluster mode", command, folder, {"SPARK_LOCAL_IP": "127.0.0.1"})
+    program.start()
+    program.wait_end(seconds=START_SECONDS)  # it only hands the driver over
+    found: list[str] = []
+
+    def runs() -> bool:
+        drivers = httpx.get(f"{cluster.page}/json/").json()["activedrivers"]
+        found[:] = [each["id"] for each in drivers if each["state"] == "RUNNING"]
+        return bool(found)
+
+    wait_until(runs, "a driver on a worker", seconds=START_SECONDS)
+    return found[0]
