@@ -1,0 +1,102 @@
+"""The API inside a real Airflow's API server, before a real Kafka and MirrorMaker 2."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.plugins.rest import URL_PREFIX
+from stack.airflow import ADMIN, VIEWER, Airflow
+from stack.mirror import Stack
+from tests.integration.contract import REFRESH_SECONDS, Contract, Home, Mirrored, mirrored
+
+pytestmark = pytest.mark.timeout(600)
+DAGS = Path(__file__).parents[2] / "dags"
+
+
+@pytest.fixture(scope="module")
+def mirrored_topic(stack: Stack) -> Iterator[Mirrored]:
+    with mirrored(stack) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def airflow(
+    stack: Stack, mirrored_topic: Mirrored, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    """Return an Airflow of which only the API server runs."""
+    naming = mirrored_topic.mirror.pair.naming
+    mm2 = {
+        "source_alias": naming.source_alias,
+        "target_alias": naming.target_alias,
+        "replication_policy": "identity",
+        "offset_syncs_topic_location": "target",
+        "connect_url": stack.connect_url,
+    }
+    made = Airflow(
+        tmp_path_factory.mktemp("airflow"),
+        DAGS,
+        connections={
+            "kafka_source": _connection("kafka", {"bootstrap.servers": stack.source}),
+            "kafka_target": _connection("kafka", {"bootstrap.servers": stack.target}),
+            "mm2_default": _connection("mm2", mm2),
+            "mm2_again": _connection("mm2", mm2),
+            "no_mm2": _connection("http", {}),
+        },
+        env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS)},
+        parts=["api-server"],
+        progress=print,
+    )
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def home(airflow: Airflow, mirrored_topic: Mirrored) -> Iterator[Home]:
+    """Return the API as an administrator of Airflow asks it."""
+    with _client(airflow, ADMIN) as client, _client(airflow) as stranger:
+        yield Home(
+            client=client,
+            stranger=stranger,
+            mirrored=mirrored_topic,
+            open_probes=False,
+            wrong_token=403,  # Airflow's own answer
+        )
+
+
+class TestPlugin(Contract):
+    """Inside Airflow: a pair for each connection, and Airflow's users."""
+
+    def test_a_user_without_the_right(self, airflow: Airflow, home: Home) -> None:
+        """Every route refuses who may not read connections, and names the one that was meant."""
+        paths = home.client.get("/openapi.json").json()["paths"]
+        with _client(airflow, VIEWER) as viewer:
+            for method, path in [(method, path) for path, each in paths.items() for method in each]:
+                answer = viewer.request(method, path, params={"conn_id": "mm2_again"})
+                assert answer.status_code == 403, (method, path)
+                assert "mm2_again" in answer.json()["detail"]
+
+    def test_a_pair_for_each_connection(self, home: Home) -> None:
+        """Each connection has an index of its own; what is none of type mm2 is named."""
+        status = home.get("/status", conn_id="mm2_again").json()
+        assert status["topic"] == home.mirrored.mirror.pair.syncs_topic
+        for conn_id, wrong in {"no_mm2": "'http'", "missing": "does not exist"}.items():
+            answer = home.get("/status", conn_id=conn_id)
+            assert answer.status_code == 404
+            assert answer.json()["field"] == "query.conn_id"
+            assert wrong in answer.json()["detail"]
+        metrics = home.client.get("/metrics").text
+        assert 'mm2_offsets_syncs{connection="mm2_again"}' in metrics
+
+
+def _connection(kind: str, extra: dict[str, str]) -> dict[str, object]:
+    return {"conn_type": kind, "extra": extra}
+
+
+def _client(airflow: Airflow, user: str | None = None) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {airflow.token(user)}"} if user else {}
+    return httpx.Client(base_url=f"{airflow.url}{URL_PREFIX}", headers=headers, timeout=60)
