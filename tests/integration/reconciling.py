@@ -25,6 +25,13 @@ from tests.integration.mirrors import DROP, Mirror, read
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 2
+FOR_FEW_RECORDS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Planning and compiling would otherwise take nearly all of the time."""
 RUN_ALL = """
 import json, sys
 import mm2_reconcile
@@ -161,14 +168,10 @@ def submit() -> list[str | Path]:
     """Return the command that submits to a local Spark."""
     conf = {
         "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.log.level": "WARN",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "1",
-        # For so few records, planning and compiling would take nearly all of the time.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.adaptive.enabled": "false",
+        **FOR_FEW_RECORDS,
     }
     given = [part for item in conf.items() for part in ("--conf", "=".join(item))]
     spark_jars = ",".join(map(str, jars.fetch(ROOT / "build").spark))

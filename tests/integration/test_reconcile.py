@@ -17,7 +17,7 @@ from stack.mirror import Stack
 from stack.process import Program, ProgramError
 from tests.integration.mirrors import FILTER, mirror
 from tests.integration.planted import SWITCH, plant
-from tests.integration.reconciling import PARTITIONS, ROOT, Row, World, numbered
+from tests.integration.reconciling import FOR_FEW_RECORDS, PARTITIONS, ROOT, Row, World, numbered
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -235,6 +235,7 @@ def test_the_operator_verifies_a_plan(world: World, tmp_path: Path) -> None:
         "committed": format_offsets(ends),
         "sinks": [{"cluster": side, "path": path} for side, path in paths.items()],
         "report": str(tmp_path / "report"),
+        "conf": {**FOR_FEW_RECORDS, "spark.log.level": "WARN"},
     }
     said = run_operator(world, tmp_path, settings)
     assert f"{topic.name}[1]: 1 lost from source to sink" in said
@@ -290,8 +291,8 @@ def run_operator(world: World, folder: Path, settings: dict[str, object]) -> str
     )
     program.start()
     try:
-        with pytest.raises(ProgramError):
-            program.wait_end(seconds=200)
+        with pytest.raises(ProgramError, match="ended with code 1"):
+            program.wait_end(seconds=400)
     finally:
         program.kill()
     return program.log.read_text()
