@@ -9,14 +9,14 @@ query's id, which a fresh checkpoint makes anew.
 import json
 import re
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 from uuid import UUID
 
-import pyarrow.parquet as pq
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
 
 _BATCH = re.compile(r"(\d+)(\.compact)?")
@@ -36,6 +36,7 @@ def find_sink_problems(output: UPath) -> list[str]:
 
     Raises:
         CheckpointError: The storage can't be read.
+        ConfigurationError: It is a Delta table with a checkpoint, and pyarrow is not installed.
     """
     open_location(output, CheckpointError)
     return [*_file_sink(output), *_delta(output)]
@@ -89,8 +90,14 @@ def _committed(path: UPath) -> Iterable[dict[str, Any]]:
 
 
 def _checkpointed(path: UPath) -> Iterable[dict[str, Any]]:
+    try:
+        parquet = import_module("pyarrow.parquet")  # slow, and DAG files import this module
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{path} can be read with pyarrow alone ({error}); install airflow-mm2-offsets[archive]"
+        ) from error
     data = read_bytes(path, CheckpointError) or b""
-    column = pq.read_table(BytesIO(data), columns=["txn"]).column("txn")
+    column = parquet.read_table(BytesIO(data), columns=["txn"]).column("txn")
     return [txn for txn in column.to_pylist() if txn and txn["appId"]]
 
 
