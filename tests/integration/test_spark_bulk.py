@@ -64,7 +64,9 @@ def spark() -> Iterator[SparkSession]:
         map={
             **LOOPBACK,
             "spark.jars": ",".join(map(str, jars.fetch(BUILD).spark)),
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "1",
+            # Little data: what the JVM compiles best is not worth the wait for it.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.ui.showConsoleProgress": "false",
         }
     )

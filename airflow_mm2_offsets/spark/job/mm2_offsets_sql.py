@@ -123,7 +123,7 @@ def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
     """
     if extras not in EXTRAS:
         raise ValueError(f"extras {extras!r} is unknown; it must be one of {', '.join(EXTRAS)}")
-    epochs = _again(_epochs(_kept(syncs)))
+    epochs = _again(_caught_up(_epochs(_kept(syncs))))
     return _joined(_swept(_bounded(_levels(epochs), extras)))
 
 
@@ -211,33 +211,82 @@ def _follow(state: Column, sync: Column) -> Column:
 
 
 def _epochs(kept: DataFrame) -> DataFrame:
-    """Add each sync's epoch, its neighbour in it, and how far earlier epochs may have come."""
+    """Add each sync's epoch and its neighbours there; to the last, what the next begins with."""
     log = Window.partitionBy(*_PLACE).orderBy("i")
     around = [
         function(name).over(log).alias(f"{word}_{name}")
         for word, function in (("last", F.lag), ("next", F.lead))
         for name in ("u", "d")
     ]
-    u, d, last_u, next_u = (F.col(name) for name in ("u", "d", "last_u", "next_u"))
-    rewind = F.coalesce(u <= last_u, F.lit(col=False))
-    unsynced = F.least(d - F.col("last_d") - 1, MAX_OFFSET - last_u)
+    u, last_u, next_u = F.col("u"), F.col("last_u"), F.col("next_u")
     return (
         kept.select("*", *around)
         .select(
             *(*_PLACE, "cut", "u", "d", "detours", "i"),
-            (rewind | (F.col("i") == 0)).alias("first"),
+            F.coalesce(u <= last_u, F.col("i") == 0).alias("first"),
             (next_u.isNull() | (next_u <= u)).alias("final"),
             F.when(next_u > u, next_u).alias("next_u"),
             F.when(next_u > u, F.col("next_d")).alias("next_d"),
-            F.when(rewind, last_u + unsynced).alias("reached"),
-            # What the next epoch begins with, at the last sync of this one.
+            F.when(u > last_u, last_u).alias("last_u"),
+            F.when(u > last_u, F.col("last_d")).alias("last_d"),
             F.when(next_u <= u, F.struct("next_u", "next_d")).alias("rewind"),
         )
-        .select(
-            "*",
-            F.sum(F.when(F.col("first"), 1)).over(log).alias("epoch"),
-            F.max("reached").over(log).alias("reach"),
+        .select("*", F.sum(F.when(F.col("first"), 1)).over(log).alias("epoch"))
+    )
+
+
+def _caught_up(epochs: DataFrame) -> DataFrame:
+    """Add whether a sync's epoch has copied all that the earlier ones may have copied.
+
+    This is ``_outruns`` of core: an epoch is asked, by a row of its own, about each earlier one
+    that may have gone on past its last sync, and counts the records that it has from there on.
+    """
+    epoch, everything = Window.partitionBy(*_PLACE, "epoch"), Window.partitionBy(*_PLACE)
+    u, last_u = F.col("u"), F.col("last_u")
+    # None is asked about the first epoch, where the sync that never was is.
+    records = F.when(last_u >= 0, F.least(u - last_u, F.col("d") - F.col("last_d")))
+    last = F.struct(
+        F.col("epoch").alias("of"),
+        u.alias("u"),
+        (F.col("rewind.next_d") - F.col("d") - 1).alias("unsynced"),
+    )
+    lasts = F.collect_list(F.when(F.col("rewind").isNotNull(), last)).over(everything)
+    itself = F.array(F.lit(None).cast("struct<of:bigint,u:bigint,unsynced:bigint>"))
+    earlier = F.filter("lasts", lambda each: each["of"] < F.col("epoch"))
+    counted = (
+        epochs.withColumn("lasts", lasts)
+        .withColumn("records", F.coalesce(records, F.lit(0)))
+        .withColumn("count", F.sum("records").over(epoch.orderBy("i")))
+        .withColumn("all", F.max("count").over(epoch))
+    )
+    asked = counted.select(
+        "*",
+        F.explode(F.when(F.col("final"), F.concat(itself, earlier)).otherwise(itself)).alias("ask"),
+    )
+    falling = F.desc(F.coalesce("ask.u", "u")), F.asc(F.col("ask").isNotNull())
+    sync = F.when(F.col("ask").isNull(), F.struct("u", "last_u", "records", "count"))
+    at = F.last(sync, ignorenulls=True).over(epoch.orderBy(*falling))
+    past = (
+        F.when(F.col("at.u") == F.col("ask.u"), 0)
+        .when(F.col("at.last_u").isNull(), 1)
+        .otherwise(
+            F.greatest(F.col("at.records") - (F.col("ask.u") - F.col("at.last_u")), F.lit(1))
         )
+    )
+    outruns = F.col("all") - F.col("at.count") + past >= F.col("ask.unsynced")
+    by = F.min(F.when(F.col("ask").isNotNull(), F.when(outruns, F.col("epoch")))).over(
+        Window.partitionBy(*_PLACE, "of")
+    )
+    older = everything.orderBy("epoch").rangeBetween(Window.unboundedPreceding, -1)
+    never = F.lit(MAX_OFFSET)
+    return (
+        asked.withColumn("at", at)
+        .withColumn("of", F.coalesce("ask.of", "epoch"))
+        .withColumn("by", by)
+        .where("ask is null")
+        .withColumn("latest", F.max(F.coalesce("by", never)).over(older))
+        .withColumn("caught_up", F.coalesce(F.col("latest") <= F.col("epoch"), F.lit(col=True)))
+        .drop("lasts", "records", "count", "all", "ask", "at", "of", "by", "latest")
     )
 
 
@@ -284,18 +333,17 @@ def _newer(*by: str) -> WindowSpec:
 def _levels(epochs: DataFrame) -> DataFrame:
     """Return the syncs that can be the floor of a position, for each level of ``stretches``.
 
-    A level is an epoch and all before it; the newest is ``level`` 0. An older one counts from
-    position ``since`` on, where no newer epoch has come as far as those before it.
+    A level is an epoch and all before it. One that is not the newest counts from position
+    ``since`` on, where no newer epoch has come as far as those before it.
     """
     newer, everything = _newer(*_PLACE), Window.partitionBy(*_PLACE)
     final = F.col("final")
-    caught_up = F.max(F.when(final, F.coalesce(F.col("u") >= F.col("reach"), F.lit(col=True))))
     since = F.max(F.when(final, F.least("u", F.lit(MAX_OFFSET - 1)) + 1))
     known = epochs.select(
-        "*", caught_up.over(newer).alias("caught_up"), since.over(newer).alias("since")
+        "*", F.max("caught_up").over(newer).alias("enough"), since.over(newer).alias("since")
     )
     level = F.struct(F.col("epoch").alias("level"), F.coalesce("since", F.lit(0)).alias("since"))
-    counts = final & ~F.coalesce("caught_up", F.lit(col=False))
+    counts = final & ~F.coalesce("enough", F.lit(col=False))
     known = known.withColumn("levels", F.collect_list(F.when(counts, level)).over(everything))
     return (
         known.drop("since")
@@ -337,7 +385,8 @@ def _bounded(levels: DataFrame, extras: str) -> DataFrame:
     top = F.when(next_u.isNotNull(), F.col("above_d"))
     end = F.coalesce(F.col("above_u") - 1, F.lit(MAX_OFFSET))
     here = _row(u, u, d, F.lit(MAX_OFFSET), d, F.lit(0), F.lit("sync"))
-    after = _row(F.least(u, end) + 1, end, d + 1, low_knee, top, high_knee, basis)
+    low = F.least(d, F.lit(MAX_OFFSET - 1)) + 1
+    after = _row(F.least(u, end) + 1, end, low, low_knee, top, high_knee, basis)
     rows = levels.select(
         *(*_LEVEL, "cut", "since", "several", "newest", "detours", "rewinds", d.alias("floor")),
         F.explode(F.array(F.when(u >= 0, here), F.when((u < end) | (u < 0), after))).alias("row"),
