@@ -13,9 +13,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def write(folder: Path, batch: DataFrame, number: int) -> None:
-    """Write lineage alone; the folder is another one each time a batch runs."""
+    """Write lineage alone; the folder is another one each time a batch runs.
+
+    What is written and not committed is what is written again: let there be time for a kill.
+    """
     place = folder / "output" / f"{time.time_ns()}-{number}"
     batch.select("partition", "offset").write.parquet(str(place))
+    time.sleep(0.5)
 
 
 def start(
