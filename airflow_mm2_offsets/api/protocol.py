@@ -9,6 +9,23 @@ HEAD_SECONDS = 10.0
 """Until the head of a request must be there, from the connection or the last answer on."""
 
 
+class _Transport:
+    """Drops what is written to a client that is gone, as uvicorn does once it knows.
+
+    It knows a moment later: when the loop next turns. uvloop raises RuntimeError until then.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """Hangs up on a client that never finishes the head of a request.
 
@@ -20,7 +37,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait."""
-        super().connection_made(transport)
+        super().connection_made(_Transport(transport))
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
