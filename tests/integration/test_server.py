@@ -1,9 +1,12 @@
 """A server alone as a process: its port, its login, its patience; the clusters are nowhere."""
 
+import itertools
+import os
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +76,38 @@ def test_hanging_clients_keep_nobody_out(url: str) -> None:
     finally:
         for each in hanging:
             each.close()
+
+
+def test_a_client_that_dribbles_is_hung_up_on(url: str) -> None:
+    """A byte of the head now and then does not keep the connection; others are answered."""
+    sent = itertools.cycle(b"GET /healthz HTTP/1.1\r\nX: ")
+    with _connect(url) as connection:
+
+        def is_hung_up() -> bool:
+            try:
+                connection.sendall(bytes([next(sent)]))
+            except ConnectionError:
+                return True
+            assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
+            return False
+
+        assert wait_until(is_hung_up, "the server to hang up", seconds=20) > 0.5
+
+
+def test_a_second_server_on_the_port_is_told_so(url: str) -> None:
+    """In one line; the first one answers on."""
+    port = str(httpx.URL(url).port)
+    command = [Path(sys.executable).with_name("airflow-mm2-offsets"), "serve", "--port", port]
+    clusters = {f"MM2_OFFSETS_{key.upper()}": value for key, value in NOWHERE.items()}
+    second = subprocess.run(
+        command, env=os.environ | clusters, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert second.returncode == 2
+    assert second.stderr == (
+        f"Error: can't listen on 127.0.0.1:{port}: Address already in use; free the port, or "
+        f"give another one (serve.host, serve.port)\n"
+    )
+    assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
 
 
 def _connect(url: str) -> socket.socket:
