@@ -1,13 +1,17 @@
 """The API in a server alone, before a real Kafka and MirrorMaker 2."""
 
+import asyncio
 from collections.abc import Iterator
 
 import httpx
+import psutil
 import pytest
 
 from stack.mirror import Stack
 from stack.waiting import wait_until
+from tests.integration.attempts import attempts
 from tests.integration.contract import REFRESH_SECONDS, Contract, Home, mirrored
+from tests.integration.fuzzing import play
 from tests.integration.servers import TOKEN, running
 
 
@@ -42,3 +46,27 @@ def home(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hom
 
 class TestStandalone(Contract):
     """A server alone: one pair of clusters, a token."""
+
+    def test_no_request_makes_it_fail_or_grow(self, home: Home) -> None:
+        """10,000 of all kinds: each is answered, none by a 5xx but 503; memory stays flat."""
+        topic, server = home.mirrored.topic, _listener(home.client.base_url.port)
+        asked = {"topic": topic, "partition": 0, "offset": 17}
+        known = home.get("/translate", **asked).json()
+        sizes = []
+        for seed in range(10):
+            url, tried = str(home.client.base_url), attempts(seed, 1000, topic=topic, token=TOKEN)
+            for attempt, statuses in asyncio.run(play(url, tried)):
+                shown = attempt.sent[:200], statuses
+                assert all(each < 500 or each == 503 for each in statuses), shown
+                assert statuses or not attempt.answered, shown
+            assert home.get("/translate", **asked).json() == known
+            sizes.append(server.memory_info().rss)
+        assert sizes[-1] < sizes[0] * 1.15, sizes
+
+
+def _listener(port: int | None) -> psutil.Process:
+    """Return the one of our programs that has the port."""
+    for program in psutil.Process().children():
+        if any(each.laddr.port == port for each in program.net_connections("tcp")):
+            return program
+    raise AssertionError(f"nobody listens on {port}")
