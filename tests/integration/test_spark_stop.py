@@ -131,7 +131,9 @@ from pyspark.sql import SparkSession
 from mm2_stop_control import StopControl
 
 control, checkpoint, kind = sys.argv[1:]
-spark = SparkSession.builder.config("spark.sql.streaming.stopTimeout", "1s").getOrCreate()
+spark = SparkSession.builder.getOrCreate()
+if kind == "hanging":
+    spark.conf.set("spark.sql.streaming.stopTimeout", "1s")
 rate = spark.readStream.format("rate").load()
 
 def fail(frame, number):
