@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e bench bench-spark check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e bench bench-spark bench-api check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own Offset
 
 bench-spark: $(READY)  ## Measure the translation of columns in Spark, beside a pandas UDF
 	@$(BIN)/python -m benchmarks.spark_bulk
+
+bench-api: $(READY)  ## Measure the REST API under load, with wrk
+	@$(BIN)/python -m benchmarks.api
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 

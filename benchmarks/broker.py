@@ -33,6 +33,15 @@ def fill(servers: str, topic: str, load: Load) -> None:
     # Nothing is compacted away meanwhile: the cleaner leaves the segment that is written to.
     config = {"cleanup.policy": "compact"}
     admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result(timeout=30)
+    append(servers, topic, load)
+
+
+def append(servers: str, topic: str, load: Load, *, first: int = 0) -> None:
+    """Write all syncs of ``load`` to ``topic``; ``first``: how many of each partition it holds.
+
+    Raises:
+        RuntimeError: The broker did not take all of them within a minute.
+    """
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -41,7 +50,7 @@ def fill(servers: str, topic: str, load: Load) -> None:
             "enable.idempotence": True,
         }
     )
-    for sync in load.in_log_order():
+    for sync in load.in_log_order(first):
         key, value = encode_offset_sync(sync)
         producer.produce(topic, value, key, partition=0)
     if left := producer.flush(60):

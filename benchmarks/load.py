@@ -45,9 +45,9 @@ class Load:
         """The number of source records of a partition."""
         return self.syncs * LAG
 
-    def in_log_order(self) -> Iterator[OffsetSync]:
-        """Yield every sync; the partitions take turns."""
-        for turn in range(self.syncs):
+    def in_log_order(self, first: int = 0) -> Iterator[OffsetSync]:
+        """Yield every sync; the partitions take turns, of which ``first`` were before."""
+        for turn in range(first, first + self.syncs):
             for partition in range(self.partitions):
                 upstream, downstream = _pair(turn, partition)
                 yield OffsetSync(
