@@ -11,7 +11,7 @@ from typer import Option
 from airflow_mm2_offsets.cli.framing import Debug, failures
 from airflow_mm2_offsets.cli.where import ConfigFile, load
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.properties import PREFIX
+from airflow_mm2_offsets.service.settings.properties import PREFIX
 
 EXAMPLE = """\
 \b

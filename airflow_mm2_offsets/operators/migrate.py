@@ -9,7 +9,7 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
-from airflow_mm2_offsets.service.migration_report import summarize_migration
+from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
 
 

@@ -18,13 +18,13 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.java import format_properties, java_properties
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reconcile import read_report
-from airflow_mm2_offsets.service.reconcile_ranges import (
+from airflow_mm2_offsets.service.reconcile.ranges import (
     Partitions,
     partitions_of_plan,
     partitions_of_ranges,
     partitions_of_topics,
 )
-from airflow_mm2_offsets.service.reconcile_request import Request, job_files, make_request
+from airflow_mm2_offsets.service.reconcile.request import Request, job_files, make_request
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
 SIDES = ("source", "target")
@@ -52,7 +52,7 @@ class ReconcileOperator(SparkSubmitOperator):
         start_time: From this time on, as ISO 8601 with a zone; by the records' timestamps.
         end_time: Until before this time.
         sinks: For each sink a dict of ``path`` and, where they differ, ``cluster``, ``format``,
-            ``where`` and ``columns``; see ``service.reconcile_request``.
+            ``where`` and ``columns``; see ``service.reconcile.request``.
         kafka: SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record, where the
             sink does not keep them as they are.
         max_duplicates: Without a plan: how many records may be there twice.

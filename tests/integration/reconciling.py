@@ -17,8 +17,8 @@ from upath import UPath
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.java import format_properties
 from airflow_mm2_offsets.service.reconcile import Reconciliation, read_report
-from airflow_mm2_offsets.service.reconcile_ranges import partitions_of_topics
-from airflow_mm2_offsets.service.reconcile_request import job_files, make_request
+from airflow_mm2_offsets.service.reconcile.ranges import partitions_of_topics
+from airflow_mm2_offsets.service.reconcile.request import job_files, make_request
 from stack import jars
 from stack.process import Program
 from tests.integration.mirrors import DROP, Mirror, read

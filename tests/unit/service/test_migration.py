@@ -19,7 +19,7 @@ from airflow_mm2_offsets.service.migration import (
     MigrationOptions,
     migrate_checkpoint,
 )
-from airflow_mm2_offsets.service.migration_report import summarize_migration
+from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.copying import inventory
 from tests.unit.operators.clusters import describable

@@ -8,15 +8,15 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.migration_plan import (
+from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
+from airflow_mm2_offsets.service.migration.plan import (
     MigrationPlan,
     Need,
     check_plan,
     make_plan,
     needs,
 )
-from airflow_mm2_offsets.service.migration_report import SCHEMA_VERSION, report
-from airflow_mm2_offsets.service.new_partitions import new_partitions
+from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import PlanOptions
 from airflow_mm2_offsets.spark.copying import (

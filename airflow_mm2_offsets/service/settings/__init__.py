@@ -8,9 +8,9 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.given import VARIABLES, Given
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.properties import read_entries
+from airflow_mm2_offsets.service.settings.given import VARIABLES, Given
+from airflow_mm2_offsets.service.settings.properties import read_entries
 
 DEFAULT_PORT = 8080
 

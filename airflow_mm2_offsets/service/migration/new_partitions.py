@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.service.migration_plan import Need
+from airflow_mm2_offsets.service.migration.plan import Need
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
 

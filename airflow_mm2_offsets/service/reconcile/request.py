@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.reconcile_ranges import Partitions
+from airflow_mm2_offsets.service.reconcile.ranges import Partitions
 
 Request: TypeAlias = dict[str, Any]
 
@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, str | None] = {
 LINEAGE = ("topic", "partition", "offset")
 SINK_FIELDS = frozenset({"cluster", "path", "format", "where", "columns"})
 
-_JOB = Path(__file__).parents[1] / "spark" / "job"
+_JOB = Path(__file__).parents[2] / "spark" / "job"
 _JOB_FILES = (
     "mm2_reconcile.py",
     "mm2_reconcile_read.py",

@@ -10,8 +10,8 @@ from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-from airflow_mm2_offsets.service.java_client import to_librdkafka
-from airflow_mm2_offsets.service.properties import PREFIX, Entries, Entry
+from airflow_mm2_offsets.service.settings.java_client import to_librdkafka
+from airflow_mm2_offsets.service.settings.properties import PREFIX, Entries, Entry
 
 KEYS = frozenset(
     {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.offset_map import from_spring, is_spring
+from airflow_mm2_offsets.service.settings.offset_map import from_spring, is_spring
 
 PREFIX = "MM2_OFFSETS_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
