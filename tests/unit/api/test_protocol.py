@@ -24,7 +24,7 @@ def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -
     """Its answer is dropped, without a word in the log."""
 
     async def ask() -> None:
-        config = Config(Home().app, lifespan="off", log_config=None)
+        config = Config(Home().app, lifespan="off", log_config=None, access_log=False)
         config.load()
         protocol = PatientProtocol(config=config, server_state=ServerState(), app_state={})
         protocol.connection_made(GoneTransport())
