@@ -1,5 +1,6 @@
 """A server alone: one pair of clusters, configured without Airflow."""
 
+import gc
 import ipaddress
 import logging
 import os
@@ -56,6 +57,9 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
             scheme = "https" if listen.tls_certificate else "http"
             ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
         sys.setswitchinterval(SWITCH_SECONDS)
+        # What is there by now stays. To look at it again, as each full collection would and a
+        # read of the syncs sets off many, keeps answers waiting for tens of milliseconds.
+        gc.freeze()
         cache.start()
         try:
             uvicorn.Server(
