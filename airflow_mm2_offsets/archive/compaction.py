@@ -30,10 +30,12 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 
 HOUR = 3_600_000
 """Milliseconds: of each hour, the last run's time and watermarks are kept."""
+_TRIES = 20
 
 
 def compacted(held: ArchivedSyncs, *, keep_since: int | None) -> Iterator[tuple[FileName, bytes]]:
@@ -110,8 +112,17 @@ def _first_kept(up: Int64s, down: Int64s) -> int:
         return 0
     copied = np.minimum(np.maximum(np.diff(down) - 1, 0), MAX_OFFSET - up[:-1])
     reach = np.maximum.accumulate(up[:-1] + copied)
-    passed = np.flatnonzero(reach <= up[1:])
-    return int(passed[-1]) + 1 if len(passed) else 0
+    passed = np.flatnonzero(reach <= up[1:]) + 1
+    # Only those can be it; whether one is, takes the rule that translates. The last one is, as a
+    # rule; where the newest are none, MirrorMaker 2 copies again, and all is kept until it is done.
+    newest = passed[:-_TRIES:-1].tolist()
+    return next((at for at in newest if _leaves_nothing(up[: at + 1], down[: at + 1])), 0)
+
+
+def _leaves_nothing(up: Int64s, down: Int64s) -> bool:
+    """Tell whether the last sync has passed all that those before it may have copied."""
+    syncs = PartitionSyncs(zip(up.tolist(), down.tolist(), strict=True))
+    return syncs.epochs[-1].caught_up and not syncs.detours
 
 
 def _times(held: ArchivedSyncs) -> NDArray[np.int64]:

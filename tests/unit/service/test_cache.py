@@ -157,7 +157,7 @@ def test_old_indexes_are_let_go() -> None:
 
 def _held() -> int:
     gc.collect()
-    return sum(isinstance(each, CachedSyncs) for each in gc.get_objects())
+    return sum(type(each) is CachedSyncs for each in gc.get_objects())
 
 
 def test_the_thread_refreshes_until_it_is_stopped() -> None:
