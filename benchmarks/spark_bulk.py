@@ -6,6 +6,8 @@ of the processors (the JVM's and its Python workers') hardly do, so the ratio is
 
 import argparse
 import json
+import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -182,6 +184,7 @@ def main() -> None:
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # that of the pandas UDF's workers
     described = about(jars.fetch(BUILD).kafka, {"syncs": given.syncs, "partitions": PARTITIONS})
     options = {
         "spark.driver.memory": given.memory,
