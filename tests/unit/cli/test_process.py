@@ -94,16 +94,6 @@ def test_the_help_loads_nothing_heavy() -> None:
     assert heavy & set(loaded) == set()
 
 
-_HEEDING = """
-import signal
-from airflow_mm2_offsets.cli import main
-
-# Shells start what is to run in the background deaf to SIGINT, tests among it.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-main()
-"""
-
-
 def test_ctrl_c_ends_it(line: CommandLine) -> None:
     """Code 130, while three parts wait for brokers that never answer; none is waited for."""
     patience = 240
@@ -111,7 +101,7 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         environ = {f"MM2_OFFSETS_{side}_BOOTSTRAP_SERVERS": servers for side in _SIDES}
         with subprocess.Popen(
-            [sys.executable, "-c", _HEEDING, "check-connection", "--timeout", str(patience)],
+            [SCRIPT, "check-connection", "--timeout", str(patience)],
             env=_environ(line) | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
