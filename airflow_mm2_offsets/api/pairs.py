@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Protocol
 
@@ -11,8 +12,11 @@ from airflow_mm2_offsets.api.models import MAX_NAME
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import SyncIndex
-from airflow_mm2_offsets.service.cache import SyncCache
+from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from airflow_mm2_offsets.service.pair import ClusterPair
+
+CLUSTER_SECONDS = 10.0
+"""Until a broker must have answered: a client waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,20 @@ class ServedPair:
     cache: SyncCache
     archive: SyncArchive | None = None
     """Where plans find syncs that the topic has no more."""
+
+    @classmethod
+    def of(
+        cls, pair: ClusterPair, *, interval: float, archive: SyncArchive | None = None
+    ) -> "ServedPair":
+        """Return a pair with an index that is refreshed so often; nothing is read yet.
+
+        Args:
+            pair: The clusters.
+            interval: Seconds between the end of a refresh and the next, once its cache is started.
+            archive: See ``archive``.
+        """
+        cache = SyncCache(partial(read_on, pair), interval=interval)
+        return cls(pair=pair, cache=cache, archive=archive)
 
     @property
     def index(self) -> SyncIndex:

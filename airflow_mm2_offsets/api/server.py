@@ -8,23 +8,19 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import uvicorn
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
-from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
+from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
 from airflow_mm2_offsets.api.protocol import PatientProtocol
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from airflow_mm2_offsets.service.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
 
-CLUSTER_SECONDS = 10.0
-"""Until a broker must have answered: a client waits for it."""
 CONNECTIONS = 512
 KEEP_ALIVE_SECONDS = 5
 SHUTDOWN_SECONDS = 10
@@ -46,9 +42,11 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
             ask from elsewhere.
     """
     listen = settings.serve
-    pair = settings.pair(CLUSTER_SECONDS)
-    cache = SyncCache(partial(read_on, pair), interval=settings.refresh_seconds)
-    served = ServedPair(pair=pair, cache=cache, archive=settings.archive())
+    served = ServedPair.of(
+        settings.pair(CLUSTER_SECONDS),
+        interval=settings.refresh_seconds,
+        archive=settings.archive(),
+    )
     app = create_app(OnePair(served), auth=make_auth(listen))
     _check_certificate(listen)
     with _bind(listen) as taken:
@@ -60,7 +58,7 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
         # What is there by now stays. To look at it again, as each full collection would and a
         # read of the syncs sets off many, keeps answers waiting for tens of milliseconds.
         gc.freeze()
-        cache.start()
+        served.cache.start()
         try:
             uvicorn.Server(
                 uvicorn.Config(
@@ -79,7 +77,7 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
                 )
             ).run(sockets=[taken])
         finally:
-            cache.stop()
+            served.cache.stop()
 
 
 def _bind(listen: ServeSettings) -> socket.socket:

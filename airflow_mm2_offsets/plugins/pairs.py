@@ -5,20 +5,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 
 from airflow.providers.common.compat.sdk import conf
 
-from airflow_mm2_offsets.api.pairs import ServedPair
+from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.service.cache import SyncCache, read_on
 
 DEFAULT = Mm2OffsetHook.default_conn_name
-CLUSTER_SECONDS = 10.0
-"""Until a broker must have answered: a client waits for it."""
 LOOK_AGAIN_SECONDS = 30.0
 """How long a connection that was changed may go unnoticed."""
 
@@ -68,8 +64,8 @@ class ConnectionPairs:
             return _Kept(served=kept.served, looked_at=time.monotonic())
         if kept is not None:
             kept.served.cache.stop()
-        cache = SyncCache(partial(read_on, pair), interval=self._interval)
+        served = ServedPair.of(pair, interval=self._interval)
         with suppress(Mm2OffsetsError):  # the cache keeps the error, and every answer says it
-            cache.refresh()
-        cache.start()
-        return _Kept(served=ServedPair(pair=pair, cache=cache), looked_at=time.monotonic())
+            served.cache.refresh()
+        served.cache.start()
+        return _Kept(served=served, looked_at=time.monotonic())
