@@ -10,6 +10,7 @@ from typer import Option
 
 from airflow_mm2_offsets.cli.where import Clusters
 from airflow_mm2_offsets.core import OnUnmapped, Positions, Strategy
+from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
@@ -159,11 +160,8 @@ def _text(given: str) -> str:
 
 
 def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
+    time = parse_zoned(text)
+    if time is None:
         raise ConfigurationError(
             f"--unmapped-time is {text!r}; give a time with its zone, such as "
             f"2026-11-21T09:10:00+00:00"

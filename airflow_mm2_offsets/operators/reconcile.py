@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -208,11 +208,8 @@ class ReconcileOperator(SparkSubmitOperator):
             return None
         times = []
         for field in ("start_time", "end_time"):
-            try:
-                time = datetime.fromisoformat(getattr(self, field) or "")
-            except ValueError:
-                time = None
-            if time is None or time.tzinfo is None:
+            time = parse_zoned(getattr(self, field) or "")
+            if time is None:
                 raise ConfigurationError(
                     f"task {self.task_id}: {field} is {getattr(self, field)!r}; give both times "
                     f"with their zone, such as 2026-11-21T09:10:00+00:00"

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core import (
     check_positions,
     summarize,
 )
+from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -180,11 +181,8 @@ class TranslateOffsetsOperator(BaseOperator):
     def _time(self) -> datetime | None:
         if not self.unmapped_time:
             return None
-        try:
-            time = datetime.fromisoformat(self.unmapped_time)
-        except ValueError:
-            time = None
-        if time is None or time.tzinfo is None:
+        time = parse_zoned(self.unmapped_time)
+        if time is None:
             raise ConfigurationError(
                 f"task {self.task_id}: unmapped_time is {self.unmapped_time!r}; give a time with "
                 f"its zone, such as 2026-11-21T09:10:00+00:00"
