@@ -91,7 +91,6 @@ def place(request: pytest.FixtureRequest, server: Server, monkeypatch: pytest.Mo
             for variable, text in {**KEYS, "AWS_ENDPOINT_URL": server.url}.items():
                 monkeypatch.setenv(variable, text)
             return lambda name: UPath(f"s3://{folder}/{name}")
-    pytest.importorskip("airflow.providers.amazon", reason="s3:// needs Airflow's Amazon provider")
     connection = {
         "conn_type": "aws",
         "login": "nobody",
