@@ -6,6 +6,10 @@ the positions, starts the same job against the target cluster from there, and en
 has committed its first batch. If asked to, it then compares both clusters and the job's output
 around the switch, record by record: the job runs meanwhile.
 
+A job that has died answers nothing, and one that hangs may never stop: the failover then fails
+after ten minutes, unless the params ``gone_after`` and ``kill_after`` say that silence counts as an
+end, or that the job is to be killed. Both are empty by default.
+
 Whatever can be known before is checked before anything is stopped. Every task may be cleared and
 run again: the stop is asked once, the plan is made once and kept in a file, and the target job is
 a DAG run whose id derives from this one's, so that it is started once.
@@ -79,6 +83,24 @@ with DAG(
             title="Folder of the job on the target",
             description="Must hold no checkpoint yet; the plan is kept in it too.",
         ),
+        "gone_after": Param(
+            default=None,
+            type=["null", "number"],
+            minimum=10,
+            title="Take a silent job for gone after",
+            description="Seconds without a heartbeat after which a job that has not answered is "
+            "taken for gone: for a driver that has died. Longer than any pause of one that lives. "
+            "Empty: never; the failover then fails, and nothing is moved.",
+        ),
+        "kill_after": Param(
+            default=None,
+            type=["null", "number"],
+            minimum=0,
+            title="Kill a job that does not stop after",
+            description="Seconds after which a job that was asked to stop and has not is killed, "
+            "through the Spark connection; what its last batch wrote is written again. Empty: "
+            "never; the failover then fails, and nothing is moved.",
+        ),
         "verify": Param(
             default=False,
             type="boolean",
@@ -97,7 +119,11 @@ with DAG(
         plan_path=PLAN_PATH,
     )
     stop_source = StopSparkStreamingOperator(
-        task_id="stop_source", control=CONTROL, checkpoint=CHECKPOINT
+        task_id="stop_source",
+        control=CONTROL,
+        checkpoint=CHECKPOINT,
+        gone_after="{{ params.gone_after }}",
+        kill_after="{{ params.kill_after }}",
     )
     read_positions = ReadSparkCheckpointOperator(task_id="read_positions", checkpoint=CHECKPOINT)
     wait_replicated = Mm2ReplicatedSensor(

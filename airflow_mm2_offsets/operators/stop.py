@@ -35,8 +35,10 @@ class StopSparkStreamingOperator(WaitingOperator):
         still_for: Seconds for which heartbeat and checkpoint must not change; more than the
             job's heartbeat interval.
         gone_after: Seconds of the same after which a driver that has not answered is taken for
-            gone; None: never. Longer than any pause of a driver that lives.
-        kill_after: Seconds after which a driver that has not stopped is killed; None: never.
+            gone; None: never. Longer than any pause of a driver that lives, and shorter than the
+            wait: ``kill_after``, or else ``timeout``. A template's text is a number too.
+        kill_after: Seconds after which a driver that has not stopped is killed; None: never. A
+            template's text is a number too.
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
         driver_id: What the cluster calls the driver, where the control location does not say it:
             an application of YARN, ``namespace:pod``, or ``driver-...`` of a standalone cluster.
@@ -51,13 +53,16 @@ class StopSparkStreamingOperator(WaitingOperator):
     Raises:
         StopError: The proof did not come in time, the control location can't be used, or the
             driver can't be killed.
-        ConfigurationError: There's nothing to stop the job with.
+        ConfigurationError: There's nothing to stop the job with, or a time is none, or could never
+            pass.
     """
 
     template_fields: Sequence[str] = (
         "control",
         "checkpoint",
         "request_id",
+        "gone_after",
+        "kill_after",
         "spark_conn_id",
         "driver_id",
     )
@@ -71,8 +76,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         still_for: float = 6.0,
-        gone_after: float | None = None,
-        kill_after: float | None = None,
+        gone_after: float | str | None = None,
+        kill_after: float | str | None = None,
         spark_conn_id: str = "spark_default",
         driver_id: str | None = None,
         **kwargs: Any,
@@ -90,11 +95,13 @@ class StopSparkStreamingOperator(WaitingOperator):
 
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Ask, and wait for the proof."""
+        gone_after, kill_after = self._seconds("gone_after"), self._seconds("kill_after")
+        self._check_passes(gone_after, kill_after)
         if self.control is not None:
             request_stop(storage_path(self.control), self.request_id)
-            then = "resume" if self.kill_after is None else "escalate"
-            self._wait(self.gone_after, timeout=self.kill_after, then=then)
-        elif self.kill_after is not None:
+            then = "resume" if kill_after is None else "escalate"
+            self._wait(gone_after, timeout=kill_after, then=then)
+        elif kill_after is not None:
             self._kill()
         else:
             raise ConfigurationError(
@@ -116,6 +123,30 @@ class StopSparkStreamingOperator(WaitingOperator):
         if self.control is not None and proof is not Proof.ACKNOWLEDGED:
             close_request(storage_path(self.control), self.request_id, proof)
         return result
+
+    def _seconds(self, field: str) -> float | None:
+        given = getattr(self, field)
+        if given in {None, "", "None"}:  # as Jinja writes a param that is null
+            return None
+        try:
+            seconds = float(given)
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            raise ConfigurationError(
+                f"task {self.task_id}: {field} is {given!r}; give seconds, or None for never"
+            )
+        return seconds
+
+    def _check_passes(self, gone_after: float | None, kill_after: float | None) -> None:
+        limit, name = (
+            (self.timeout, "timeout") if kill_after is None else (kill_after, "kill_after")
+        )
+        if gone_after is not None and gone_after >= limit:
+            raise ConfigurationError(
+                f"task {self.task_id}: gone_after is {gone_after:.0f} s and would never pass, for "
+                f"the wait ends after {name}, {limit:.0f} s; give less, or a longer {name}"
+            )
 
     def _kill(self) -> NoReturn:
         driver = read_driver(storage_path(self.control)) if self.control is not None else None

@@ -12,5 +12,6 @@ def bag() -> DagBag:
 
 
 @pytest.fixture
-def failover(bag: DagBag) -> DAG:
-    return bag.dags["mm2_failover"]
+def failover() -> DAG:
+    """A DAG of a test's own: Airflow writes into its params what a run was given."""
+    return parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]

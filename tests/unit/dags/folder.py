@@ -27,10 +27,10 @@ STEPS = (
 """The tasks of mm2_failover, in order."""
 
 
-def parse(folder: Path) -> DagBag:
-    """Return what Airflow makes of a folder."""
+def parse(place: Path) -> DagBag:
+    """Return what Airflow makes of a folder, or of one file."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
         # Airflow reads .airflowignore with a pattern that pathspec calls by another name since.
         warnings.filterwarnings("ignore", "GitWildMatchPattern", DeprecationWarning)
-        return DagBag(str(folder))
+        return DagBag(str(place))

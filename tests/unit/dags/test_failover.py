@@ -1,13 +1,15 @@
 """The failover DAG, task by task, with a job and clusters that are only played."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator, Context
 
-from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError
+from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError, StopError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.triggers.polling import PollingTrigger
 from tests.unit.dags.folder import STEPS
 from tests.unit.operators.clusters import Clusters, define, describable
 from tests.unit.operators.jobs import Job
@@ -132,6 +134,43 @@ def test_the_verification_compares_the_switch_where_it_is_asked_for(
         f"{run.source.folder}/output",
         f"{run.target}/output",
     ]
+
+
+def _wait_for_the_stop(run: Failover, **params: object) -> PollingTrigger:
+    run.worker.conf = {**run.worker.conf, **params}
+    stop = run.dag.get_task("stop_source")
+    assert isinstance(stop, BaseOperator)
+    return rebuild(run.worker.run(stop))
+
+
+def test_a_job_is_neither_given_up_nor_killed_unless_told(run: Failover) -> None:
+    """By default a job that says nothing fails the failover; it goes on where it is."""
+    trigger = _wait_for_the_stop(run)
+    assert trigger.settings()["gone_after"] is None
+    assert trigger.deadline == pytest.approx(time.time() + 600, abs=5)
+
+
+def test_a_silent_job_is_given_up_where_told(run: Failover) -> None:
+    """After ``gone_after`` its silence is the proof, and the failover goes on from there."""
+    trigger = _wait_for_the_stop(run, gone_after=30)
+    assert trigger.settings()["gone_after"] == 30.0
+    vars(trigger)["gone_after"] = 0.05
+    (event,) = events(trigger)
+    assert event["result"]["proof"] == "silent"
+
+
+def test_a_job_that_does_not_stop_is_killed_where_told(
+    run: Failover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ``kill_after`` the Spark connection says how; here, that it runs elsewhere."""
+    define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
+    run.worker.conf = {**run.worker.conf, "kill_after": 0}
+    stop = run.dag.get_task("stop_source")
+    assert isinstance(stop, BaseOperator)
+    asked = run.worker.run(stop)
+    (event,) = events(rebuild(asked))
+    with pytest.raises(StopError, match="run this task on h, or end it there"):
+        run.worker.run(stop, after=asked, event=event)
 
 
 def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:

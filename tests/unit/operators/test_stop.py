@@ -238,3 +238,23 @@ def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) ->
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match="give control, or kill_after"):
         worker.run(_stop(control=None))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gone_after": "soon"}, "gone_after is 'soon'; give seconds, or None for never"),
+        ({"kill_after": "-1"}, "kill_after is '-1'; give seconds"),
+        ({"kill_after": float("nan")}, "kill_after is nan; give seconds"),
+        ({"gone_after": 700}, "would never pass, for the wait ends after timeout, 600 s"),
+        ({"gone_after": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
+    ],
+)
+def test_times_that_are_none_or_never_pass(
+    worker: Worker, job: Job, settings: dict[str, Any], message: str
+) -> None:
+    """They are refused before the job is asked: nobody finds out ten minutes later."""
+    worker.conf = {"folder": str(job.folder)}
+    with pytest.raises(ConfigurationError, match=message):
+        worker.run(_stop(**settings))
+    assert job.asked() is None
