@@ -49,6 +49,7 @@ class Segment:
 
     header: Header
     columns: Columns
+    """Sorted by partition."""
     marks: Callable[[], pa.Table]
     """Returns rows of topic, partition, time and four watermarks: what few ask for."""
 

@@ -1,8 +1,7 @@
-"""Syncs as columns of numpy: joined, deduplicated, grouped by partition, cut."""
+"""Syncs as columns of numpy: merged, deduplicated, sorted by partition, cut."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +12,8 @@ from airflow_mm2_offsets.core import TopicPartition
 
 Int64s: TypeAlias = NDArray[np.int64]
 Selection: TypeAlias = NDArray[np.bool_] | NDArray[np.intp]
+
+_NUMBERS = ("offset", "upstream", "downstream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,44 +59,59 @@ class Columns:
         ranks = np.empty(len(order), dtype=np.int32)
         ranks[order] = np.arange(len(order), dtype=np.int32)
         moved = replace(self, places=[self.places[i] for i in order], place=ranks[self.place])
-        return moved.take(stable_order(moved.place, len(order)))
+        # numpy sorts 16 bits by radix: several times as fast.
+        keys = moved.place.astype(np.uint16) if len(order) <= 1 << 16 else moved.place
+        return moved.take(np.argsort(keys, kind="stable"))
 
 
-def stable_order(place: NDArray[np.int32], count: int) -> NDArray[np.intp]:
-    """Return the order that sorts ``place``, whose values are below ``count``."""
-    # numpy sorts 16 bits by radix: several times as fast.
-    return np.argsort(place.astype(np.uint16) if count <= 1 << 16 else place, kind="stable")
-
-
-def join(parts: Sequence[Columns], *, overlapping: bool) -> Columns:
-    """Return the syncs of one generation's files, each once.
+def merge(parts: Sequence[Columns]) -> tuple[Columns, NDArray[np.int32]]:
+    """Return the syncs of all parts, and which part each is of.
 
     Args:
-        parts: The files', in the order of what they cover.
-        overlapping: Whether some cover the same offsets.
+        parts: In log order, and sorted by partition, as the answer is. What is equal in two of
+            them is there twice.
     """
-    if len(parts) == 1 and not overlapping:
-        return parts[0]
-    ids: dict[TopicPartition, int] = {}
-
-    @cache  # most files hold the same partitions
-    def numbers(places: tuple[TopicPartition, ...]) -> NDArray[np.int32]:
-        return np.array([ids.setdefault(place, len(ids)) for place in places], dtype=np.int32)
-
-    place = [numbers(tuple(part.places))[part.place] for part in parts]
-    joined = Columns(
-        places=list(ids),
-        place=_concatenate(place, np.int32),
-        offset=_concatenate([part.offset for part in parts], np.int64),
-        upstream=_concatenate([part.upstream for part in parts], np.int64),
-        downstream=_concatenate([part.downstream for part in parts], np.int64),
+    if len(parts) == 1:
+        return parts[0], np.zeros(len(parts[0]), dtype=np.int32)
+    ranks = _ranks(parts)
+    begins = np.array([_begins(part, ranks) for part in parts], dtype=np.intp)
+    begins = begins.reshape(len(parts), len(ranks) + 1)
+    lengths = np.diff(begins)
+    # A partition's syncs are those of the first part, of the second and so on.
+    ends = np.cumsum(lengths.T).reshape(len(ranks), len(parts)).T
+    count = int(lengths.sum())
+    of = np.empty(count, dtype=np.int32)
+    merged = Columns(
+        places=list(ranks),
+        place=np.repeat(np.arange(len(ranks), dtype=np.int32), lengths.sum(axis=0)),
+        offset=np.empty(count, dtype=np.int64),
+        upstream=np.empty(count, dtype=np.int64),
+        downstream=np.empty(count, dtype=np.int64),
     )
-    if overlapping:
-        _, first = np.unique(joined.offset, return_index=True)
-        return joined.take(first)
-    return joined
+    # Part by part: memory that is touched for the first time costs more than all that is done here.
+    for number, part in enumerate(parts):
+        to = np.arange(len(part)) + np.repeat(ends[number] - begins[number, 1:], lengths[number])
+        of[to] = number
+        for name in _NUMBERS:
+            getattr(merged, name)[to] = getattr(part, name)
+    return merged, of
 
 
-def _concatenate(arrays: Iterable[NDArray[np.generic]], dtype: type) -> NDArray:  # type: ignore[type-arg]
-    arrays = list(arrays)
-    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, dtype), *arrays])
+def deduplicated(parts: Sequence[Columns]) -> Columns:
+    """Return the syncs of one generation's parts, each once."""
+    merged, _ = merge(parts)
+    _, first = np.unique(merged.offset, return_index=True)
+    return merged.take(first).sorted_by_place()
+
+
+def _ranks(parts: Sequence[Columns]) -> dict[TopicPartition, int]:
+    places = sorted({place for part in parts for place in part.places})
+    return {place: rank for rank, place in enumerate(places)}
+
+
+def _begins(part: Columns, ranks: dict[TopicPartition, int]) -> NDArray[np.intp]:
+    """Return where in ``part`` each place begins, and the end."""
+    mine = np.array([ranks[place] for place in part.places], dtype=np.int32)
+    counts = np.zeros(len(ranks), dtype=np.intp)
+    counts[mine] = np.bincount(part.place, minlength=len(mine))
+    return np.append(0, np.cumsum(counts))

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.building import build_index, groups
 from airflow_mm2_offsets.archive.codec import Segment, marks_table
-from airflow_mm2_offsets.archive.columns import Columns, join, stable_order
+from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
 from airflow_mm2_offsets.archive.names import FileName, covered
 from airflow_mm2_offsets.archive.values import (
     Floor,
@@ -98,7 +99,7 @@ class ArchivedSyncs:
 
     def with_run(self, header: Header, rows: SyncRows) -> "ArchivedSyncs":
         """Return what an archive would hold that has one more run."""
-        columns = Columns.of_rows(rows)
+        columns = Columns.of_rows(rows).sorted_by_place()
         segment = Segment(header=header, columns=columns, marks=partial(marks_table, {}, 0))
         name = FileName(header.generation, header.first, header.stop, digest="")
         return assemble({**self.segments, name: segment}, self.damaged)
@@ -130,12 +131,10 @@ def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> Ar
     """Return what ``segments`` say together: the same for any files that hold the same."""
     generations = _in_log_order(segments)
     runs = tuple((each, run) for each in generations for run in _runs(segments, each))
-    parts = [_generation(segments, each) for each in generations]
-    columns = join(parts, overlapping=False)
-    generation = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
-    if np.any(np.diff(columns.place) < 0):
-        order = stable_order(columns.place, len(columns.places))
-        columns, generation = columns.take(order), generation[order]
+    parts = [_parts(segments, each) for each in generations]
+    columns, part = merge([each for several in parts for each in several])
+    number = np.arange(len(parts), dtype=np.int32)
+    generation = number.repeat([len(several) for several in parts])[part]
     floors = _stored_floors(segments.values(), generations)
     made = ArchivedSyncs(
         pair=next((each.header.pair for each in segments.values()), None),
@@ -195,14 +194,12 @@ def _runs(segments: Mapping[FileName, Segment], generation: Generation) -> list[
     return sorted(found, key=lambda run: (run.stop, run.time, run.first))
 
 
-def _generation(segments: Mapping[FileName, Segment], generation: Generation) -> Columns:
+def _parts(segments: Mapping[FileName, Segment], generation: Generation) -> list[Columns]:
+    """Return the syncs of a generation's files, each once."""
     names = sorted(name for name in segments if name.generation == generation)
-    reached = 0
-    overlapping = False
-    for name in names:
-        overlapping = overlapping or name.first < reached
-        reached = max(reached, name.stop)
-    return join([segments[name].columns for name in names], overlapping=overlapping)
+    parts = [segments[name].columns for name in names]
+    overlapping = any(later.first < name.stop for name, later in pairwise(names))
+    return [deduplicated(parts)] if overlapping else parts
 
 
 def _stored_floors(

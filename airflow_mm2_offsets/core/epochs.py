@@ -80,9 +80,8 @@ class PartitionSyncs:
             detours: See ``detours``.
             history_cut: See ``history_cut``.
         """
-        made = cls(())
-        made.upstream.frombytes(upstream)
-        made.downstream.frombytes(downstream)
+        made = cls.__new__(cls)
+        made.upstream, made.downstream = array("q", upstream), array("q", downstream)
         made.detours = tuple(detours)
         made.history_cut = history_cut
         made.epochs = made._cut(list(starts))
