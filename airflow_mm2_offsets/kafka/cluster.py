@@ -56,6 +56,8 @@ class KafkaCluster:
     """librdkafka properties, with their secrets."""
     timeout: float = 30.0
     """Seconds until an answer must be there."""
+    rest: float = 0.0
+    """How long a reader of many records rests, see ``Pace``: for processes that also answer."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work before anything is asked.

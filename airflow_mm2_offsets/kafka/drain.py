@@ -12,9 +12,10 @@ from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.pace import Pace
 from airflow_mm2_offsets.kafka.session import Session, open_consumer
 
-BATCH_SIZE = 10_000
+BATCH_SIZE = 1000
 _POLL_SECONDS = 0.1
 _UNCOMMITTED = "read_uncommitted"
 
@@ -154,11 +155,11 @@ def _read(
         cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most
     ) as session:
         session.client.assign([Place(*place, reading.begins[place]) for place in reading.pending])
-        yield from _batches(session, reading, progress)
+        yield from _batches(session, reading, Pace(cluster.rest), progress)
 
 
 def _batches(
-    session: Session[Consumer], reading: _Reading, progress: Progress | None
+    session: Session[Consumer], reading: _Reading, pace: Pace, progress: Progress | None
 ) -> Iterator[list[Record]]:
     pending = reading.pending
     read, started = 0, time.monotonic()
@@ -168,6 +169,7 @@ def _batches(
         if records := _accept(session, messages, reading):
             read += len(records)
             yield records
+            pace.pause()
             if progress is not None:
                 progress(read, time.monotonic() - started)
         if records or len(pending) < open_before:

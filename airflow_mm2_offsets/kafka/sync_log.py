@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeAlias, cast
 
 from airflow_mm2_offsets.core import TopicPartition
@@ -10,11 +11,14 @@ from airflow_mm2_offsets.core.wire import check_value, decode_key, decode_values
 from airflow_mm2_offsets.errors import WireFormatError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Progress, Record, drain
+from airflow_mm2_offsets.kafka.pace import Pace
 
 SYNCS_PARTITION = 0  # MirrorSourceTask writes to this one whatever the topic has.
 
 _OFFSET_SIZE = 8
 _VALUE_SIZE = 2 * _OFFSET_SIZE
+_SLICE = 1000 * _VALUE_SIZE
+_NO_REST = Pace(0)
 
 SKIPPED_KEPT = 20
 """How many skipped records are kept with their reasons; all are counted."""
@@ -39,9 +43,14 @@ class SyncColumns:
     values: bytearray = field(default_factory=bytearray)
     """Their values in a row, as MirrorMaker 2 writes them."""
 
-    def pairs(self) -> Iterator[tuple[int, int]]:
+    def pairs(self, pace: Pace = _NO_REST) -> Iterator[tuple[int, int]]:
         """Yield the upstream and the downstream offset of each."""
-        return decode_values(self.values)
+        return chain.from_iterable(self._slices(pace))
+
+    def _slices(self, pace: Pace) -> Iterator[Iterator[tuple[int, int]]]:
+        for begin in range(0, len(self.values), _SLICE):
+            pace.pause()
+            yield decode_values(self.values[begin : begin + _SLICE])
 
 
 @dataclass(slots=True, kw_only=True)

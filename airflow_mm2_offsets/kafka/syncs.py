@@ -7,6 +7,7 @@ from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Progress
+from airflow_mm2_offsets.kafka.pace import Pace
 from airflow_mm2_offsets.kafka.sync_log import SkippedRecord, SyncLog, read_log
 
 
@@ -50,7 +51,8 @@ def read_syncs(
         Mm2OffsetsError: See ``drain``.
     """
     log = _read_log(cluster, topic, start, progress)
-    pairs = {place: columns.pairs() for place, columns in log.columns.items()}
+    pace = Pace(cluster.rest)
+    pairs = {place: columns.pairs(pace) for place, columns in log.columns.items()}
     index = (known or SyncIndex()).extended(pairs)
     if not len(index):
         raise _unusable(cluster, topic, _emptiness(log))

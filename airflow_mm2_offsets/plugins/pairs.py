@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from airflow.providers.common.compat.sdk import conf
@@ -13,6 +13,7 @@ from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.service.pair import ClusterPair
 
 DEFAULT = Mm2OffsetHook.default_conn_name
 LOOK_AGAIN_SECONDS = 30.0
@@ -21,6 +22,8 @@ LOOK_AGAIN_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
+    pair: ClusterPair
+    """What the connection says."""
     served: ServedPair
     looked_at: float
 
@@ -60,12 +63,12 @@ class ConnectionPairs:
             pair = Mm2OffsetHook(name, timeout=CLUSTER_SECONDS).get_conn()
         except ConfigurationError as error:
             raise Problem(HTTPStatus.NOT_FOUND, str(error), field="query.conn_id") from error
-        if kept is not None and kept.served.pair == pair:
-            return _Kept(served=kept.served, looked_at=time.monotonic())
+        if kept is not None and kept.pair == pair:
+            return replace(kept, looked_at=time.monotonic())
         if kept is not None:
             kept.served.cache.stop()
         served = ServedPair.of(pair, interval=self._interval)
         with suppress(Mm2OffsetsError):  # the cache keeps the error, and every answer says it
             served.cache.refresh()
         served.cache.start()
-        return _Kept(served=served, looked_at=time.monotonic())
+        return _Kept(pair=pair, served=served, looked_at=time.monotonic())

@@ -1,6 +1,6 @@
 """Two clusters and the MirrorMaker 2 between them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncIndex, SyncsLocation, TopicPartition
@@ -34,6 +34,11 @@ class ClusterPair:
         """Return what a partition of the source is called on the target."""
         topic, number = partition
         return self.naming.target_topic(topic), number
+
+    def resting(self, rest: float) -> "ClusterPair":
+        """Return the pair as a process should read it that answers meanwhile; see ``Pace``."""
+        source, target = replace(self.source, rest=rest), replace(self.target, rest=rest)
+        return replace(self, source=source, target=target)
 
     def read_syncs(
         self,

@@ -1,10 +1,14 @@
 """Reading the offset-syncs topic."""
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
 from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.pace import Pace
 from airflow_mm2_offsets.kafka.sync_log import SKIPPED_KEPT
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from tests.unit.kafka.brokers import MockBroker
@@ -134,3 +138,14 @@ def test_a_topic_of_rubbish_is_as_good_as_empty(broker: MockBroker) -> None:
     broker.write(TOPIC, [(b"x", b"y")] * 3)
     with pytest.raises(SyncsTopicError, match=r"holds 3 records but no .* at offset 0: the value"):
         read_syncs(broker.cluster(), TOPIC)
+
+
+def test_who_rests_reads_the_same(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slices smaller than a partition, with a rest before each of them."""
+    rests: list[None] = []
+    monkeypatch.setattr(Pace, "pause", lambda _self: rests.append(None))
+    monkeypatch.setattr(sync_log, "_SLICE", 20 * len(VALUE))
+    broker.write(TOPIC, _syncs(range(10, 100)))
+    read = read_syncs(replace(broker.cluster(), rest=1.0), TOPIC)
+    assert [*read.index.partitions["orders", 0].upstream] == [*range(10, 100)]
+    assert len(rests) >= 1 + 5
