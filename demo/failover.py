@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy
 from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover, still_copying
+from airflow_mm2_offsets.service.reconcile import Reconciliation
 from airflow_mm2_offsets.spark.control import request_stop
 from demo.producer import PARTITIONS
 from demo.report import Report
@@ -13,7 +14,7 @@ from demo.sink import Sink
 from demo.world import TOPIC, World
 from stack.waiting import wait_until
 
-STREAM, FAILOVER = "orders_stream", "mm2_failover"
+STREAM, FAILOVER, VERIFY = "orders_stream", "mm2_failover", "verify"
 DONE = {"success", "skipped"}
 BEFORE = 900
 """Numbers that the job must have delivered from the source before it is moved."""
@@ -45,7 +46,7 @@ class Failover:
         with self._step("stream from the source"):
             self.start_stream()
         with self._step("failover"):
-            self.trigger()
+            self.trigger(verify=True)
             self.wait_for_task("translate")
             self.move_producer()
             self.wait_for_end()
@@ -64,6 +65,7 @@ class Failover:
             produced=self.world.producer.produced,
             delivered=self.sink.numbers,
             seconds=self.seconds,
+            verified=self.verified(),
         )
 
     def start_stream(self) -> None:
@@ -76,12 +78,12 @@ class Failover:
             lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= BEFORE,
         )
 
-    def trigger(self) -> None:
-        """Trigger the failover DAG."""
+    def trigger(self, *, verify: bool = False) -> None:
+        """Trigger the failover DAG, with or without its comparison of what was delivered."""
         folders = {
             f"{side}_folder": str(self.world.job_folder(side)) for side in ("source", "target")
         }
-        self.run_id = self.world.airflow.trigger(FAILOVER, folders)
+        self.run_id = self.world.airflow.trigger(FAILOVER, {**folders, "verify": verify})
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has done its work."""
@@ -125,6 +127,14 @@ class Failover:
     def plan(self) -> FailoverPlan:
         """Return the plan, from XCom."""
         return FailoverPlan.from_json(self.world.airflow.xcom(FAILOVER, self.run_id, "translate"))
+
+    def verified(self) -> Reconciliation | None:
+        """Return what the task verify found, from XCom; None where it was not asked to look."""
+        airflow = self.world.airflow
+        if airflow.tasks(FAILOVER, self.run_id)[VERIFY].state == "skipped":
+            return None
+        found = airflow.xcom(FAILOVER, self.run_id, VERIFY)
+        return Reconciliation(report=found, allowed=found["allowed"])
 
     def straight_line(self, plan: FailoverPlan) -> FailoverPlan:
         """Return what the formula of older tools would have answered."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.service.reconcile import Outcome, Reconciliation
 from demo.producer import PARTITIONS
 
 
@@ -24,6 +25,8 @@ class Report:
     delivered: Counter[int]
     """How often each number is in the sink."""
     seconds: Mapping[str, float]
+    verified: Reconciliation | None = None
+    """What the DAG's own task verify found around the switch, where it was asked to look."""
 
     @property
     def lost(self) -> int:
@@ -39,7 +42,9 @@ class Report:
     def holds(self) -> bool:
         """Nothing was lost, and no more was repeated than the plan had announced."""
         announced = self.plan.max_reread
-        return not self.lost and (announced is None or self.duplicated <= announced)
+        as_announced = announced is None or self.duplicated <= announced
+        failed = self.verified is not None and self.verified.outcome is Outcome.FAILED
+        return not self.lost and as_announced and not failed
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
@@ -55,6 +60,7 @@ class Report:
                 | {"duplicated": self._duplicated(planned["partition"])}
                 for planned in self.plan.to_json()["partitions"]
             ],
+            "verified": self.verified and self.verified.to_json(),
             "seconds": dict(self.seconds),
         }
 
@@ -64,7 +70,8 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as tables."""
-        return f"{self._partitions()}\n\n{self._steps()}\n\n{self._verdict()}"
+        verified = [f"The task verify: {self.verified.summary()}"] if self.verified else []
+        return "\n\n".join([self._partitions(), *verified, self._steps(), self._verdict()])
 
     def _lost(self, partition: int) -> int:
         return sum(n not in self.delivered for n in range(partition, self.produced, PARTITIONS))
