@@ -1,4 +1,4 @@
-"""The jars of the stack, fetched by the Ivy that PySpark ships: no Maven, no Kafka download."""
+"""Jars, fetched by the Ivy that PySpark ships: no Maven, no Kafka download."""
 
 import shutil
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pathlib import Path
 from stack.process import Program
 from stack.waiting import Progress, quiet
 
-IVY_FILE = Path(__file__).with_name("ivy.xml")
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,19 @@ class Jars:
     spark: tuple[Path, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeJars:
+    """What a Spark job needs beside PySpark's own jars.
+
+    Attributes:
+        s3a: For locations on S3.
+        delta: For Delta tables.
+    """
+
+    s3a: tuple[Path, ...]
+    delta: tuple[Path, ...]
+
+
 def fetch(build: Path, *, progress: Progress = quiet) -> Jars:
     """Fetch the jars of stack/ivy.xml into `build`/jars, unless they are there.
 
@@ -34,32 +47,52 @@ def fetch(build: Path, *, progress: Progress = quiet) -> Jars:
     Raises:
         ProgramError: Ivy failed; with the end of its log.
     """
-    jars = build / "jars"
-    if not _complete(jars):
-        _download(build, jars, progress)
-    return Jars(kafka=jars / "kafka", spark=tuple(sorted((jars / "spark").glob("*.jar"))))
+    what = "the jars of Kafka and of Spark's Kafka source (once, about 90 s)"
+    jars = _fetch(_HERE / "ivy.xml", ("kafka", "spark"), build / "jars", what, progress)
+    return Jars(kafka=jars / "kafka", spark=_files(jars / "spark"))
 
 
-def _complete(jars: Path) -> bool:
+def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
+    """Fetch the jars of stack/ivy-lake.xml into `build`/lake-jars, unless they are there.
+
+    Args:
+        build: The folder for what can be made again.
+        progress: Told what is being waited for.
+
+    Raises:
+        ProgramError: Ivy failed; with the end of its log.
+    """
+    what = "the jars of Spark's S3 and Delta (once, about a minute)"
+    jars = _fetch(_HERE / "ivy-lake.xml", ("s3a", "delta"), build / "lake-jars", what, progress)
+    return LakeJars(s3a=_files(jars / "s3a"), delta=_files(jars / "delta"))
+
+
+def _files(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def _fetch(listed: Path, confs: tuple[str, ...], jars: Path, what: str, progress: Progress) -> Path:
     # The list they were fetched by lies beside them, and comes there last.
-    done = jars / IVY_FILE.name
-    return done.exists() and done.read_bytes() == IVY_FILE.read_bytes()
+    done = jars / listed.name
+    if not done.exists() or done.read_bytes() != listed.read_bytes():
+        progress(f"fetching {what}")
+        _download(listed, confs, jars, progress)
+    return jars
 
 
-def _download(build: Path, jars: Path, progress: Progress) -> None:
-    progress("fetching the jars of Kafka and of Spark's Kafka source (once, about 90 s)")
-    part = build / "jars.part"
+def _download(listed: Path, confs: tuple[str, ...], jars: Path, progress: Progress) -> None:
+    part = jars.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
-    command: list[str | Path] = ["java", "-jar", _ivy(), "-ivy", IVY_FILE, "-cache", build / "ivy"]
-    command += ["-confs", "kafka", "spark"]
+    command: list[str | Path] = ["java", "-jar", _ivy(), "-ivy", listed]
+    command += ["-cache", jars.parent / "ivy", "-confs", *confs]
     command += ["-retrieve", f"{part}/[conf]/[artifact]-[revision].[ext]"]
-    ivy = Program("Ivy's download", command, log=build / "ivy.log")
+    ivy = Program("Ivy's download", command, log=jars.parent / "ivy.log")
     ivy.start()
     try:
         ivy.wait_end(seconds=600, progress=progress)
     finally:
         ivy.stop()
-    shutil.copy(IVY_FILE, part)
+    shutil.copy(listed, part)
     shutil.rmtree(jars, ignore_errors=True)
     part.rename(jars)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +10,9 @@ from stack import containers, jars
 from stack.containers import ContainerStack
 from stack.local import LocalStack
 from stack.mirror import Stack
+
+if TYPE_CHECKING:
+    from tests.unit.operators.worker import Worker
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build"
@@ -44,6 +48,19 @@ def exactly_once_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
     """Another one, without connectors, whose MirrorMaker 2 copies each record once."""
     with _choose(tmp_path_factory, exactly_once=True) as running:
         yield running
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> "Worker":
+    """A worker that runs tasks here."""
+    # Where no test is of Airflow, nobody should wait for its import.
+    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415
+
+    from tests.unit.operators.worker import Worker  # noqa: PLC0415
+
+    worker = Worker()
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", worker, raising=False)
+    return worker
 
 
 def _choose(tmp_path_factory: pytest.TempPathFactory, *, exactly_once: bool = False) -> Stack:

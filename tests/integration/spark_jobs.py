@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from typing import Any
 from uuid import uuid4
 
 import pyarrow.parquet as pq
+from airflow.providers.common.compat.sdk import BaseOperator
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
@@ -17,6 +19,7 @@ from airflow_mm2_offsets.spark.job import py_files
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
+from tests.unit.operators.worker import Worker, events, rebuild
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 3
@@ -87,6 +90,16 @@ def submit_locally(name: str, application: Path, arguments: Sequence[str], folde
     """Return a job that runs in one process, with Kafka and the stop control."""
     options = ["--jars", kafka_jars(), "--py-files", py_files()]
     return submit(name, [*SUBMIT, *options, application, *arguments], folder)
+
+
+def run_to_the_end(worker: Worker, task: BaseOperator) -> dict[str, Any]:
+    """Run a task as worker and triggerer do, until it has succeeded; return its XCom."""
+    message = worker.run(task)
+    while message.type == "DeferTask":
+        (event,) = events(rebuild(message))
+        message = worker.run(task, after=message, event=event)
+    result: dict[str, Any] = worker.xcoms[task.task_id, "return_value"]
+    return result
 
 
 def lineage(output: Path) -> list[tuple[int, int]]:

@@ -1,78 +1,29 @@
 """Checkpoints on object storage: a real S3 server on loopback (moto's)."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
-import boto3
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from upath import UPath
-from werkzeug.serving import make_server
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.copying import MARKER, inventory
-from stack.process import free_ports
+from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
 from tests.unit.operators.clusters import describable
 from tests.unit.service.pairs import Pair
 from tests.unit.spark.checkpoints import batch, commit, orders, simple, write
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
 RECORDED = Path(__file__).parents[1] / "unit" / "spark" / "recorded"
-KEYS = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}
-BUCKET = "lake"
-
-
-class Server:
-    """Moto's S3 in this process, which can be told to refuse."""
-
-    def __init__(self) -> None:
-        (port,) = free_ports(1)
-        self.url = f"http://127.0.0.1:{port}"
-        self.refuses_to_write = ""
-        """The end of the names of objects that nobody may write; none where empty."""
-        self._app = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", port, self._answer, threaded=True)
-        self._thread = Thread(target=self._server.serve_forever)
-
-    def _answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
-        name, end = environ["PATH_INFO"], self.refuses_to_write
-        if end and name.endswith(end) and environ["REQUEST_METHOD"] in ("PUT", "POST"):
-            start("403 Forbidden", [("Content-Type", "application/xml")])
-            return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
-        return self._app(environ, start)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """An S3 server with one bucket."""
     with Server() as server:
-        client = boto3.client(
-            "s3",
-            endpoint_url=server.url,
-            region_name="us-east-1",
-            aws_access_key_id="nobody",
-            aws_secret_access_key="nothing",  # noqa: S106 - nobody's
-        )
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
         yield server
 
 
@@ -85,19 +36,14 @@ def place(request: pytest.FixtureRequest, server: Server, monkeypatch: pytest.Mo
     folder = f"{BUCKET}/{uuid4().hex}"
     match request.param:
         case "options":
-            options = {"endpoint_url": server.url, "key": "nobody", "secret": "nothing"}
+            options = {"endpoint_url": server.url, "key": USER, "secret": PASSWORD}
             return lambda name: UPath(f"s3://{folder}/{name}", **options)
         case "environment":
-            for variable, text in {**KEYS, "AWS_ENDPOINT_URL": server.url}.items():
-                monkeypatch.setenv(variable, text)
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+            monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
             return lambda name: UPath(f"s3://{folder}/{name}")
-    connection = {
-        "conn_type": "aws",
-        "login": "nobody",
-        "password": "nothing",
-        "extra": {"endpoint_url": server.url, "region_name": "us-east-1"},
-    }
-    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", server.connection())
     return lambda name: storage_path(f"s3://lake@{folder}/{name}")
 
 
@@ -179,7 +125,7 @@ def test_a_migration(clusters: Pair, place: Place, tmp_path: Path, local: str) -
 
 def test_a_server_that_refuses_midway(clusters: Pair, server: Server, tmp_path: Path) -> None:
     """What is written by then is not taken for a checkpoint; the next try goes on from there."""
-    options = {"endpoint_url": server.url, "key": "nobody", "secret": "nothing"}
+    options = {"endpoint_url": server.url, "key": USER, "secret": PASSWORD}
     target = UPath(f"s3://{BUCKET}/{uuid4().hex}/copy", **options)
     original = UPath(_job(tmp_path))
     for name in ("metadata", "1.delta", "offsets/0", MARKER):

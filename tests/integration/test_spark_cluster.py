@@ -12,7 +12,6 @@ import pyspark
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import DAG
-from airflow.sdk.execution_time import task_runner
 
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
@@ -33,9 +32,10 @@ from tests.integration.spark_jobs import (
     example_arguments,
     kafka_jars,
     lineage,
+    run_to_the_end,
     submit,
 )
-from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
 pytestmark = pytest.mark.timeout(900)
@@ -91,15 +91,8 @@ def _job(stack: Stack, topic: str, folder: Path) -> Program:
     return submit("the job", command, folder, PYTHON)
 
 
-@pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
-    worker = Worker()
-    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", worker, raising=False)
-    return worker
-
-
 def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
-    """Run the operator to its end, as worker and triggerer do; return its XCom."""
+    """Run the operator to its end; return its XCom."""
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
@@ -109,12 +102,7 @@ def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
             poll_interval=0.5,
             **settings,
         )
-    message = worker.run(task)
-    while message.type == "DeferTask":
-        (event,) = events(rebuild(message))
-        message = worker.run(task, after=message, event=event)
-    result: dict[str, Any] = worker.xcoms["stop", "return_value"]
-    return result
+    return run_to_the_end(worker, task)
 
 
 def _active(cluster: SparkCluster) -> list[dict[str, Any]]:

@@ -1,0 +1,160 @@
+"""A real Spark job that keeps checkpoint and control location on S3, moved to the other cluster."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.service.migration import migrate_checkpoint
+from airflow_mm2_offsets.service.planning import plan_failover, still_copying
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.spark.offsets import parse_offsets
+from stack import jars
+from stack.mirror import Stack
+from stack.process import Program
+from stack.waiting import wait_until
+from tests.integration.mirrors import Mirror, Writer, mirror
+from tests.integration.s3 import BUCKET, Server
+from tests.integration.spark_jobs import (
+    ROOT,
+    START_SECONDS,
+    SUBMIT,
+    kafka_jars,
+    run_to_the_end,
+    submit,
+)
+from tests.unit.operators.worker import Worker
+
+pytestmark = pytest.mark.timeout(900)  # Spark starts twice
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server() as running:
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", running.connection())
+        yield running
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """The example job on one cluster; its rows alone are on the local disk."""
+
+    server: Server
+    cluster: str
+    topic: str
+    name: str
+    folder: Path
+
+    def location(self, what: str) -> str:
+        """Return a location as Airflow is told it."""
+        return f"s3://lake@{BUCKET}/{self.name}/{what}"
+
+    def program(self) -> Program:
+        at = {each: f"s3a://{BUCKET}/{self.name}/{each}" for each in ("checkpoint", "control")}
+        lake = ",".join(map(str, jars.fetch_lake(ROOT / "build", progress=print).s3a))
+        conf = (
+            part
+            for key, to in self.server.spark_conf().items()
+            for part in ("--conf", f"{key}={to}")
+        )
+        command = [
+            *(*SUBMIT, *conf, "--jars", f"{kafka_jars()},{lake}", "--py-files", py_files()),
+            *(ROOT / "dags" / "jobs" / "orders_stream.py", "--bootstrap-servers", self.cluster),
+            *("--topic", self.topic, "--trigger", "1", "--output", str(self.folder / "output")),
+            *("--checkpoint", at["checkpoint"], "--control", at["control"]),
+        ]
+        return submit(f"the job on the {self.name}", command, self.folder)
+
+    def has_read(self, mirror: Mirror) -> bool:
+        """Tell whether its checkpoint stands at the end of the topic on its cluster."""
+        held = getattr(mirror.pair, "source" if self.cluster == mirror.stack.source else "target")
+        marks = held.watermarks((self.topic, number) for number in (0, 1))
+        try:
+            found = read_checkpoint(storage_path(self.location("checkpoint"))).positions
+        except CheckpointError:
+            return False
+        return found == {self.topic: {number: each.high for (_, number), each in marks.items()}}
+
+    def numbers(self) -> Counter[bytes]:
+        """Count how often each record is in the output."""
+        files = sorted((self.folder / "output").glob("*/part-*.parquet"))
+        return Counter(
+            value.encode()
+            for file in files
+            for value in pq.read_table(file, columns=["value"]).column("value").to_pylist()
+        )
+
+
+def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
+    """Run a job until it has read all there is; stop it as the failover DAG does."""
+    program = job.program()
+    try:
+        program.start()
+        program.wait_ready(lambda: job.has_read(made), seconds=START_SECONDS)
+        with DAG("failover", schedule=None):
+            stop = StopSparkStreamingOperator(
+                task_id="stop",
+                control=job.location("control"),
+                checkpoint=job.location("checkpoint"),
+                still_for=3.0,
+                poll_interval=0.5,
+            )
+        stopped = run_to_the_end(worker, stop)
+        assert (stopped["proof"], stopped["clean"]) == ("acknowledged", True)
+        program.wait_end()
+    finally:
+        program.kill()
+
+
+def test_a_job_on_s3_goes_on_where_it_stopped(
+    stack: Stack, server: Server, worker: Worker, tmp_path: Path
+) -> None:
+    """Stopped, read, planned and migrated by way of S3 alone; on the target Spark goes on there.
+
+    Every record is in the output once, though offsets differ between the clusters.
+    """
+    with mirror(stack) as made:
+        made.configure()
+        topic = made.create_topic(2)
+        writer = Writer(made, topic)
+        writer.abort({0: 7})
+        writer.write({0: 40, 1: 20})
+        source, target = (
+            Job(server=server, cluster=cluster, topic=topic, name=name, folder=tmp_path)
+            for cluster, name in ((stack.source, "source"), (stack.target, "target"))
+        )
+        _run_and_stop(source, made, worker)
+        done = source.numbers()
+        assert (done.total(), len(done)) == (60, 60)
+
+        writer.write({0: 30, 1: 10})
+        with DAG("failover", schedule=None):
+            read = ReadSparkCheckpointOperator(
+                task_id="read", checkpoint=source.location("checkpoint")
+            )
+        positions = parse_offsets(run_to_the_end(worker, read)["positions"])
+        wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2")
+        plan = plan_failover(made.pair, positions)
+        places = (storage_path(each.location("checkpoint")) for each in (source, target))
+        migrated = migrate_checkpoint(made.pair, *places)
+        assert read_checkpoint(storage_path(target.location("checkpoint"))).positions == (
+            plan.target_positions()
+        )
+        assert plan.target_positions() == {topic: {0: 40, 1: 20}}
+        assert positions[topic][0] > 40
+
+        _run_and_stop(target, made, worker)
+        again = read_checkpoint(storage_path(target.location("checkpoint")))
+        assert again.query_id == migrated["query_id"]
+        assert again.committed_batch > migrated["committed_batch"]
+        numbers = target.numbers()
+        assert (numbers.total(), len(numbers)) == (100, 100)
