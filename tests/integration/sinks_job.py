@@ -1,0 +1,80 @@
+"""A Spark program that writes to sinks with one checkpoint, and then with a fresh one.
+
+It leaves a file with what the package says of each sink in between, and what each then holds.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from upath import UPath
+
+from airflow_mm2_offsets.service.sinks import find_sink_problems
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.properties.defaults.checkpointInterval": "3",
+    "spark.sql.shuffle.partitions": "1",
+}
+Start = Callable[[DataFrame, str, str], None]
+
+
+def _write(application: str, table: str, batch: DataFrame, batch_id: int) -> None:
+    options = {"txnAppId": application, "txnVersion": batch_id}
+    batch.write.format("delta").mode("append").options(**options).save(table)
+
+
+def into_files(rows: DataFrame, output: str, checkpoint: str) -> None:
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(output).awaitTermination()
+
+
+def into_delta(rows: DataFrame, output: str, checkpoint: str) -> None:
+    """Write as a user does who wants each batch once."""
+    writer = rows.writeStream.foreachBatch(partial(_write, "orders-job", output))
+    writer = writer.option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def into_delta_itself(rows: DataFrame, output: str, checkpoint: str) -> None:
+    """Write through Delta's own streaming sink."""
+    writer = rows.writeStream.format("delta").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(output).awaitTermination()
+
+
+SINKS: dict[str, tuple[Start, str, dict[str, str]]] = {
+    "files": (into_files, "parquet", {}),
+    "delta": (into_delta, "delta", {"checkpointPolicy": "classic"}),
+    "delta v2": (into_delta, "delta", {"checkpointPolicy": "v2"}),
+    "delta itself": (into_delta_itself, "delta", {"checkpointPolicy": "classic"}),
+}
+
+
+def main() -> None:
+    folder = sys.argv[1]
+    spark = SparkSession.builder.config(map=DELTA).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    found = {}
+    for name, (start, kind, properties) in SINKS.items():
+        for key, value in properties.items():
+            spark.conf.set(f"spark.databricks.delta.properties.defaults.{key}", value)
+        output = f"{folder}/{name}/output"
+        told = [find_sink_problems(UPath(output))]
+        for number in (0, 1):
+            rows = spark.readStream.option("maxFilesPerTrigger", 1).text(f"{folder}/input-{number}")
+            start(rows, output, f"{folder}/{name}/checkpoint-{number}")
+            told.append(find_sink_problems(UPath(output)))
+        held = spark.read.format(kind).load(output).count()
+        checkpoints = [path.name for path in Path(output).glob("_delta_log/0*.checkpoint.*")]
+        found[name] = {"told": told, "held": held, "checkpoints": checkpoints}
+    Path(folder, "found.json").write_text(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Sinks of a real Spark, and a real Delta Lake, that drop what a fresh checkpoint begins with."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stack import jars
+from tests.integration.spark_jobs import ROOT, SUBMIT, submit
+
+pytestmark = pytest.mark.timeout(600)
+FIRST, SECOND = 4, 6
+"""Batches of one record with the first checkpoint, and with the fresh one after it."""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the package said of each sink, and what the sinks held in the end."""
+    folder = tmp_path_factory.mktemp("sinks")
+    for number, count in enumerate((FIRST, SECOND)):
+        for batch in range(count):
+            file = folder / f"input-{number}" / f"{batch}.txt"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"record {batch} of {number}\n")
+    delta = ",".join(map(str, jars.fetch_lake(ROOT / "build", progress=print).delta))
+    script = Path(__file__).with_name("sinks_job.py")
+    program = submit("the sinks", [*SUBMIT, "--jars", delta, script, folder], folder)
+    program.start()
+    try:
+        program.wait_end(seconds=400)
+    finally:
+        program.kill()
+    return json.loads((folder / "found.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("files", f"its _spark_metadata has batches up to {FIRST - 1};"),
+        ("delta", f"has txnVersion {FIRST - 1} of txnAppId orders-job;"),
+        ("delta v2", f"has txnVersion {FIRST - 1} of txnAppId orders-job;"),
+    ],
+)
+def test_a_sink_that_drops_batches_is_found_before(
+    found: dict[str, Any], sink: str, message: str
+) -> None:
+    """Spark loses as many batches as the sink had, in silence; the package had said so before."""
+    nothing, (problem,), (after,) = found[sink]["told"]
+    assert nothing == []
+    assert message in problem
+    assert str(SECOND - 1) in after
+    assert found[sink]["held"] == FIRST + (SECOND - FIRST)
+
+
+def test_a_sink_that_drops_nothing_is_let_be(found: dict[str, Any]) -> None:
+    """Delta's own streaming sink tells checkpoints apart: all is there, and nobody is warned."""
+    sink = found["delta itself"]
+    assert (sink["told"], sink["held"]) == ([[], [], []], FIRST + SECOND)
+
+
+@pytest.mark.parametrize(("sink", "kind"), [("delta", "parquet"), ("delta v2", r"[0-9a-f-]+\.\w+")])
+def test_both_kinds_of_delta_checkpoints_were_read(
+    found: dict[str, Any], sink: str, kind: str
+) -> None:
+    """The tables above had checkpoints of their log, each of its own kind."""
+    names = found[sink]["checkpoints"]
+    assert names
+    assert all(re.fullmatch(rf"\d{{20}}\.checkpoint\.{kind}", name) for name in names)
