@@ -1,6 +1,7 @@
 """Queries with state and exactly-once sinks, moved to the other cluster by their checkpoints."""
 
 import json
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,13 +10,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 from upath import UPath
 
 from airflow_mm2_offsets.core import ReplicationPolicy
+from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import still_copying
@@ -109,6 +113,12 @@ class World:
         wait_until(self._exists, "the topics on the target")
         wait_until(lambda: not still_copying(self.pair, ends), "MirrorMaker 2 to be done")
 
+    def add_partition(self) -> None:
+        """Give one topic of the target a partition more than the source has."""
+        name = self.pair.naming.target_topic(self.payments)
+        admin = AdminClient({"bootstrap.servers": self.stack.target})
+        admin.create_partitions([NewPartitions(name, PARTITIONS + 1)])[name].result(30)
+
     def _exists(self) -> bool:
         names = {self.pair.naming.target_topic(each) for each in (self.orders, self.payments)}
         return names == self.pair.target.topics(names).keys()
@@ -171,6 +181,8 @@ def committed_files(output: Path) -> list[Path]:
 CLEAN, PENDING, DONE_UNSAID = "clean", "pending", "done-unsaid"
 """Queries on the source: stopped between batches; failed in one; killed after the sink had its
 batch and before the checkpoint said so."""
+POISONED = "poisoned"
+"""A query that somebody starts against the target from the source's checkpoint as it is."""
 KINDS: Mapping[str, Mapping[str, Any]] = {
     CLEAN: {"kind": "stateful", "state": "hdfs"},
     PENDING: {"kind": "stateful", "state": "rocksdb"},
@@ -211,6 +223,7 @@ def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
         world.write(CUT, END)
         world.flush()
         world.wait_copied()
+        world.add_partition()
         yield world
 
 
@@ -229,6 +242,10 @@ def _migrate(world: World, name: str) -> dict[str, Any]:
 def finished(world: World, moved: Mapping[str, Any]) -> Mapping[str, str | None]:
     """Go on with every query on the target, and run one on the source from the beginning."""
     assert moved
+    poisoned = shutil.copytree(world.folder / "source" / CLEAN, world.folder / "source" / POISONED)
+    # Of two queries with one id Spark would end the first.
+    (poisoned / ".metadata.crc").unlink()
+    (poisoned / "metadata").write_text(json.dumps({"id": str(uuid4())}))
     half = UPath(world.folder / "target" / "half")
     CheckpointCopy.open(half, {"of": "a test"}).begin({"nothing": 1})
     settings = KINDS[DONE_UNSAID]
@@ -236,6 +253,8 @@ def finished(world: World, moved: Mapping[str, Any]) -> Mapping[str, str | None]
         *(world.query(name, migrated=True, **KINDS[name]) for name in KINDS),
         world.query("one-cluster", **KINDS[CLEAN], batch_size=1000),
         world.query("half", migrated=True, **settings),
+        world.query(POISONED, migrated=True, **KINDS[CLEAN])
+        | {"checkpoint": str(world.folder / "source" / POISONED)},
     )
 
 
@@ -274,6 +293,15 @@ def test_the_original_is_never_touched(
         assert [inventory(place) for place in places] == before
 
 
+def test_a_partition_that_the_target_alone_has_is_told(
+    world: World, moved: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Empty, it is no obstacle: the queries below go on, and read it from its beginning."""
+    named = f"{world.pair.naming.target_topic(world.payments)}[{PARTITIONS}]"
+    for name in (CLEAN, PENDING):
+        assert any(note.startswith(named) for note in moved[name]["notes"])
+
+
 @pytest.mark.parametrize("name", [CLEAN, PENDING])
 def test_state_goes_on_in_mid_window(
     world: World, finished: Mapping[str, str | None], name: str
@@ -299,3 +327,16 @@ def test_an_exactly_once_sink_stays_so(world: World, finished: Mapping[str, str 
 def test_no_query_starts_from_half_a_copy(finished: Mapping[str, str | None]) -> None:
     """Spark fails on it at once."""
     assert "JsonParseException: Unrecognized token 'This'" in (finished["half"] or "")
+
+
+def test_a_checkpoint_started_against_the_target_is_poisoned(
+    world: World, finished: Mapping[str, str | None]
+) -> None:
+    """Topics renamed by the policy are new to Spark, and its own are gone: it fails, too late.
+
+    What it has written by then is found out, and the checkpoint is not migrated.
+    """
+    assert "deleted" in (finished[POISONED] or "")
+    with pytest.raises(CheckpointError, match=r"poisoned: .* has no end, and batch") as caught:
+        _migrate(world, POISONED)
+    assert "the job was started against another cluster" in str(caught.value)
