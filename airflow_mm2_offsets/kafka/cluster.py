@@ -1,23 +1,33 @@
 """A Kafka cluster, and the questions that a translation has for it."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition, Uuid
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+    Uuid,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import Watermarks
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, TopicNotFoundError
+from airflow_mm2_offsets.kafka.clients import Clients, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
-from airflow_mm2_offsets.kafka.session import NOT_FOUND, Session, open_admin
+from airflow_mm2_offsets.kafka.session import Session
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from confluent_kafka.admin._topic import TopicDescription
 
-_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _NO_TOPIC_ID = str(Uuid(0, 0))
 _URL_SAFE = str.maketrans("+/", "-_")
 
@@ -44,7 +54,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaCluster:
-    """A cluster and how to reach it; each question opens its own connection.
+    """A cluster and how to reach it; questions may come from several threads at once.
 
     Every method raises ClusterUnreachableError when no answer came within ``timeout`` or
     authentication failed, and ClusterRefusedError when a broker answered with an error.
@@ -58,6 +68,7 @@ class KafkaCluster:
     """Seconds until an answer must be there."""
     rest: float = 0.0
     """How long a reader of many records rests, see ``Pace``: for processes that also answer."""
+    _clients: Clients = field(default_factory=Clients, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work before anything is asked.
@@ -71,7 +82,8 @@ class KafkaCluster:
 
     def describe(self) -> ClusterInfo:
         """Return the cluster's id and its brokers."""
-        metadata = self._admin().metadata()
+        with self._admin() as admin:
+            metadata = admin.metadata()
         brokers = sorted(metadata.brokers.items())
         return ClusterInfo(
             cluster_id=metadata.cluster_id,
@@ -80,26 +92,21 @@ class KafkaCluster:
 
     def topic_names(self) -> frozenset[str]:
         """Return the names of all topics that the user may see."""
-        return frozenset(self._admin().metadata().topics)
+        with self._admin() as admin:
+            return frozenset(admin.metadata().topics)
 
     def topics(self, names: Iterable[str]) -> dict[str, TopicInfo]:
         """Return what is known of each topic; one that does not exist is absent."""
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        admin = self._admin()
-        futures = admin.client.describe_topics(
-            TopicCollection(wanted), request_timeout=admin.remaining
-        )
-        admin.settle(futures.values())
-        found: dict[str, TopicInfo] = {}
-        for name, future in futures.items():
-            try:
-                found[name] = _topic_info(future.result())
-            except KafkaException as error:
-                if error.args[0].code() not in NOT_FOUND:
-                    raise admin.failure(error.args[0], f"topic {name}") from error
-        return found
+        with self._admin() as admin:
+            futures = admin.client.describe_topics(
+                TopicCollection(wanted), request_timeout=admin.remaining
+            )
+            admin.settle(futures.values())
+            infos = {name: _topic_info(admin, name, each) for name, each in futures.items()}
+        return {name: info for name, info in infos.items() if info is not None}
 
     def watermarks(
         self, partitions: Iterable[tuple[str, int]], *, isolation: str = "read_uncommitted"
@@ -117,18 +124,12 @@ class KafkaCluster:
         wanted = sorted(set(partitions))
         if not wanted:
             return {}
-        admin = self._admin()
-        # Asked before it has a connection, librdkafka now and then tries again after 3 s only.
-        admin.metadata()
-        low = _list_offsets(admin, dict.fromkeys(wanted, _EARLIEST), isolation)
-        high = _list_offsets(admin, dict.fromkeys(wanted, _LATEST), isolation)
-        admin.settle([*low.values(), *high.values()])
-        return {
-            place: Watermarks(
-                low=_offset(admin, place, low[place]), high=_offset(admin, place, high[place])
-            )
-            for place in wanted
-        }
+        with self._consumer(isolation) as consumer:
+            # Without a connection it would wait in silence, whatever librdkafka learns meanwhile.
+            consumer.metadata()
+            low = _edges(consumer, wanted, OFFSET_BEGINNING)
+            high = _edges(consumer, wanted, OFFSET_END)
+        return {place: Watermarks(low=low[place], high=high[place]) for place in wanted}
 
     def offsets_at(self, times: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         """Return the offset of the first record of each partition that is as young as a time.
@@ -144,19 +145,37 @@ class KafkaCluster:
         """
         if not times:
             return {}
-        admin = self._admin()
-        admin.metadata()
-        specs = {place: OffsetSpec.for_timestamp(time) for place, time in times.items()}
-        found = _list_offsets(admin, specs, "read_uncommitted")
-        admin.settle(found.values())
-        offsets = {place: _offset(admin, place, future) for place, future in found.items()}
-        return {place: offset for place, offset in offsets.items() if offset >= 0}
+        specs = {
+            TopicPartition(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()
+        }
+        with self._admin() as admin:
+            # Asked before it has a connection, librdkafka now and then tries again after 3 s only.
+            admin.metadata()
+            futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
+            admin.settle(futures.values())
+            found = {
+                (place.topic, place.partition): _result(admin, future, _named(place)).offset
+                for place, future in futures.items()
+            }
+        return {place: offset for place, offset in found.items() if offset >= 0}
 
-    def _admin(self) -> Session[AdminClient]:
-        return open_admin(self.name, self.config, self.timeout)
+    def _admin(self) -> AbstractContextManager[Session[AdminClient]]:
+        make = partial(make_admin, self.name, self.config, self.timeout)
+        return self._clients.lend("admin", make)
+
+    def _consumer(self, isolation: str) -> AbstractContextManager[Session[Consumer]]:
+        make = partial(make_consumer, self.name, self.config, self.timeout, isolation)
+        return self._clients.lend(isolation, make)
 
 
-def _topic_info(description: "TopicDescription") -> TopicInfo:
+def _topic_info(
+    admin: Session[AdminClient], name: str, future: "Future[TopicDescription]"
+) -> TopicInfo | None:
+    """Return what is known of a topic; None where it does not exist."""
+    try:
+        description: TopicDescription = _result(admin, future, f"topic {name}")
+    except TopicNotFoundError:
+        return None
     topic_id = str(description.topic_id)
     return TopicInfo(
         name=description.name,
@@ -166,20 +185,33 @@ def _topic_info(description: "TopicDescription") -> TopicInfo:
     )
 
 
-def _list_offsets(
-    admin: Session[AdminClient], specs: Mapping[tuple[str, int], OffsetSpec], isolation: str
-) -> dict[tuple[str, int], Future[Any]]:
-    futures = admin.client.list_offsets(
-        {TopicPartition(*place): spec for place, spec in specs.items()},
-        isolation_level=IsolationLevel[isolation.upper()],
-        request_timeout=admin.remaining,
-    )
-    return {(key.topic, key.partition): future for key, future in futures.items()}
+def _edges(
+    consumer: Session[Consumer], wanted: Iterable[tuple[str, int]], edge: int
+) -> dict[tuple[str, int], int]:
+    """Return where partitions begin or end, which ListOffsets takes for times (KIP-79).
 
-
-def _offset(admin: Session[AdminClient], place: tuple[str, int], future: Future[Any]) -> int:
+    An admin client asks the same, and takes three times as long for a thousand partitions. For
+    real times it is better nonetheless: here, what nobody answered stays as it was asked.
+    """
+    places = [TopicPartition(*place, edge) for place in wanted]
     try:
-        return int(future.result().offset)
+        answers = consumer.client.offsets_for_times(places, timeout=consumer.remaining)
+    except KafkaException as error:  # of all of them alike: the first stands for it
+        raise consumer.failure(error.args[0], _named(places[0])) from error
+    for each in answers:
+        if each.error is not None:
+            raise consumer.failure(each.error, _named(each))
+        if each.offset < 0:
+            raise consumer.unreachable()
+    return {(each.topic, each.partition): each.offset for each in answers}
+
+
+def _result(admin: Session[AdminClient], future: "Future[Any]", what: str) -> Any:  # noqa: ANN401 - as the client types it
+    try:
+        return future.result()
     except KafkaException as error:
-        topic, partition = place
-        raise admin.failure(error.args[0], f"topic {topic} partition {partition}") from error
+        raise admin.failure(error.args[0], what) from error
+
+
+def _named(place: TopicPartition) -> str:
+    return f"topic {place.topic} partition {place.partition}"

@@ -11,9 +11,10 @@ from confluent_kafka import TopicPartition as Place
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
+from airflow_mm2_offsets.kafka.clients import open_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.pace import Pace
-from airflow_mm2_offsets.kafka.session import Session, open_consumer
+from airflow_mm2_offsets.kafka.session import Session
 
 BATCH_SIZE = 1000
 _POLL_SECONDS = 0.1

@@ -2,9 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
-from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -17,12 +16,7 @@ from airflow_mm2_offsets.errors import (
     Mm2OffsetsError,
     TopicNotFoundError,
 )
-from airflow_mm2_offsets.kafka.config import (
-    BOOTSTRAP_SERVERS,
-    Setting,
-    admin_config,
-    consumer_config,
-)
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
@@ -31,7 +25,7 @@ log = logging.getLogger(__name__)
 
 ClientT = TypeVar("ClientT", AdminClient, Consumer)
 
-NOT_FOUND = frozenset(
+_NOT_FOUND = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - how the library names its local errors
@@ -77,8 +71,8 @@ class Session(Generic[ClientT]):
         self._servers = config[BOOTSTRAP_SERVERS]
         self._timeout = timeout
         self._started = time.monotonic()
-        self._complaint: KafkaError | None = None
-        settings: dict[str, Any] = {**config, "error_cb": self._on_error}
+        self._heard = _Heard()
+        settings: dict[str, Any] = {**config, "error_cb": self._heard.hear}
         try:
             self.client: ClientT = make(settings, logger=_ToDebug())
         except KafkaException as error:
@@ -140,20 +134,20 @@ class Session(Generic[ClientT]):
         Raises:
             ClusterUnreachableError: Authentication failed.
         """
-        if self._complaint is not None and self._complaint.code() == _AUTHENTICATION:
+        if self._heard.authentication_failed:
             raise self.unreachable()
 
     def touch(self) -> None:
-        """Note that an answer came: the time starts anew."""
+        """Note that an answer came, or that another question comes: the time starts anew."""
         self._started = time.monotonic()
-        self._complaint = None
+        self._heard.complaint = None
 
     def failure(self, error: KafkaError, what: str) -> Mm2OffsetsError:
         """Return the error to raise for what a broker, or librdkafka, said about ``what``."""
         if error.code() in _NO_ANSWER:
-            self._complaint = self._complaint or error
+            self._heard.complaint = self._heard.complaint or error
             return self.unreachable()
-        if error.code() in NOT_FOUND:
+        if error.code() in _NOT_FOUND:
             return TopicNotFoundError(
                 f"{self._cluster} ({self._servers}) has no {what}: {error.str()}; check the name "
                 "and that it is this cluster"
@@ -165,8 +159,9 @@ class Session(Generic[ClientT]):
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that says who was asked, for how long, and what came of it."""
-        reason = self._complaint.str() if self._complaint else "librdkafka gave no reason"
-        if self._complaint is not None and self._complaint.code() == _AUTHENTICATION:
+        complaint = self._heard.complaint
+        reason = complaint.str() if complaint else "librdkafka gave no reason"
+        if self._heard.authentication_failed:
             problem = "authentication failed"
             step = "check user, password, mechanism and security.protocol of its kafka connection"
         else:
@@ -182,10 +177,25 @@ class Session(Generic[ClientT]):
         self.client.poll(0)
         self.check()
 
-    def _on_error(self, error: KafkaError) -> None:
+
+class _Heard:
+    """What librdkafka complained about last.
+
+    It knows no session: a client that knows what knows the client would live on, with its threads
+    and connections, until Python looks for such cycles.
+    """
+
+    def __init__(self) -> None:
+        self.complaint: KafkaError | None = None
+
+    @property
+    def authentication_failed(self) -> bool:
+        return self.complaint is not None and self.complaint.code() == _AUTHENTICATION
+
+    def hear(self, error: KafkaError) -> None:
         # "All brokers are down" follows the reason, and must not hide it.
-        if error.code() != _ALL_BROKERS_DOWN or self._complaint is None:
-            self._complaint = error
+        if error.code() != _ALL_BROKERS_DOWN or self.complaint is None:
+            self.complaint = error
 
 
 class _ToDebug:
@@ -196,19 +206,3 @@ class _ToDebug:
 
     def log(self, _level: int, message: str, *args: object) -> None:
         log.debug(message, *args)
-
-
-def open_admin(cluster: str, extra: Mapping[str, object], timeout: float) -> Session[AdminClient]:
-    """Start a session with an admin client; see ``Session`` for arguments and errors."""
-    return Session(cluster, timeout, admin_config(cluster, extra), AdminClient)
-
-
-@contextmanager
-def open_consumer(
-    cluster: str, extra: Mapping[str, object], timeout: float, isolation: str, *, prefetch: int
-) -> Iterator[Session[Consumer]]:
-    """Start a session with a read-only consumer, and close it; see ``consumer_config``."""
-    config = consumer_config(cluster, extra, isolation, prefetch=prefetch)
-    session = Session(cluster, timeout, config, Consumer)
-    with closing(session.client):
-        yield session

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.errors import (
     Mm2OffsetsError,
     TopicNotFoundError,
 )
-from airflow_mm2_offsets.kafka.session import open_admin
+from airflow_mm2_offsets.kafka.clients import make_admin
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from airflow_mm2_offsets.kafka.session import open_admin
 )
 def test_each_answer_has_its_error(code: int, kind: type[Mm2OffsetsError]) -> None:
     """A refusal, a missing topic and silence are told apart; each names cluster and reason."""
-    session = open_admin("target", {"bootstrap.servers": "a:9092"}, 1.0)
+    session = make_admin("target", {"bootstrap.servers": "a:9092"}, 1.0)
     error = session.failure(KafkaError(code, "the reason"), "topic orders")
     assert type(error) is kind
     assert str(error).startswith("target (")

@@ -10,7 +10,7 @@ import pytest
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from airflow_mm2_offsets.kafka.session import open_admin
+from airflow_mm2_offsets.kafka.clients import make_admin
 from tests.unit.kafka.brokers import MockBroker
 
 SYNCS = "mm2-offset-syncs.target.internal"
@@ -77,7 +77,7 @@ def describable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let clusters describe topics by their metadata: librdkafka's broker has no other way."""
 
     def topics(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicInfo]:
-        held = open_admin(cluster.name, cluster.config, cluster.timeout).metadata().topics
+        held = make_admin(cluster.name, cluster.config, cluster.timeout).metadata().topics
         return {
             name: TopicInfo(name=name, partitions=len(held[name].partitions), topic_id=None)
             for name in names

@@ -14,7 +14,8 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.evidence import WindowRecord
-from airflow_mm2_offsets.kafka import drain, ranges, session
+from airflow_mm2_offsets.kafka import clients as kafka_clients
+from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.service import windows
@@ -271,7 +272,7 @@ def test_many_topics_are_read_at_once(
         clusters.write(topic, range(100))
         clusters.copy(topic, range(100))
         clusters.sync(topic, (0, 0), (90, 90))
-    opened, open_consumer = [], session.open_consumer
+    opened, open_consumer = [], kafka_clients.open_consumer
 
     def counting(*args: object, **options: object) -> object:
         opened.append(args)

@@ -1,0 +1,150 @@
+"""Clients that are asked again."""
+
+import gc
+import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
+from airflow_mm2_offsets.kafka import clients as module
+from airflow_mm2_offsets.kafka.clients import Clients, make_admin, make_consumer
+from airflow_mm2_offsets.kafka.session import Session
+from tests.unit.kafka.brokers import MockBroker
+
+
+class Made(list[Session[Any]]):
+    """Makes sessions, and keeps them."""
+
+    def __call__(self) -> Session[Any]:
+        self.append(make_admin("source", {"bootstrap.servers": "127.0.0.1:1"}, 5.0))
+        return self[-1]
+
+
+@pytest.fixture
+def made() -> Made:
+    return Made()
+
+
+def test_who_answered_is_asked_again(made: Made) -> None:
+    """Also who said no: that is an answer."""
+    clients = Clients()
+    with clients.lend("admin", made):
+        pass
+    with pytest.raises(TopicNotFoundError), clients.lend("admin", made):
+        raise TopicNotFoundError("no such topic")
+    with clients.lend("admin", made) as session:
+        assert session is made[0]
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("error", [ClusterUnreachableError, RuntimeError, KeyboardInterrupt])
+def test_who_did_not_answer_is_not(made: Made, error: type[BaseException]) -> None:
+    """Its next try to connect may be far away, and what it was asked may still be under way."""
+    clients = Clients()
+    with pytest.raises(error), clients.lend("admin", made):
+        raise error
+    with clients.lend("admin", made):
+        pass
+    assert len(made) == 2
+
+
+def test_nobody_is_asked_after_a_long_rest(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor those that have rested even longer."""
+    clients = Clients()
+    with clients.lend("admin", made), clients.lend("admin", made):
+        pass
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    with clients.lend("admin", made), clients.lend("admin", made):
+        pass
+    assert len(made) == 4
+
+
+def test_a_question_has_its_client_for_itself(made: Made) -> None:
+    """Those that come at once have one each; few of them are kept."""
+    clients, together = Clients(), 8
+    all_here = threading.Barrier(together)
+
+    def ask() -> Session[Any]:
+        with clients.lend("admin", made) as session:
+            all_here.wait(timeout=10)
+        return session
+
+    with ThreadPoolExecutor(together) as pool:
+        asked = [each.result() for each in [pool.submit(ask) for _ in range(together)]]
+        assert len(set(map(id, asked))) == together
+        for each in [pool.submit(ask) for _ in range(together)]:
+            each.result()
+    assert len(made) == together + together - 4
+
+
+def test_kinds_are_apart(made: Made) -> None:
+    """A client of one isolation does not answer for another."""
+    clients, others = Clients(), Made()
+    with clients.lend("read_committed", made):
+        pass
+    with clients.lend("read_uncommitted", others):
+        pass
+    assert (len(made), len(others)) == (1, 1)
+
+
+def test_the_time_of_a_question_starts_with_it(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However old its client is."""
+    clients = Clients()
+    with clients.lend("admin", made):
+        pass
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 50)
+    with clients.lend("admin", made) as session:
+        assert session.remaining == pytest.approx(5.0)
+
+
+def test_a_dropped_client_is_gone_at_once() -> None:
+    """With its threads and connections: nothing waits for Python to look for cycles."""
+    gc.disable()
+    try:
+        session = make_admin("source", {"bootstrap.servers": "127.0.0.1:1"}, 5.0)
+        gone = weakref.ref(session)
+        del session
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all of its questions about where partitions begin and end."""
+    made: list[object] = []
+
+    def making(*args: object, **options: object) -> Session[Consumer]:
+        made.append(args)
+        return make_consumer(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("airflow_mm2_offsets.kafka.cluster.make_consumer", making)
+    broker.write("orders", [(b"k", b"v")])
+    cluster = broker.cluster()
+    for end in (1, 2, 3):
+        assert cluster.watermarks([("orders", 0)])["orders", 0].high == end
+        broker.write("orders", [(b"k", b"v")])
+    assert len(made) == 1
+
+
+def test_a_partition_without_an_answer_is_no_offset(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back as it was asked: below 0, which is no position."""
+
+    class Forgetful(Consumer):
+        def offsets_for_times(
+            self, partitions: list[TopicPartition], **_: object
+        ) -> list[TopicPartition]:
+            return partitions
+
+    monkeypatch.setattr(module, "Consumer", Forgetful)
+    broker.write("orders", [(b"k", b"v")])
+    with pytest.raises(ClusterUnreachableError, match=r"^source .*: did not answer"):
+        broker.cluster().watermarks([("orders", 0)])
