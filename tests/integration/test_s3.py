@@ -7,10 +7,11 @@ from uuid import uuid4
 import pytest
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
+from airflow_mm2_offsets.spark.control import read_acknowledgement, request_stop
 from airflow_mm2_offsets.spark.copying import MARKER, inventory
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
 from tests.unit.operators.clusters import describable
@@ -139,3 +140,18 @@ def test_a_server_that_refuses_midway(clusters: Pair, server: Server, tmp_path: 
             read_checkpoint(target)
     migrate_checkpoint(clusters.pair, original, target)
     assert read_checkpoint(target).positions["orders"][0] == 12
+
+
+def test_a_control_location_that_nobody_may_write(server: Server, place: Place) -> None:
+    """The stop is refused with the file's name, and asked once writing is allowed again."""
+    control = place("control")
+    (control / "driver.json").write_text("{}")
+    server.refuses_to_write = "stop-request.json"
+    try:
+        with pytest.raises(StopError, match=r"stop-request\.json is out of reach: PermissionError"):
+            request_stop(control, "stop-1")
+    finally:
+        server.refuses_to_write = ""
+    assert read_acknowledgement(control, "stop-1") is None
+    request_stop(control, "stop-1")
+    assert (control / "stop-request.json").exists()

@@ -35,6 +35,7 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit,
 )
+from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
@@ -140,13 +141,18 @@ def test_a_driver_in_client_mode_is_killed_here(
 
 
 def test_a_driver_on_the_cluster_is_killed_by_its_id(
-    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: Worker
 ) -> None:
-    """The master's word is waited for; killed again it's no error, but an unknown one is."""
+    """Asked in vain, then killed, and the master's word waited for; an unknown one is an error.
+
+    Killed again, it is none.
+    """
     driver_id = _run_on_cluster(cluster, tmp_path)
     extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
     _define(monkeypatch, cluster, **extra)
-    assert SparkKillHook(CONNECTION).kill(None, driver_id) is True
+    job = Job(tmp_path, 4)  # a driver that has no stop control answers nothing
+    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, still_for=1.0)
+    assert (result["proof"], result["clean"]) == ("killed", False)
     (driver,) = httpx.get(f"{cluster.page}/json/").json()["completeddrivers"]
     assert (driver["id"], driver["state"]) == (driver_id, "KILLED")
 
