@@ -37,6 +37,7 @@ def create_app(
         version=__version__,
         summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
         openapi_url=None,  # FastAPI's own route would be open to everybody.
+        redirect_slashes=False,  # A path that is none is told so, and not sent elsewhere.
     )
     app.state.pairs = pairs
     app.state.metrics = Metrics(pairs)

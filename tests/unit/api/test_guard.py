@@ -108,7 +108,14 @@ def test_our_errors_say_what_they_say(home: Home, error: Exception, status: int)
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("DELETE", f"{BASE}/syncs", 405), ("GET", f"{BASE}/nothing", 404)],
+    [
+        ("GET", "/", 404),
+        ("DELETE", f"{BASE}/syncs", 405),
+        ("GET", f"{BASE}/nothing", 404),
+        ("GET", f"{BASE}/translate/", 404),
+        ("POST", f"{BASE}/refresh/", 404),
+        ("GET", "/healthz/", 404),
+    ],
 )
 def test_unknown_routes_are_problems_too(home: Home, method: str, path: str, status: int) -> None:
     """Not the framework's own words."""
