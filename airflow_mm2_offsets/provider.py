@@ -15,42 +15,9 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Translates the offsets of Spark streaming jobs between Kafka clusters "
         "kept by MirrorMaker 2, with proof.",
         "versions": [__version__],
-        "integrations": [
-            {
-                "integration-name": "Kafka MirrorMaker 2",
-                "external-doc-url": "https://kafka.apache.org/documentation/#georeplication",
-                "tags": ["software"],
-            }
-        ],
-        "connection-types": [
-            {
-                "connection-type": "mm2",
-                "hook-class-name": "airflow_mm2_offsets.hooks.mm2.Mm2OffsetHook",
-                "hook-name": "Kafka MirrorMaker 2",
-                "ui-field-behaviour": {
-                    "hidden-fields": ["schema", "port", "host"],
-                    "relabeling": {
-                        "login": "Kafka Connect user",
-                        "password": "Kafka Connect password",
-                    },
-                },
-                "conn-fields": _CONNECTION_FIELDS,
-            }
-        ],
-        "config": {
-            "mm2_offsets": {
-                "description": "Settings of the REST API in Airflow's API server.",
-                "options": {
-                    "refresh_seconds": {
-                        "description": "Seconds between two looks at an offset-syncs topic.",
-                        "version_added": "0.1.0",
-                        "type": "float",
-                        "example": None,
-                        "default": "30",
-                    }
-                },
-            }
-        },
+        "integrations": [_INTEGRATION],
+        "connection-types": [_CONNECTION_TYPE],
+        "config": {"mm2_offsets": _SETTINGS},
     }
 
 
@@ -96,4 +63,31 @@ _CONNECTION_FIELDS = {
         "REST address of a worker that runs the connectors, such as http://connect:8083; leave "
         "empty where there is none (dedicated mode).",
     ),
+}
+_CONNECTION_TYPE = {
+    "connection-type": "mm2",
+    "hook-class-name": "airflow_mm2_offsets.hooks.mm2.Mm2OffsetHook",
+    "hook-name": "Kafka MirrorMaker 2",
+    "ui-field-behaviour": {
+        "hidden-fields": ["schema", "port", "host"],
+        "relabeling": {"login": "Kafka Connect user", "password": "Kafka Connect password"},
+    },
+    "conn-fields": _CONNECTION_FIELDS,
+}
+_INTEGRATION = {
+    "integration-name": "Kafka MirrorMaker 2",
+    "external-doc-url": "https://kafka.apache.org/documentation/#georeplication",
+    "tags": ["software"],
+}
+_SETTINGS = {
+    "description": "Settings of the REST API in Airflow's API server.",
+    "options": {
+        "refresh_seconds": {
+            "description": "Seconds between two looks at an offset-syncs topic.",
+            "version_added": "0.1.0",
+            "type": "float",
+            "example": None,
+            "default": "30",
+        }
+    },
 }

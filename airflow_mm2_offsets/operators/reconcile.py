@@ -98,8 +98,7 @@ class ReconcileOperator(SparkSubmitOperator):
     ) -> None:
         """Keep the settings."""
         job, *parts = job_files()
-        files = ",".join([*parts, *filter(None, [kwargs.pop("py_files", None)])])
-        super().__init__(application=job, py_files=files, **{"name": "mm2-reconcile", **kwargs})
+        super().__init__(application=job, **_submission(parts, kwargs))
         self.report = report
         self.mm2_conn_id = mm2_conn_id
         self.read = read
@@ -229,3 +228,9 @@ class ReconcileOperator(SparkSubmitOperator):
                 f"task {self.task_id}: read is {list(self.read)!r} and there are "
                 f"{len(self.sinks)} sinks; give source and target, or one of them and a sink"
             )
+
+
+def _submission(parts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the user says of the submission, with the files that the job needs."""
+    files = ",".join([*parts, *filter(None, [given.get("py_files")])])
+    return {"name": "mm2-reconcile", **given, "py_files": files}

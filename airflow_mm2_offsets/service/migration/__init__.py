@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 from upath import UPath
 
@@ -74,35 +74,71 @@ def migrate_checkpoint(
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
     _check_apart(original, target)
-    before = inventory(original)
-    logs = read_logs(original)
-    files = kept_files(logs)
-    copy = CheckpointCopy.open(target, _identity(pair, logs, files))
+    found = _Original.read(original)
+    copy = CheckpointCopy.open(target, found.identity(pair))
     if copy.whole is not None:
         return dict(copy.whole)
-    wanted = needs(files)
-    if copy.decided is None:
-        plan = _decide(pair, files, wanted, options)
-    else:
-        plan = MigrationPlan.from_json(copy.decided)
-    check_plan(plan, wanted, allow_bounded=options.allow_bounded)
-    copy.begin(plan.to_json())
-    targets = plan.targets()
-    written = {file.name: file.rewrite(targets.__getitem__) for file in files}
-    copied = _copied(logs, before)
-    copy.fill(original, copied, written)
-    _check_reads_back(logs, target)
-    if inventory(original) != before:
-        raise CheckpointError(
-            f"{original}: changed while it was copied, so the job still runs; stop it, delete "
-            f"{target}, and migrate again"
-        )
-    done = report(logs, wanted, plan, target) | {
-        "files": len(copied) + len(written) + 1,
-        "bytes": sum(copied.values()),
-    }
+    plan = _decide(pair, found.files, copy, options)
+    sizes = found.copy_to(copy, plan)
+    done = report(found.logs, needs(found.files), plan, target) | sizes
     copy.finish(original, done)
     return done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Original:
+    """The checkpoint to migrate, as it was found."""
+
+    place: UPath
+    inventory: Mapping[str, tuple[int, str]]
+    logs: CheckpointLogs
+    files: Sequence[KeptFile]
+
+    @classmethod
+    def read(cls, place: UPath) -> Self:
+        before = inventory(place)
+        logs = read_logs(place)
+        return cls(place=place, inventory=before, logs=logs, files=kept_files(logs))
+
+    def identity(self, pair: ClusterPair) -> dict[str, Any]:
+        """Return what tells this migration from any other: not the place, it has many names."""
+        digest = sha256()
+        for file in self.files:
+            digest.update(f"{file.name}\n{file.text}\n".encode())
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "query_id": self.logs.query_id,
+            "offsets": digest.hexdigest(),
+            "from": pair.naming.source_alias,
+            "to": pair.naming.target_alias,
+        }
+
+    def copy_to(self, copy: CheckpointCopy, plan: MigrationPlan) -> dict[str, int]:
+        """Copy and rewrite all files but the last one; return how many files and bytes that is."""
+        targets = plan.targets()
+        copied = self._copied()
+        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}
+        copy.fill(self.place, copied, written)
+        _check_reads_back(self.logs, copy.root)
+        if inventory(self.place) != self.inventory:
+            raise CheckpointError(
+                f"{self.place}: changed while it was copied, so the job still runs; stop it, "
+                f"delete {copy.root}, and migrate again"
+            )
+        return {"files": len(copied) + len(written) + 1, "bytes": sum(copied.values())}
+
+    def _copied(self) -> dict[str, int]:
+        """Return the files to copy as they are, and their sizes.
+
+        Hadoop's sums of files that are rewritten or left out are left out too.
+        """
+        own = {METADATA, MARKER, f".{METADATA}.crc", f".{MARKER}.crc"}
+        left = ("offsets/", *(f"sources/{name}/" for name in kafka_sources(self.logs)))
+        return {
+            name: size
+            for name, (size, _) in self.inventory.items()
+            if not (name in own or name.startswith(left) or is_scratch(name))
+        }
 
 
 def _check_apart(original: UPath, target: UPath) -> None:
@@ -115,6 +151,20 @@ def _check_apart(original: UPath, target: UPath) -> None:
 
 
 def _decide(
+    pair: ClusterPair, files: Sequence[KeptFile], copy: CheckpointCopy, options: MigrationOptions
+) -> MigrationPlan:
+    """Return the answers: those that an earlier try has noted, or new ones, which are noted."""
+    wanted = needs(files)
+    if copy.decided is None:
+        plan = _plan(pair, files, wanted, options)
+    else:
+        plan = MigrationPlan.from_json(copy.decided)
+    check_plan(plan, wanted, allow_bounded=options.allow_bounded)
+    copy.begin(plan.to_json())
+    return plan
+
+
+def _plan(
     pair: ClusterPair, files: Sequence[KeptFile], wanted: Sequence[Need], options: MigrationOptions
 ) -> MigrationPlan:
     new = new_partitions(
@@ -123,34 +173,6 @@ def _decide(
     plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=new.notes)
     check_plan(plan, new.needs, allow_bounded=options.allow_bounded)
     return plan
-
-
-def _identity(pair: ClusterPair, logs: CheckpointLogs, files: Sequence[KeptFile]) -> dict[str, Any]:
-    """Return what tells this migration from any other: not the location, it has many names."""
-    digest = sha256()
-    for file in files:
-        digest.update(f"{file.name}\n{file.text}\n".encode())
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "query_id": logs.query_id,
-        "offsets": digest.hexdigest(),
-        "from": pair.naming.source_alias,
-        "to": pair.naming.target_alias,
-    }
-
-
-def _copied(logs: CheckpointLogs, files: Mapping[str, tuple[int, str]]) -> dict[str, int]:
-    """Return the files to copy as they are, and their sizes.
-
-    Hadoop's sums of files that are rewritten or left out are left out too.
-    """
-    own = {METADATA, MARKER, f".{METADATA}.crc", f".{MARKER}.crc"}
-    left = ("offsets/", *(f"sources/{name}/" for name in kafka_sources(logs)))
-    return {
-        name: size
-        for name, (size, _) in files.items()
-        if not (name in own or name.startswith(left) or is_scratch(name))
-    }
 
 
 def _check_reads_back(logs: CheckpointLogs, target: UPath) -> None:
