@@ -15,7 +15,7 @@ import uvicorn
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
-from airflow_mm2_offsets.api.protocol import PatientProtocol
+from airflow_mm2_offsets.api.protocol import SEND_BUFFER, PatientProtocol
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.settings import ServeSettings, Settings
 
@@ -89,6 +89,7 @@ def _bind(listen: ServeSettings) -> socket.socket:
         )[0]
         _check_open(listen, str(address[0]))
         taken = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     except OSError as error:
         # Python adds the address to what the system says.
         reason = str(error.strerror or error).partition(" (while")[0]

@@ -10,14 +10,17 @@ from stack.process import Program, free_ports
 TOKEN = "t0ken"  # noqa: S105 - a test's own
 
 _SERVE = """
-import logging, os
-from airflow_mm2_offsets.api import protocol
-from airflow_mm2_offsets.api.server import serve
+import functools, logging, os
+from airflow_mm2_offsets.api import guard, protocol, server
 from airflow_mm2_offsets.service.settings import load_settings
 
-protocol.HEAD_SECONDS = float(os.environ.get("TEST_HEAD_SECONDS", protocol.HEAD_SECONDS))
+seconds = os.environ.get("TEST_SECONDS")
+if seconds:
+    protocol.HEAD_SECONDS = protocol.TAKE_SECONDS = float(seconds)
+    limits = guard.Limits(body_seconds=float(seconds))
+    server.create_app = functools.partial(server.create_app, limits=limits)
 logging.basicConfig(level="INFO")
-serve(load_settings(None, os.environ), ready=lambda url: print("ready", url, flush=True))
+server.serve(load_settings(None, os.environ), ready=lambda url: print("ready", url, flush=True))
 """
 
 

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from stack.waiting import wait_until
@@ -25,9 +27,9 @@ LOGIN = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a server that hangs up on slow heads after a second."""
+    """Return a server that waits a second for heads, for bodies, and for answers to be taken."""
     log = tmp_path_factory.mktemp("server") / "server.log"
-    with running(log, NOWHERE | {"TEST_HEAD_SECONDS": "1"}) as url:
+    with running(log, NOWHERE | {"TEST_SECONDS": "1"}) as url:
         yield url
     assert "Traceback" not in log.read_text()
 
@@ -60,6 +62,78 @@ def test_a_client_that_sends_nothing_is_hung_up_on(url: str) -> None:
             while connection.recv(65_536):
                 pass
             assert 0.5 < time.monotonic() - began < 15
+
+
+def test_a_body_that_dribbles_has_a_deadline(url: str) -> None:
+    """However often a byte of it comes; the answer says so, and the connection ends."""
+    head = f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with _connect(url) as connection:
+        connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode())
+        connection.settimeout(0.1)
+        answer, began = b"", time.monotonic()
+        while (part := _part(connection)) != b"":
+            answer += part or b""
+            if not answer:
+                connection.sendall(b" ")
+        assert 0.5 < time.monotonic() - began < 15
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body was not there within 1 s" in answer
+
+
+def _part(connection: socket.socket) -> bytes | None:
+    """Return what has come; None: nothing yet."""
+    try:
+        return connection.recv(65_536)
+    except TimeoutError:
+        return None
+    except ConnectionResetError:  # it was sent to a server that had hung up
+        return b""
+
+
+@pytest.mark.parametrize("requests", [400, 4000], ids=["answered", "kept waiting"])
+def test_a_client_that_takes_no_answer_is_hung_up_on(url: str, requests: int) -> None:
+    """Whether all was answered and lies there, or more is asked for than fits."""
+    ask = f"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((httpx.URL(url).host, httpx.URL(url).port))
+        connection.setblocking(False)  # noqa: FBT003 - its only argument
+        with suppress(BlockingIOError):
+            connection.send(ask.encode() * requests)
+        wait_until(lambda: _is_held(connection), "the server to accept", seconds=10)
+        wait_until(lambda: not _is_held(connection), "the server to hang up", seconds=20)
+        assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
+
+
+def test_a_client_that_takes_its_answer_slowly_gets_it(url: str) -> None:
+    """All of it, though that takes several times as long as the server waits for a sign of life."""
+    ask = f"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    count = 16
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((httpx.URL(url).host, httpx.URL(url).port))
+        connection.sendall(
+            (f"{ask}\r\n" * (count - 1) + f"{ask}Connection: close\r\n\r\n").encode()
+        )
+        took, began = 0, time.monotonic()
+        found = 0
+        while part := connection.recv(2**16):
+            took += len(part)
+            found += part.count(b"HTTP/1.1 200 OK")
+            # 200 kB a second, for some seconds.
+            time.sleep(max(0, began + took / 200_000 - time.monotonic()))
+        assert found == count
+        assert time.monotonic() - began > 3
+
+
+def _is_held(connection: socket.socket) -> bool:
+    """Tell whether a server of ours has its end of a connection open."""
+    mine = connection.getsockname()
+    return any(
+        each.raddr == mine
+        for program in psutil.Process().children()
+        for each in program.net_connections("tcp")
+    )
 
 
 def test_hanging_clients_keep_nobody_out(url: str) -> None:
