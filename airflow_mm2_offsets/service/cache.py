@@ -79,7 +79,10 @@ class SyncCache:
         return self._state
 
     def start(self) -> None:
-        """Refresh now, and again and again, in a thread of its own that ends with the process."""
+        """Refresh now, unless that was done, and again and again, in a thread of its own.
+
+        It ends with the process.
+        """
         self._thread = threading.Thread(target=self._run, name="mm2-syncs", daemon=True)
         self._thread.start()
 
@@ -130,6 +133,8 @@ class SyncCache:
             self._state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
 
     def _run(self) -> None:
+        if self._begun:
+            self._stop.wait(self.interval)
         while not self._stop.is_set():
             try:
                 self.refresh()

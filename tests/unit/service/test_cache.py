@@ -170,9 +170,46 @@ def test_the_thread_refreshes_until_it_is_stopped() -> None:
         assert cache.state.failures == 2
     finally:
         cache.stop()
+    _wait_for_the_end()
+
+
+def _wait_for_the_end() -> None:
     wait_until(
         lambda: all(each.name != "mm2-syncs" for each in threading.enumerate()), "the thread to end"
     )
+
+
+class Turns:
+    """Stands in for the event that ends a cache's thread: ends it after some waits."""
+
+    def __init__(self, log: list[str], waits: int) -> None:
+        self._log = log
+        self._waits = waits
+
+    def is_set(self) -> bool:
+        return self._log.count("wait") >= self._waits
+
+    def wait(self, seconds: float) -> None:
+        assert seconds == 30
+        self._log.append("wait")
+
+
+@pytest.mark.parametrize("refreshed", [False, True])
+def test_the_first_read_is_one(monkeypatch: pytest.MonkeyPatch, *, refreshed: bool) -> None:
+    """Whether the thread does it, or who starts the thread has done it."""
+    log: list[str] = []
+
+    def read(_known: CachedSyncs | None) -> CachedSyncs:
+        log.append("read")
+        return cached((0, 0))
+
+    cache = SyncCache(read, interval=30)
+    if refreshed:
+        cache.refresh()
+    monkeypatch.setattr(cache, "_stop", Turns(log, 2))
+    cache.start()
+    _wait_for_the_end()
+    assert log == ["read", "wait", "read", "wait"]
 
 
 @pytest.fixture
