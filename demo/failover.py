@@ -56,7 +56,7 @@ class Failover:
 
     def report(self) -> Report:
         """Return the proof of a failover that has come to its end."""
-        tasks = self.world.airflow.tasks(FAILOVER, self.run_id).values()
+        tasks = self.world.airflow.api.tasks(FAILOVER, self.run_id).values()
         self.seconds |= {f"task {task.task_id}": task.seconds or 0.0 for task in tasks}
         plan = self.plan()
         return Report(
@@ -72,7 +72,7 @@ class Failover:
         """Start the job on the source and wait until it delivers."""
         airflow = self.world.airflow
         folder = str(self.world.job_folder("source"))
-        run_id = airflow.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
+        run_id = airflow.api.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
         self._wait(
             "the job to deliver from the source",
             lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= BEFORE,
@@ -83,7 +83,7 @@ class Failover:
         folders = {
             f"{side}_folder": str(self.world.job_folder(side)) for side in ("source", "target")
         }
-        self.run_id = self.world.airflow.trigger(FAILOVER, {**folders, "verify": verify})
+        self.run_id = self.world.airflow.api.trigger(FAILOVER, {**folders, "verify": verify})
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has done its work."""
@@ -91,7 +91,7 @@ class Failover:
             f"task {task_id}",
             lambda: (
                 self._ended(FAILOVER, self.run_id)
-                or self.world.airflow.tasks(FAILOVER, self.run_id)[task_id].state in DONE
+                or self.world.airflow.api.tasks(FAILOVER, self.run_id)[task_id].state in DONE
             ),
         )
 
@@ -126,14 +126,16 @@ class Failover:
 
     def plan(self) -> FailoverPlan:
         """Return the plan, from XCom."""
-        return FailoverPlan.from_json(self.world.airflow.xcom(FAILOVER, self.run_id, "translate"))
+        return FailoverPlan.from_json(
+            self.world.airflow.api.xcom(FAILOVER, self.run_id, "translate")
+        )
 
     def verified(self) -> Reconciliation | None:
         """Return what the task verify found, from XCom; None where it was not asked to look."""
         airflow = self.world.airflow
-        if airflow.tasks(FAILOVER, self.run_id)[VERIFY].state == "skipped":
+        if airflow.api.tasks(FAILOVER, self.run_id)[VERIFY].state == "skipped":
             return None
-        found = airflow.xcom(FAILOVER, self.run_id, VERIFY)
+        found = airflow.api.xcom(FAILOVER, self.run_id, VERIFY)
         return Reconciliation(report=found, allowed=found["allowed"])
 
     def straight_line(self, plan: FailoverPlan) -> FailoverPlan:
@@ -150,9 +152,9 @@ class Failover:
 
     def _ended(self, dag_id: str, run_id: str) -> bool:
         airflow = self.world.airflow
-        state = airflow.state(dag_id, run_id)
+        state = airflow.api.state(dag_id, run_id)
         if state == "failed":
-            tasks = airflow.tasks(dag_id, run_id).values()
+            tasks = airflow.api.tasks(dag_id, run_id).values()
             failed = next((task.task_id for task in tasks if task.state == "failed"), None)
             log = airflow.log(dag_id, run_id, failed) if failed else "no task failed"
             raise FailedRunError(f"run {run_id} of {dag_id} failed in task {failed}:\n{log}")

@@ -85,7 +85,7 @@ class World:
             self.producer.start(self.stack.source)
             starting.callback(self.producer.stop)
             self.airflow.start()
-            self.airflow.wait_dags("orders_stream", "mm2_failover")
+            self.airflow.api.wait_dags("orders_stream", "mm2_failover")
             self.progress(f"Airflow runs at {self.airflow.url}")
             self._running = starting.pop_all()
         return self

@@ -20,7 +20,7 @@ def kill_worker(failover: Failover, task_id: str) -> None:
     airflow = failover.world.airflow
 
     def killed() -> bool:
-        task = airflow.tasks(FAILOVER, failover.run_id)[task_id]
+        task = airflow.api.tasks(FAILOVER, failover.run_id)[task_id]
         assert task.state not in {"success", "skipped"}, f"{task_id} ended before it was killed"
         if task.state != "running" or task.pid is None:
             return False
@@ -29,7 +29,7 @@ def kill_worker(failover: Failover, task_id: str) -> None:
 
     wait_until(killed, f"a worker in {task_id}", seconds=180)
     wait_until(
-        lambda: airflow.tasks(FAILOVER, failover.run_id)[task_id].state == "failed",
+        lambda: airflow.api.tasks(FAILOVER, failover.run_id)[task_id].state == "failed",
         f"{task_id} to have failed",
         seconds=180,
     )
@@ -43,7 +43,7 @@ def test_killed_tasks_run_again_to_the_same_end(tmp_path: Path) -> None:
         failover.trigger()
         for task_id in KILLED:
             kill_worker(failover, task_id)
-            world.airflow.clear(FAILOVER, failover.run_id, task_id)
+            world.airflow.api.clear(FAILOVER, failover.run_id, task_id)
 
         failover.wait_for_task("submit_target")
         failover.move_producer()
@@ -51,8 +51,8 @@ def test_killed_tasks_run_again_to_the_same_end(tmp_path: Path) -> None:
         failover.catch_up()
         report = failover.report()
 
-        assert world.airflow.runs(STREAM).count(f"{FAILOVER}__{failover.run_id}") == 1
-        assert len(world.airflow.runs(STREAM)) == 2
+        assert world.airflow.api.runs(STREAM).count(f"{FAILOVER}__{failover.run_id}") == 1
+        assert len(world.airflow.api.runs(STREAM)) == 2
 
     assert report.lost == 0
     assert report.holds
