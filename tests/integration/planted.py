@@ -8,16 +8,8 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from stack.process import free_ports
 from stack.waiting import wait_until
-from tests.integration.reconciling import (
-    PARTITIONS,
-    Row,
-    Topic,
-    World,
-    create,
-    held,
-    numbered,
-    write,
-)
+from tests.integration.reconciled_topics import PARTITIONS, Row, create, held, numbered, write
+from tests.integration.reconciling import Topic, World
 
 NO_LINEAGE = dict.fromkeys(("topic", "partition", "offset"))
 SWITCH = 15

@@ -1,23 +1,22 @@
 """Finding what was lost, duplicated and swapped, on real Kafka, MirrorMaker 2 and Spark."""
 
 import json
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import ReconciliationError
 from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.spark.offsets import format_offsets
-from stack import jars, spark
 from stack.mirror import Stack
-from stack.process import Program, ProgramError
 from tests.integration.mirrors import FILTER, mirror
 from tests.integration.planted import SWITCH, plant
-from tests.integration.reconciling import FOR_FEW_RECORDS, PARTITIONS, ROOT, Row, World, numbered
+from tests.integration.reconcile_operator import run_operator
+from tests.integration.reconciled_topics import PARTITIONS, Row, numbered
+from tests.integration.reconciling import FOR_FEW_RECORDS, Topic, World
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -31,19 +30,6 @@ def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
         plant(planting)
         planting.run()
         yield planting
-
-
-SCRIPT = """
-import json, sys
-from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
-
-class Task:
-    def xcom_push(self, key, value):
-        print(f"XCOM {key} {json.dumps(value)}")
-
-settings = json.loads(open(sys.argv[1]).read())
-ReconcileOperator(task_id="verify", **settings).execute(context={"ti": Task()})
-"""
 
 
 def at(rows: Sequence[Row], *numbers: int) -> list[int]:
@@ -209,26 +195,34 @@ def test_a_job_that_can_not_compare_says_why(world: World, name: str, message: s
         world.cases[name].result()
 
 
+def _sinks_of_a_plan(
+    world: World, topic: Topic, positions: Mapping[int, int], plan: FailoverPlan
+) -> dict[str, str]:
+    """Write what both jobs have written, but for one row, and return where by cluster."""
+    starts = plan.target_positions()[topic.name]
+    rows = {
+        "source": [
+            row
+            for number, held in topic.source.items()
+            for row in held
+            if row["offset"] < positions[number] and row not in numbered(topic.source[1], 11)
+        ],
+        "target": [
+            row
+            for number, held in topic.target.items()
+            for row in held
+            if row["offset"] >= starts[number]
+        ],
+    }
+    return {side: world.sink(f"plan-{side}", rows[side]) for side in rows}
+
+
 def test_the_operator_verifies_a_plan(world: World, tmp_path: Path) -> None:
     """With real connections, spark-submit and a real plan: a row that the sink lost is named."""
     mirrored, topic = world.mirror, world.topics["clean"]
     positions = {topic.name: {n: at(topic.source[n], SWITCH)[0] for n in range(PARTITIONS)}}
     plan = plan_failover(mirrored.pair, positions)
-    starts = plan.target_positions()[topic.name]
-    before = [
-        row
-        for number, rows in topic.source.items()
-        for row in rows
-        if row["offset"] < positions[topic.name][number]
-    ]
-    after = [
-        row
-        for number, rows in topic.target.items()
-        for row in rows
-        if row["offset"] >= starts[number]
-    ]
-    lossy = [row for row in before if row not in numbered(topic.source[1], 11)]
-    paths = {"source": world.sink("plan-source", lossy), "target": world.sink("plan-target", after)}
+    paths = _sinks_of_a_plan(world, topic, positions[topic.name], plan)
     ends = {topic.name: {n: rows[-1]["offset"] + 1 for n, rows in topic.target.items()}}
     settings = {
         "plan": plan.to_json(),
@@ -250,49 +244,3 @@ def test_the_operator_verifies_a_plan(world: World, tmp_path: Path) -> None:
     # Where the plan starts early, that is what it announced.
     announced = {("source-sink", "duplicated"), ("source-target", "unknown")}
     assert {*counts} <= (announced if plan.max_reread else set())
-
-
-def run_operator(world: World, folder: Path, settings: dict[str, object]) -> str:
-    """Run the operator in a process of its own, which must fail; return what it said."""
-    script, given = folder / "verify.py", folder / "settings.json"
-    script.write_text(SCRIPT)
-    given.write_text(json.dumps(settings))
-    servers = {"source": world.mirror.stack.source, "target": world.mirror.stack.target}
-    naming = world.mirror.pair.naming
-    connections = {
-        **{
-            f"kafka_{side}": {"conn_type": "kafka", "extra": {"bootstrap.servers": address}}
-            for side, address in servers.items()
-        },
-        "spark_default": {"conn_type": "spark", "host": "local[1]"},
-        "mm2_default": {
-            "conn_type": "mm2",
-            "extra": {
-                "source_alias": naming.source_alias,
-                "target_alias": naming.target_alias,
-                "replication_policy": "identity",
-                "offset_syncs_topic_location": "target",
-            },
-        },
-    }
-    program = Program(
-        "the operator",
-        [sys.executable, script, given],
-        log=folder / "operator.log",
-        env={
-            "AIRFLOW_HOME": str(folder / "airflow"),
-            "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            **{f"AIRFLOW_CONN_{key.upper()}": json.dumps(to) for key, to in connections.items()},
-            **spark.configure(
-                folder / "spark", jars.fetch(ROOT / "build").spark, Path(sys.executable)
-            ),
-        },
-    )
-    program.start()
-    try:
-        with pytest.raises(ProgramError, match="ended with code 1"):
-            program.wait_end(seconds=400)
-    finally:
-        program.kill()
-    return program.log.read_text()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.providers.common.compat.sdk import DAG
 
+from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
@@ -115,6 +116,12 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
         program.kill()
 
 
+def _read(job: Job, worker: Worker) -> Positions:
+    with DAG("failover", schedule=None):
+        read = ReadSparkCheckpointOperator(task_id="read", checkpoint=job.location("checkpoint"))
+    return parse_offsets(run_to_the_end(worker, read)["positions"])
+
+
 def test_a_job_on_s3_goes_on_where_it_stopped(
     stack: Stack, server: Server, worker: Worker, tmp_path: Path
 ) -> None:
@@ -137,11 +144,7 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
         assert (done.total(), len(done)) == (60, 60)
 
         writer.write({0: 30, 1: 10})
-        with DAG("failover", schedule=None):
-            read = ReadSparkCheckpointOperator(
-                task_id="read", checkpoint=source.location("checkpoint")
-            )
-        positions = parse_offsets(run_to_the_end(worker, read)["positions"])
+        positions = _read(source, worker)
         wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2")
         plan = plan_failover(made.pair, positions)
         places = (storage_path(each.location("checkpoint")) for each in (source, target))

@@ -1,8 +1,9 @@
 """Stopping a real Spark job, on real Kafka."""
 
-import json
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,33 +13,22 @@ from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver, request_stop
-from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from stack.mirror import Stack
-from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError, wait_until
 from tests.integration.spark_jobs import (
     ROOT,
     START_SECONDS,
-    SUBMIT,
     before,
     busy_topic,
     example_arguments,
     lineage,
     run_to_the_end,
-    submit,
     submit_locally,
 )
-from tests.unit.operators.worker import Worker
+from tests.unit.operators.worker import Worker, events
 
 HEARTBEAT_SECONDS = 2.0
-OLD_ANSWER = {
-    "request_id": "old",
-    "application_id": "app",
-    "batch_id": None,
-    "offsets": None,
-    "clean": True,
-    "error": None,
-}
 
 
 @pytest.fixture
@@ -153,131 +143,27 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
     assert len(rows) - len(before(checkpoint.positions)) <= checkpoint.reread
 
 
-QUERY = """
-import sys, time
-from pathlib import Path
-from pyspark.sql import SparkSession
-from mm2_stop_control import StopControl
-
-control, checkpoint, kind = sys.argv[1:]
-spark = SparkSession.builder.getOrCreate()
-if kind == "hanging":
-    spark.conf.set("spark.sql.streaming.stopTimeout", "1s")
-rate = spark.readStream.format("rate").load()
-
-def fail(frame, number):
-    while not Path(control, "stop-request.json").exists():
-        time.sleep(0.1)
-    raise ValueError("the sink is full")
-
-def hang(frame, number):
-    time.sleep(600)
-
-writers = {
-    "steady": rate.writeStream.format("noop"),
-    "endless": rate.crossJoin(spark.range(10**13)).writeStream.format("noop"),
-    "failing": rate.writeStream.foreachBatch(fail),
-    "hanging": rate.writeStream.foreachBatch(hang),
-}
-started = writers[kind].option("checkpointLocation", checkpoint).trigger(processingTime="1 second")
-StopControl(spark, control, interval=0.2, batch_timeout=1).run(started.start())
-"""
-
-
-class Query:
-    """A query that needs no Kafka, with what it does made up for one test."""
-
-    def __init__(self, folder: Path, kind: str) -> None:
-        self.control = folder / "control"
-        self.checkpoint = folder / "checkpoint"
-        script = folder / "query.py"
-        script.write_text(QUERY)
-        arguments: list[str | Path] = [script, self.control, self.checkpoint, kind]
-        command = [*SUBMIT, "--py-files", py_files(), *arguments]
-        self.program = submit("the query", command, folder)
-
-
-@pytest.fixture
-def query(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Query]:
-    running = Query(tmp_path, request.param)
-    try:
-        yield running
-    finally:
-        running.program.kill()
-
-
-@pytest.mark.parametrize("query", ["steady"], indirect=True)
-def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
-    """What is left of an earlier stop is passed over; a new request is heeded."""
-    query.control.mkdir()
-    (query.control / "stop-request.json").write_text('{"schema_version":1,"request_id":"old"}')
-    (query.control / "stopped.json").write_text(json.dumps(OLD_ANSWER))
-
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "commits" / "2").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "new")
-    query.program.wait_end(seconds=60)
-
-    answer = read_acknowledgement(str(query.control), "new")
-    assert answer is not None
-    assert (answer.clean, answer.offsets) == (True, {})
-
-
-@pytest.mark.parametrize("query", ["endless"], indirect=True)
-def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
-    """After the time it was given the batch is left pending, and the answer says so."""
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "offsets" / "1").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
-    query.program.wait_end(seconds=60)
-
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
-    assert (answer.clean, answer.batch_id, answer.error) == (False, 0, None)
-    assert not (query.checkpoint / "commits" / "1").exists()
-
-
-@pytest.mark.parametrize("query", ["failing"], indirect=True)
-def test_a_failing_query_says_why(query: Query) -> None:
-    """Its exception ends the driver with an error, and answers the request that was open."""
-    query.program.start()
-    query.program.wait_ready((query.control / "driver.json").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
-    with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=60)
-
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
-    assert not answer.clean
-    assert answer.error is not None
-    assert "ValueError: the sink is full" in answer.error
-    assert "query.py" not in answer.error
-    assert "StreamingQueryException" in query.program.log.read_text()
-
-
-@pytest.mark.parametrize("query", ["hanging"], indirect=True)
-def test_a_batch_that_hangs_ends_with_its_driver(query: Query) -> None:
-    """Python code can't be interrupted: the job says so, fails, and takes the code with it."""
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "offsets" / "0").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
-    with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=60)
-
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
-    assert (answer.clean, answer.batch_id) == (False, None)
-    assert answer.error is not None
-    assert "failed to stop within" in answer.error
-
-
-@pytest.mark.parametrize("query", ["steady"], indirect=True)
-def test_a_control_location_that_nobody_can_write(query: Query) -> None:
-    """A job that could never be stopped ends when it starts, naming the location."""
-    query.control.write_text("a file, not a folder")
-    query.program.start()
-    with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=START_SECONDS)
-    said = query.program.log.read_text()
-    assert "OSError" in said  # apart, for Spark's log may come between
-    assert f"The control location {query.control} can't be written" in said
+def test_a_checkpoint_that_is_being_written(job: Job) -> None:
+    """Read at any moment it is whole and only grows; its driver is not taken for gone by then."""
+    job.start(batches=1)
+    trigger = SparkStoppedTrigger(
+        control=job.control,
+        checkpoint=job.checkpoint,
+        request_id="nobody's",
+        still_for=1.0,
+        gone_after=4 * HEARTBEAT_SECONDS,
+        deadline=time.time() + 5 * HEARTBEAT_SECONDS,
+        poll_interval=0.1,
+    )
+    found: list[tuple[int | None, Positions]] = []
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(events, trigger)
+        while not waiting.done():
+            seen = read_checkpoint(job.checkpoint)
+            found.append((seen.committed_batch, seen.positions))
+    assert "timeout" in waiting.result()[0]
+    batches = [batch for batch, _ in found]
+    assert len(set(batches)) > 1
+    assert batches == sorted(batches)
+    read = [sum(positions[job.topic].values()) for _, positions in found]
+    assert read == sorted(read)
