@@ -17,7 +17,9 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 """The variable that names the file, where none is given."""
 _SPRING_JSON = "SPRING_APPLICATION_JSON"
 
-_PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:]?\s*(.*)", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANK = " \t\f"
+_PAIR = re.compile(rf"((?:\\.|[^\\=:{_BLANK}])*)[{_BLANK}]*[=:]?[{_BLANK}]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -109,23 +111,23 @@ def _named(found: Entries) -> Entries:
 def _properties(text: str) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a file as ``java.util.Properties`` reads it."""
     for line in _logical_lines(text):
-        if match := _PAIR.fullmatch(line):
+        if line and (match := _PAIR.fullmatch(line)):
             key, value = match.groups()
-            yield _unescaped(key), _unescaped(value).rstrip()
+            yield _unescaped(key), _unescaped(value)
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    begun = ""
-    for natural in text.splitlines():
-        line = natural.lstrip()
-        if not begun and line.startswith(("#", "!")):
+    begun: str | None = None
+    for natural in _LINE_END.split(text):
+        line = natural.lstrip(_BLANK)
+        if begun is None and line.startswith(("#", "!")):
             continue
         if (len(line) - len(line.rstrip("\\"))) % 2:
-            begun += line[:-1]
+            begun = (begun or "") + line[:-1]
             continue
-        yield begun + line
-        begun = ""
-    yield begun
+        yield (begun or "") + line
+        begun = None
+    yield begun or ""
 
 
 def _unescaped(text: str) -> str:

@@ -34,6 +34,23 @@ def test_addresses_are_enough() -> None:
     assert (settings.serve.host, settings.serve.port) == ("127.0.0.1", 8080)
 
 
+@pytest.mark.parametrize(
+    ("written", "password"),
+    [
+        ("pa ss\u2028w\x85o\x0br\x1cd", "pa ss\u2028w\x85o\x0br\x1cd"),
+        ("ends with a blank ", "ends with a blank "),
+        ("\\  begins with blanks", "  begins with blanks"),
+        ("\\\n  \\\n  goes on\\\n  #here", "goes on#here"),
+        ("a\\=b\\:c\\\\", "a=b:c\\"),
+    ],
+)
+def test_a_password_is_what_java_reads(tmp_path: Path, written: str, password: str) -> None:
+    """Lines end with CR and LF alone; blanks at the end count, as in MirrorMaker 2's own file."""
+    text = f"kafka.bootstrap.servers=s.invalid:1\nconnect.password={written}\nsource.alias=e\r\n"
+    settings = load(tmp_path, text)
+    assert (settings.connect_password, settings.naming.source_alias) == (password, "e")
+
+
 def test_every_key_counts(tmp_path: Path) -> None:
     """A properties file says all there is to say, as Java reads such files."""
     token = tmp_path / "token"
