@@ -21,7 +21,8 @@ from airflow_mm2_offsets.storage import list_directory, open_location, read_byte
 
 _BATCH = re.compile(r"(\d+)(\.compact)?")
 _COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(\..+)?\.parquet")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(\..+)?\.(parquet|json)")
+"""Of the table's log: whole, in parts, or (v2) with an id of its own, whose file may be JSON."""
 _STEP = (
     "migrate the checkpoint (MigrateSparkCheckpointOperator), which goes on counting, or give the "
     "job on the target"
@@ -72,7 +73,7 @@ def _transactions(log: UPath) -> dict[str, int]:
     newest: dict[str, int] = {}
     for name in sorted(names):
         if (found := _CHECKPOINT.fullmatch(name)) and found[1] == checkpoint:
-            actions = _checkpointed(log / name)
+            actions = (_checkpointed if found[3] == "parquet" else _committed)(log / name)
         elif (found := _COMMIT.fullmatch(name)) and found[1] > checkpoint:
             actions = _committed(log / name)
         else:

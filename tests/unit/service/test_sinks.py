@@ -71,3 +71,14 @@ def test_a_delta_checkpoint_is_read(tmp_path: Path) -> None:
     early, late = find_sink_problems(UPath(tmp_path))
     assert "txnVersion 40 of txnAppId early-job" in early
     assert "txnVersion 1 of txnAppId late-job" in late
+
+
+def test_a_delta_checkpoint_may_be_json(tmp_path: Path) -> None:
+    """Those of the newer kind are; the commits before them may be gone as well."""
+    _commit(tmp_path, 3, "gone", 1)
+    log = tmp_path / "_delta_log"
+    actions = [{"checkpointMetadata": {"version": 4}}, {"txn": {"appId": "job", "version": 40}}]
+    name = f"{4:020}.checkpoint.{QUERY}.json"
+    (log / name).write_text("\n".join(map(json.dumps, actions)))
+    (problem,) = find_sink_problems(UPath(tmp_path))
+    assert "txnVersion 40 of txnAppId job" in problem
