@@ -20,10 +20,16 @@ import psutil  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 
-from airflow_mm2_offsets.spark.job.mm2_offsets_sql import segments, translate
+from airflow_mm2_offsets.spark import job
 from benchmarks.load import COPIED, JITTER, LAG, TOPIC
 from benchmarks.results import about
 from stack import jars
+
+sys.path.append(str(Path(job.__file__).parent))  # as --py-files does
+from mm2_offsets_sql import (  # type: ignore[import-not-found] # comes by --py-files
+    segments,
+    translate,
+)
 
 BUILD = Path(__file__).parent.parent / "build"
 OUT = Path(__file__).with_name("results") / "spark_bulk.json"

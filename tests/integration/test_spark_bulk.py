@@ -6,18 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import mm2_offsets_lookup
+import mm2_offsets_tables
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
-from pyspark.sql import DataFrame, SparkSession
-
-from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
-from airflow_mm2_offsets.core.wire import encode_offset_sync
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.spark.job.mm2_offsets_sql import (
+from mm2_offsets_sql import (
     COLUMNS,
     EXTRAS,
     MAX_OFFSET,
@@ -25,6 +21,12 @@ from airflow_mm2_offsets.spark.job.mm2_offsets_sql import (
     segments,
     translate,
 )
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
+from airflow_mm2_offsets.core.wire import encode_offset_sync
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack import jars
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -146,7 +148,7 @@ def plan(frame: DataFrame) -> str:
 
 
 def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: Path) -> None:
-    """Nulls, unknown topics, negative offsets: kept, refused, with the reason; also shuffled."""
+    """Nulls, unknown topics, negative offsets: kept, refused, with the reason."""
     cases = {
         ("orders", 0, 10): "sync",
         ("orders", 0, 3): "before-first-sync",
@@ -174,16 +176,77 @@ def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: 
     asked = [(number, *case) for number, case in enumerate(cases)] * 2
     rows = table(spark, tmp_path / "rows", ASKED, asked)
     found = segments(syncs).cache()
-    for broadcast in (True, False):
-        out = translate(rows, found, offset="position", prefix="mm2_", broadcast=broadcast)
-        assert out.columns == [*ASKED, *(f"mm2_{name}" for name in COLUMNS)]
-        answers = out.orderBy("id").collect()
-        assert [row.mm2_basis for row in answers[::2]] == list(cases.values())
-        assert [row.mm2_basis for row in answers[1::2]] == list(cases.values())
-        refused = [row for row in answers if row.mm2_status == Status.REFUSED]
-        assert len(refused) == 14
-        assert all(row.mm2_target is row.mm2_low is row.mm2_high is None for row in refused)
+    out = translate(rows, found, offset="position", prefix="mm2_")
+    assert out.columns == [*ASKED, *(f"mm2_{name}" for name in COLUMNS)]
+    answers = out.orderBy("id").collect()
+    assert [row.mm2_basis for row in answers[::2]] == list(cases.values())
+    assert [row.mm2_basis for row in answers[1::2]] == list(cases.values())
+    refused = [row for row in answers if row.mm2_status == Status.REFUSED]
+    assert len(refused) == 14
+    assert all(row.mm2_target is row.mm2_low is row.mm2_high is None for row in refused)
     found.unpersist()
+
+
+def crowded_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
+    """Return long logs with all their syncs in a few places, and with offsets beyond 2**32."""
+    far = 2**33 + 5
+    cluster = [(number * 3, number * 2) for number in range(5000)]
+    both = [*cluster, (2**31 - 9, 2**30), (2**31 - 7, 2**30 + 1)]
+    gap = [*cluster, (far, far - 9), *((far + n, far - 9 + n) for n in range(2, 3000, 7))]
+    rewound = [*gap, *((far + n, far + 9000 + n) for n in range(50, 4000, 9))]
+    high = [(far + n * 100 + n * n % 7, far + n * 97 + n * n % 7) for n in range(3000)]
+    logs = {"cluster": cluster, "both": both, "gap": gap, "rewound": rewound, "high": high}
+    chance = random.Random(2)  # noqa: S311 - no secret
+    known: dict[Place, tuple[Pairs, Sequence[int]]] = {}
+    for name, pairs in logs.items():
+        near = [each + step for each, _ in chance.sample(pairs, 200) for step in (-1, 0, 1)]
+        between = [chance.randrange(pairs[-1][0]) for _ in range(200)]
+        positions = [0, *near, *between, pairs[-1][0] + 2**32, 2**31, 2**32, MAX_OFFSET]
+        known[name, 0] = pairs, [each for each in positions if each >= 0]
+    return known
+
+
+@pytest.mark.parametrize("extras", EXTRAS)
+def test_crowds_and_gaps(
+    spark: SparkSession, tmp_path: Path, extras: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of syncs in one bin, tables of many pieces, the highest offsets: as core says."""
+    monkeypatch.setattr(mm2_offsets_tables, "_MOST", 10)  # Pieces of 1,024 segments.
+    known = crowded_syncs()
+    syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
+    logged = [(*sync, at) for at, sync in enumerate(syncs)]
+    asked = [(*place, position) for place, (_, each) in known.items() for position in each]
+    rows = table(spark, tmp_path / "rows", ASKED, [(n, *each) for n, each in enumerate(asked)])
+    found = segments(table(spark, tmp_path / "syncs", SYNCS, logged), extras=extras).cache()
+    assert {row.topic for row in found.collect() if row.kind != mm2_offsets_tables.ANY} == {
+        "cluster",
+        "both",
+        "high",
+    }
+    assert found.where("topic = 'gap'").count() > 4
+    answers = translate(rows, found, offset="position").orderBy("id").collect()
+    assert [row.id for row in answers] == list(range(len(asked)))
+    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
+    for row in answers:
+        one = index.translate(row.topic, row.partition, row.position, extras=extras)
+        answer = tuple(row[name] for name in COLUMNS)
+        assert answer == (one.target, one.low, one.high, one.status, one.basis), one
+    found.unpersist()
+
+
+def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    """A table of segments made anew beside a running stream fails it, and gives no wrong answer."""
+    few, many = [("a", 0, 10, 5, 0)], [("a", 0, n * 3, n * 2, n) for n in range(5000)]
+    found = segments(table(spark, tmp_path / "few", SYNCS, few))
+    found.write.parquet(str(tmp_path / "known"))
+    rows = table(spark, tmp_path / "rows", ASKED, [(1, "a", 0, 77)])
+    out = translate(rows, spark.read.parquet(str(tmp_path / "known")), offset="position")
+    assert out.collect()[0].basis == "after-last-sync"
+    known = spark.read.parquet(str(tmp_path / "known"))
+    changing = known.unionByName(segments(table(spark, tmp_path / "many", SYNCS, many)))
+    crowd = changing.agg({"crowd": "max"}).collect()[0][0]
+    with pytest.raises(Exception, match="segments have changed"):
+        mm2_offsets_lookup._checked(changing, crowd - 1, {0}).collect()  # noqa: SLF001 - see above
 
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-_FILES = ("mm2_stop_control.py", "mm2_stop_jvm.py", "mm2_offsets_sql.py")
+_FILES = (
+    "mm2_stop_control.py",
+    "mm2_stop_jvm.py",
+    "mm2_offsets_sql.py",
+    "mm2_offsets_decode.py",
+    "mm2_offsets_epochs.py",
+    "mm2_offsets_logs.py",
+    "mm2_offsets_lookup.py",
+    "mm2_offsets_stretches.py",
+    "mm2_offsets_tables.py",
+)
 
 
 def py_files() -> str:

@@ -1,0 +1,64 @@
+"""Decodes the records of the offset-syncs topic by native expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_FRAME: Final = 6
+"""The bytes of a key beside the topic's name: its length, and the partition."""
+_VALUE: Final = 16
+
+
+def decode_syncs(records: DataFrame) -> DataFrame:
+    """Return the offset syncs of records of the offset-syncs topic, one row for each record.
+
+    A record that is no offset sync never fails the job: its ``problem`` says what is wrong, and
+    everything else about it but its ``offset`` is null. ``segments`` passes it over.
+
+    Args:
+        records: As read by Spark's Kafka source: ``key``, ``value`` and ``offset`` count.
+
+    Returns:
+        ``topic``, ``partition``, ``upstream``, ``downstream``, ``offset`` (that of the record in
+        the offset-syncs topic) and ``problem`` (null where there is none).
+    """
+    key, value = F.col("key"), F.col("value")
+    name = key.substr(F.lit(3), F.length(key) - _FRAME)
+    partition = _number(key.substr(F.length(key) - 3, F.lit(4)))
+    upstream, downstream = (_number(value.substr(F.lit(at), F.lit(8))) for at in (1, 9))
+    named = F.length(key) - _FRAME == _number(key.substr(F.lit(1), F.lit(2)))
+    problem = (
+        F.when(key.isNull(), "the key is absent")
+        .when(
+            ~F.coalesce(named & (F.length(key) > _FRAME), F.lit(col=False)),
+            "the key's length is wrong",
+        )
+        .when(F.encode(name.cast("string"), "UTF-8") != name, "the topic's name is not UTF-8")
+        .when(partition.isNull(), "the partition is negative")
+        .when(
+            ~F.coalesce(F.length(value) == _VALUE, F.lit(col=False)), "the value's length is wrong"
+        )
+        .when(upstream.isNull() | downstream.isNull(), "an offset is negative")
+    )
+    decoded = {
+        "topic": name.cast("string"),
+        "partition": partition.cast("int"),
+        "upstream": upstream,
+        "downstream": downstream,
+    }
+    return records.select("key", "value", "offset", problem.alias("problem")).select(
+        *(F.when(F.col("problem").isNull(), each).alias(name) for name, each in decoded.items()),
+        "offset",
+        "problem",
+    )
+
+
+def _number(digits: Column) -> Column:
+    """Return the number that big-endian bytes stand for; null for a negative one, and for none."""
+    text = F.hex(digits)
+    return F.when(F.substring(text, 1, 1) < "8", F.conv(text, 16, 10).cast("bigint"))
