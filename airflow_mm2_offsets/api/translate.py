@@ -26,6 +26,8 @@ from airflow_mm2_offsets.service.batch import translate_batch
 
 router = APIRouter(tags=["translate"])
 
+_NOT_FOUND = dict.fromkeys(("status", "low", "high", "reason", "evidence"))
+
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
 ]
@@ -229,20 +231,18 @@ def _by_partition(
 def _item(
     position: int | str, answer: Translation | PositionError, strategy: Strategy
 ) -> dict[str, Any]:
+    target, found, error = None, _NOT_FOUND, None
     if isinstance(answer, PositionError):
-        nothing = dict.fromkeys(("status", "low", "high", "reason", "evidence"))
-        return _result(position, None, strategy, str(answer)) | nothing
-    error = answer.reason if answer.status is Status.REFUSED else None
-    return _result(answer.position, answer.target, strategy, error) | _found(answer)
-
-
-def _result(
-    position: int | str, target: int | None, strategy: Strategy, error: str | None
-) -> dict[str, Any]:
+        error = str(answer)
+    else:
+        position, target, found = answer.position, answer.target, _found(answer)
+        if answer.status is Status.REFUSED:
+            error = answer.reason
     return {
         "sourceOffset": position,
         "targetOffset": target,
         "translationMethod": strategy,
         "errorMessages": [] if error is None else [error],
         "success": error is None,
+        **found,
     }

@@ -61,14 +61,23 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
         )
     checked = {}
     for key, position in partitions.items():
-        partition = _check_partition(topic, key)
+        partition = check_partition(topic, key)
         if partition in checked:
             raise PositionError(f"{topic}: partition {partition} is given twice; give it once")
         checked[partition] = check_position(topic, partition, position)
     return dict(sorted(checked.items()))
 
 
-def _check_partition(topic: str, key: object) -> int:
+def check_partition(topic: str, key: object) -> int:
+    """Return ``key`` as the number of a partition if it is one.
+
+    Args:
+        topic: The topic, for the message.
+        key: A whole number, or its decimal digits.
+
+    Raises:
+        PositionError: It is not a whole number from 0 to 2**31 - 1.
+    """
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < 2**31:
         return key
     if isinstance(key, str) and _is_digits(key) and int(key) < 2**31:

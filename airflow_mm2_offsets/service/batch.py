@@ -5,13 +5,12 @@ from typing import TypeAlias
 
 from airflow_mm2_offsets.core import (
     Evidence,
-    Positions,
     Strategy,
     SyncIndex,
     Translation,
-    check_positions,
 )
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE
+from airflow_mm2_offsets.core.positions import check_partition, check_position
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
@@ -54,12 +53,11 @@ def translate_batch(
 
 
 def _check(topic: str, asked: Asked) -> tuple[int, int] | PositionError:
-    partition, position = asked
     try:
-        positions: Positions = check_positions({topic: {partition: position}})
+        partition = check_partition(topic, asked[0])
+        return partition, check_position(topic, partition, asked[1])
     except PositionError as error:
         return error
-    return next(iter(positions[topic].items()))
 
 
 def _evidence(
