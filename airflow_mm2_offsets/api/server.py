@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
@@ -60,24 +61,26 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
         gc.freeze()
         served.cache.start()
         try:
-            uvicorn.Server(
-                uvicorn.Config(
-                    app,
-                    http=PatientProtocol,
-                    ws="none",
-                    lifespan="off",
-                    log_config=None,
-                    access_log=False,
-                    server_header=False,
-                    ssl_certfile=listen.tls_certificate,
-                    ssl_keyfile=listen.tls_key,
-                    limit_concurrency=CONNECTIONS,
-                    timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                    timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-                )
-            ).run(sockets=[taken])
+            uvicorn.Server(_config(app, listen)).run(sockets=[taken])
         finally:
             served.cache.stop()
+
+
+def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ssl_certfile=listen.tls_certificate,
+        ssl_keyfile=listen.tls_key,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
 
 
 def _bind(listen: ServeSettings) -> socket.socket:

@@ -2,13 +2,14 @@
 
 import os
 import sys
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.framing import Debug, failures
+from airflow_mm2_offsets.cli.framing import Debug, failures, grouped
 from airflow_mm2_offsets.cli.where import ConfigFile, load
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.settings.properties import PREFIX
@@ -19,64 +20,50 @@ Example:
   airflow-mm2-offsets serve --config mm2.toml --port 8080 --token-file token.txt"""
 
 
-def serve(
-    *,
-    config: ConfigFile = None,
+def _file(name: str, text: str) -> Any:  # noqa: ANN401 - as Typer types it
+    return Option(name, metavar="FILE", exists=True, dir_okay=False, help=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenOptions:
+    """Where to listen, and who may ask; each is a setting as well."""
+
     host: Annotated[
         str | None,
         Option("--host", metavar="ADDRESS", help="Where to listen; this machine alone unless set."),
-    ] = None,
+    ] = None
     port: Annotated[
         int | None,
         Option("--port", metavar="NUMBER", min=0, max=65_535, help="8080 unless set; 0: any free."),
-    ] = None,
+    ] = None
     token_file: Annotated[
         Path | None,
-        Option(
-            "--token-file",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Holds the token that clients must present.",
-        ),
-    ] = None,
+        _file("--token-file", "Holds the token that clients must present."),
+    ] = None
     tls_certificate: Annotated[
         Path | None,
-        Option(
-            "--tls-certificate",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="PEM, with its chain: serve by HTTPS.",
-        ),
-    ] = None,
+        _file("--tls-certificate", "PEM, with its chain: serve by HTTPS."),
+    ] = None
     tls_key: Annotated[
         Path | None,
-        Option(
-            "--tls-key",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="The certificate's key, PEM.",
-        ),
-    ] = None,
-    debug: Debug = False,
-) -> None:
+        _file("--tls-key", "The certificate's key, PEM."),
+    ] = None
+
+    def variables(self) -> dict[str, str]:
+        """Return what is given, as the variables that stand for the settings."""
+        given = {field.name.upper(): getattr(self, field.name) for field in fields(self)}
+        return {f"{PREFIX}SERVE_{name}": str(at) for name, at in given.items() if at is not None}
+
+
+@grouped
+def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = False) -> None:
     """Answer over HTTP until Ctrl-C.
 
     Every option is a setting as well: serve.host, serve.port, serve.token.file, ...; see
     docs/rest.md for the routes.
     """
-    options = {
-        "HOST": host,
-        "PORT": port,
-        "TOKEN_FILE": token_file,
-        "TLS_CERTIFICATE": tls_certificate,
-        "TLS_KEY": tls_key,
-    }
-    given = {f"{PREFIX}SERVE_{name}": str(at) for name, at in options.items() if at is not None}
     with failures(debug=debug):
-        settings = load(config, os.environ | given)
+        settings = load(config, os.environ | listen.variables())
         aliases = f"{settings.naming.source_alias} -> {settings.naming.target_alias}"
         try:
             _server().serve(settings, ready=lambda url: _say(f"{aliases}: {url}; Ctrl-C ends it"))
