@@ -62,6 +62,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    Request: TypeAlias = Mapping[str, Any]
+    Options: TypeAlias = Mapping[str, Mapping[str, str]]
 
 SCHEMA_VERSION = 1
 SIDES = ("source", "target")
@@ -72,10 +76,7 @@ OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss", "wasbs")
 
 
 def reconcile(
-    spark: SparkSession,
-    request: Mapping[str, Any],
-    options: Mapping[str, Mapping[str, str]],
-    place: str,
+    spark: SparkSession, request: Request, options: Options, place: str
 ) -> dict[str, Any]:
     """Write all differences to a folder, and return the report.
 
@@ -90,17 +91,12 @@ def reconcile(
         Py4JJavaError: A cluster does not answer, or its records are gone while they are read.
         PySparkException: A sink can't be read.
     """
-    sinks = request["sinks"]
-    lineage = all(sink["columns"]["offset"] for sink in sinks)
+    lineage = all(sink["columns"]["offset"] for sink in request["sinks"])
     ranges = {side: find_ranges(spark, side, request, options.get(side)) for side in SIDES}
-    rows = [read_kafka(spark, side, ranges[side], request, options[side]) for side in options]
-    rows += [
-        read_sink(spark, sink, request, ranges[sink["cluster"]] if lineage else None)
-        for sink in sinks
-    ]
-    counted = count_copies(reduce(DataFrame.unionByName, rows), lineage=lineage).persist()
+    rows = _rows(spark, request, options, ranges, lineage=lineage)
+    counted = count_copies(rows, lineage=lineage).persist()
     try:
-        found = differences(counted, read={*options, *_told(sinks)}, lineage=lineage)
+        found = differences(counted, read={*options, *_told(request["sinks"])}, lineage=lineage)
         found.write.mode("overwrite").parquet(f"{place}/differences")
         written = spark.read.schema(found.schema).parquet(f"{place}/differences")
         held = count_rows(counted)
@@ -119,6 +115,25 @@ def reconcile(
         }
     finally:
         counted.unpersist()
+
+
+def _rows(
+    spark: SparkSession,
+    request: Request,
+    options: Options,
+    ranges: Mapping[str, Any],
+    *,
+    lineage: bool,
+) -> DataFrame:
+    """Return what all sides hold, in one."""
+    rows: list[DataFrame] = [
+        read_kafka(spark, side, ranges[side], request, options[side]) for side in options
+    ]
+    rows += [
+        read_sink(spark, sink, request, ranges[sink["cluster"]] if lineage else None)
+        for sink in request["sinks"]
+    ]
+    return reduce(DataFrame.unionByName, rows)
 
 
 def _told(sinks: Sequence[Mapping[str, Any]]) -> set[str]:
