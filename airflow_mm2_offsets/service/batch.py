@@ -1,6 +1,7 @@
 """Translates many positions of a topic, each for itself: a bad one does not spoil the others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 from airflow_mm2_offsets.core import (
@@ -8,6 +9,7 @@ from airflow_mm2_offsets.core import (
     Strategy,
     SyncIndex,
     Translation,
+    Watermarks,
 )
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE
 from airflow_mm2_offsets.core.positions import check_partition, check_position
@@ -16,6 +18,8 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 Asked: TypeAlias = tuple[int | str, int | str]
 """A partition and a position in it, as somebody wrote them."""
+_Checked: TypeAlias = tuple[int, int] | PositionError
+"""Both as numbers, or what is wrong with them."""
 
 
 def translate_batch(
@@ -41,18 +45,24 @@ def translate_batch(
         ClusterUnreachableError: The source does not answer.
     """
     checked = [_check(topic, each) for each in asked]
-    evidence = _evidence(index, topic, checked, source)
+
+    def answer(position: _Checked, evidence: Evidence = NO_EVIDENCE) -> Translation | PositionError:
+        if isinstance(position, PositionError):
+            return position
+        return index.translate(topic, *position, strategy=strategy, evidence=evidence)
+
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(_held, index, topic, checked, source)
+        # Meanwhile: of what lies within the source's range, that range says nothing more.
+        answers = [answer(each) for each in checked]
+    outside = _outside(checked, held.result())
     return [
-        position
-        if isinstance(position, PositionError)
-        else index.translate(
-            topic, *position, strategy=strategy, evidence=evidence.get(position[0], NO_EVIDENCE)
-        )
-        for position in checked
+        answer(position, outside[position]) if position in outside else each
+        for position, each in zip(checked, answers, strict=True)
     ]
 
 
-def _check(topic: str, asked: Asked) -> tuple[int, int] | PositionError:
+def _check(topic: str, asked: Asked) -> _Checked:
     try:
         partition = check_partition(topic, asked[0])
         return partition, check_position(topic, partition, asked[1])
@@ -60,16 +70,26 @@ def _check(topic: str, asked: Asked) -> tuple[int, int] | PositionError:
         return error
 
 
-def _evidence(
-    index: SyncIndex,
-    topic: str,
-    checked: Sequence[tuple[int, int] | PositionError],
-    source: KafkaCluster | None,
-) -> dict[int, Evidence]:
+def _held(
+    index: SyncIndex, topic: str, checked: Sequence[_Checked], source: KafkaCluster | None
+) -> dict[int, Watermarks]:
+    """Return what the source holds of each partition."""
     if source is None:
         return {}
     numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
     # Of the others nothing can be said, so nothing need be asked.
     known = [(topic, number) for number in numbers if (topic, number) in index.partitions]
-    marks = source.watermarks(known)
-    return {number: Evidence(source=held) for (_, number), held in marks.items()}
+    return {number: marks for (_, number), marks in source.watermarks(known).items()}
+
+
+def _outside(
+    checked: Iterable[_Checked], held: Mapping[int, Watermarks]
+) -> dict[_Checked, Evidence]:
+    """Return the positions that the source does not hold, with what it holds."""
+    return {
+        each: Evidence(source=marks)
+        for each in checked
+        if not isinstance(each, PositionError)
+        and (marks := held.get(each[0])) is not None
+        and not marks.low <= each[1] <= marks.high
+    }
