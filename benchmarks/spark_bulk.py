@@ -1,4 +1,4 @@
-"""Columns of offsets translated in Spark: native expressions beside a pandas UDF.
+"""Columns of offsets translated in Spark: native expressions beside pandas UDFs.
 
 Run it with `make bench-spark`. Seconds on the clock depend on what else the machine does; those
 of the processors (the JVM's and its Python workers') hardly do, so the ratio is of the latter.
@@ -9,20 +9,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
 import psutil  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.functions import pandas_udf
 
 from airflow_mm2_offsets.spark import job
-from benchmarks.load import COPIED, JITTER, LAG, TOPIC
+from benchmarks.load import COPIED, JITTER, LAG, TOPIC, Load
 from benchmarks.results import about
+from benchmarks.spark_pandas import known_to_numpy, through_core, through_numpy
 from stack import jars
 
 sys.path.append(str(Path(job.__file__).parent))  # as --py-files does
@@ -116,67 +113,38 @@ def made_rows(spark: SparkSession, count: int, syncs: int, hot: float = 0) -> Da
     chance = "pmod(xxhash64(id, 2L), 1000)"
     return spark.range(count).selectExpr(
         "id",
-        f"'{TOPIC}' topic",
+        # A constant would be no column: Spark would take it out of the join.
+        f"if(id < 0, '', '{TOPIC}') topic",
         f"if({chance} < {int(hot * 1000)}, 0, int(pmod(xxhash64(id), {PARTITIONS}))) partition",
         f"pmod(xxhash64(id, 1L), {span}L) offset",
     )
 
 
-def through_pandas(rows: DataFrame, known: pd.DataFrame) -> DataFrame:
-    """Do the same in a pandas UDF, as well as numpy does it: one search over all partitions."""
-    known = known.sort_values(["partition", "begin"], ignore_index=True)
-    wide = 2**40  # more than any offset here
-    columns = {
-        name: known[name].to_numpy() for name in known.columns if name not in ("topic", "basis")
-    }
-    keys = columns["partition"].astype(np.int64) * wide + columns["begin"]
-    shared = rows.sparkSession.sparkContext.broadcast((keys, columns))
-
-    def answer(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
-        keys, of = shared.value
-        for topic, partition, offset in batches:
-            position = offset.to_numpy()
-            at = (
-                np.searchsorted(
-                    keys, partition.to_numpy().astype(np.int64) * wide + position, "right"
-                )
-                - 1
-            )
-            sync = (position == of["begin"][at]) & (of["at_low"][at] >= 0)
-            low = of["low"][at] + np.maximum(position - of["low_knee"][at], 0)
-            high = of["high"][at] - np.maximum(of["high_knee"][at] - position, 0)
-            low, high = (
-                np.where(sync, of["at_low"][at], low),
-                np.where(sync, of["at_high"][at], high),
-            )
-            status = np.where(
-                topic.to_numpy() != TOPIC, "refused", np.where(low == high, "exact", "bounded")
-            )
-            yield pd.DataFrame({"target": low, "low": low, "high": high, "status": status})
-
-    kind = "target bigint, low bigint, high bigint, status string"
-    udf = pandas_udf(answer, kind)  # type: ignore[call-overload]  # its stubs know no such iterator
-    return rows.withColumn("answer", udf("topic", "partition", "offset"))
-
-
-def measure(meter: Meter, syncs: int, sizes: list[int], pandas_rows: int) -> list[Run]:
+def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[Run]:
     """Measure everything."""
     spark = meter.spark
-    known = segments(made_syncs(spark, syncs)).cache()
-    runs = [meter.run("segments", syncs, known)]
-    # What is compiled and broadcast at the first run is not what is asked about.
-    meter.run("(warm up)", 1000, translate(made_rows(spark, 1000, syncs), known))
+    made = made_syncs(spark, syncs)
+    whats = ("segments, first of all", "segments, compiled")
+    runs = [meter.run(what, syncs, segments(made)) for what in whats]
+    known = segments(made).cache()
+    known.count()
+    local = known_to_numpy(made.toPandas())
+    # What is compiled and started at the first run is not what is asked about.
+    few = made_rows(spark, 1000, syncs)
+    meter.run("(warm up)", 1000, translate(few, known))
+    meter.run("(warm up)", 1000, through_numpy(few, local))
     for size in sizes:
-        rows = made_rows(spark, size, syncs)
-        runs += [
-            meter.run("rows made, nothing else", size, rows),
-            meter.run("native", size, translate(rows, known)),
-        ]
-    skewed = made_rows(spark, sizes[-1], syncs, HOT)
-    runs.append(meter.run("native, one hot partition", sizes[-1], translate(skewed, known)))
-    rows = made_rows(spark, pandas_rows, syncs)
-    local = known.drop("topic", "basis").fillna(-1).toPandas()
-    runs.append(meter.run("pandas UDF", pandas_rows, through_pandas(rows, local)))
+        for place, hot in (("", 0.0), (", one hot partition", HOT)):
+            rows = made_rows(spark, size, syncs, hot)
+            runs += [
+                meter.run(f"rows alone{place}", size, rows),
+                meter.run(f"native{place}", size, translate(rows, known)),
+                meter.run(f"numpy UDF{place}", size, through_numpy(rows, local)),
+            ]
+    index = Load(partitions=PARTITIONS, syncs=syncs // PARTITIONS).index()
+    rows = made_rows(spark, core_rows, syncs)
+    runs.append(meter.run("rows alone", core_rows, rows))
+    runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
     known.unpersist()
     return runs
 
@@ -185,8 +153,8 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_bulk", description=__doc__)
     parser.add_argument("--syncs", type=int, default=1_000_000)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7, 10**8])
-    parser.add_argument("--pandas-rows", type=int, default=10**7)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10**7, 10**8])
+    parser.add_argument("--core-rows", type=int, default=10**6, help="those of the slow UDF")
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
@@ -203,22 +171,46 @@ def main() -> None:
     }
     spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     try:
-        runs = measure(Meter.of(spark), given.syncs, given.rows, given.pandas_rows)
+        runs = measure(Meter.of(spark), given.syncs, given.rows, given.core_rows)
         write(given.out, described | {"spark": spark.version, "memory": given.memory}, runs)
     finally:
         spark.stop()
 
 
+def ratios(runs: list[Run]) -> list[dict[str, Any]]:
+    """Return how many times the processor's time of native expressions each UDF takes, a row.
+
+    Once with all that a query does, once without what it takes to make its rows; where a UDF had
+    fewer rows, beside the native run of the fewest.
+    """
+    each = {(run.what, run.rows): run.cpu_seconds / run.rows for run in runs}
+    least = min(run.rows for run in runs if run.what == "native")
+    found = []
+    for udf in (run for run in runs if "UDF" in run.what):
+        place = udf.what.partition("UDF")[2]
+        size = udf.rows if (f"native{place}", udf.rows) in each else least
+        native, bare = each[f"native{place}", size], each[f"rows alone{place}", size]
+        slow, slow_bare = each[udf.what, udf.rows], each[f"rows alone{place}", udf.rows]
+        found.append(
+            {
+                "against": udf.what,
+                "rows": udf.rows,
+                "native_rows": size,
+                "udf_us_per_row": slow * 1e6,
+                "native_us_per_row": native * 1e6,
+                "times_as_fast_per_core": slow / native,
+                "without_making_the_rows": (slow - slow_bare) / (native - bare),
+            }
+        )
+    return found
+
+
 def write(path: Path, described: dict[str, Any], runs: list[Run]) -> None:
-    """Write the runs, with the ratio, as JSON."""
-    each = {run.what: run.rows / run.cpu_seconds for run in runs}
-    found = {
-        "about": described,
-        "runs": [asdict(run) for run in runs],
-        "native_rows_per_cpu_second": each["native"],
-        "pandas_rows_per_cpu_second": each["pandas UDF"],
-        "times_as_fast_per_core": each["native"] / each["pandas UDF"],
-    }
+    """Write the runs, with the ratios, as JSON."""
+    compared = ratios(runs)
+    for each in compared:
+        print(each)  # noqa: T201 - it speaks to the person who started it
+    found = {"about": described, "runs": [asdict(run) for run in runs], "ratios": compared}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n")
 
