@@ -9,8 +9,8 @@ import pytest
 
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.clients import make_admin
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from tests.unit.kafka.brokers import MockBroker
 
 SYNCS = "mm2-offset-syncs.target.internal"
