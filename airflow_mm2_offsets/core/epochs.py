@@ -84,7 +84,7 @@ class PartitionSyncs:
         made.upstream, made.downstream = array("q", upstream), array("q", downstream)
         made.detours = tuple(detours)
         made.history_cut = history_cut
-        made.epochs = made._cut(list(starts))
+        made.epochs = made._cut(list(starts))  # noqa: SLF001 - its own
         return made
 
     def __len__(self) -> int:
