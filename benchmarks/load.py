@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,10 +58,7 @@ class Load:
     def index(self) -> SyncIndex:
         """Return all syncs as an index."""
         return SyncIndex.of_pairs(
-            {
-                (topic, partition): (_pair(turn, partition) for turn in range(self.syncs))
-                for topic, partition in self._places()
-            }
+            {place: map(_pair, range(self.syncs), repeat(place[1])) for place in self._places()}
         )
 
     def archive(self, folder: Path) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_mm2_offsets.spark import job
 from benchmarks.load import COPIED, JITTER, LAG, TOPIC, Load
 from benchmarks.results import about
-from benchmarks.spark_pandas import known_to_numpy, through_core, through_numpy
+from benchmarks.spark_pandas import known_to_numpy, through_bulk, through_core, through_numpy
 from stack import jars
 
 sys.path.append(str(Path(job.__file__).parent))  # as --py-files does
@@ -144,6 +144,7 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     index = Load(partitions=PARTITIONS, syncs=syncs // PARTITIONS).index()
     rows = made_rows(spark, core_rows, syncs)
     runs.append(meter.run("rows alone", core_rows, rows))
+    runs.append(meter.run("translate_many UDF", core_rows, through_bulk(rows, index)))
     runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
     known.unpersist()
     return runs
@@ -154,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_bulk", description=__doc__)
     parser.add_argument("--syncs", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, nargs="+", default=[10**7, 10**8])
-    parser.add_argument("--core-rows", type=int, default=10**6, help="those of the slow UDF")
+    parser.add_argument("--core-rows", type=int, default=10**6, help="those of the slow UDFs")
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()

@@ -1,18 +1,23 @@
 """The translation of columns through pandas UDFs, to compare with."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.functions import pandas_udf
 
+from airflow_mm2_offsets.bulk import STATUSES, translate_many
 from airflow_mm2_offsets.core import SyncIndex
 from benchmarks.load import TOPIC
 
 _WIDE = 2**40
 """More than any offset here."""
-_KIND = "target bigint, low bigint, high bigint, status string"
+_NAMES = ("target", "low", "high", "status", "basis")
+_BASES = ("sync", "before-first-sync", "after-last-sync", "between-syncs")
+
+Answer: TypeAlias = Callable[[Iterator[tuple[pd.Series, ...]]], Iterator[pd.DataFrame]]
 
 
 def known_to_numpy(syncs: pd.DataFrame) -> pd.DataFrame:
@@ -62,22 +67,49 @@ def through_numpy(rows: DataFrame, known: pd.DataFrame) -> DataFrame:
             status = np.where(
                 topic.to_numpy() != TOPIC, "refused", np.where(low == high, "exact", "bounded")
             )
-            yield pd.DataFrame({"target": low, "low": low, "high": high, "status": status})
+            places = sync, of["at_low"][at] < 0, high < 0
+            basis = np.select(places, _BASES[:-1], _BASES[-1])
+            columns = low, low, high, status, basis
+            yield pd.DataFrame(dict(zip(_NAMES, columns, strict=True)))
 
-    udf = pandas_udf(answer, _KIND)  # type: ignore[call-overload]  # its stubs know no such iterator
-    return rows.withColumn("answer", udf("topic", "partition", "offset"))
+    return _asked(rows, answer)
+
+
+def through_bulk(rows: DataFrame, index: SyncIndex) -> DataFrame:
+    """Ask the package about all rows of a partition that come together; it says no basis then."""
+    shared = rows.sparkSession.sparkContext.broadcast(index)
+
+    def answer(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
+        index, statuses = shared.value, np.array(STATUSES, dtype=object)
+        for topic, partition, offset in batches:
+            position = offset.to_numpy()
+            found = np.empty((4, len(position)), dtype=np.int64)
+            for (name, number), at in offset.groupby([topic, partition]).indices.items():
+                each = translate_many(index, name, number, position[at])
+                found[:, at] = each.target, each.low, each.high, each.status
+            columns = *found[:3], statuses[found[3]], None
+            yield pd.DataFrame(dict(zip(_NAMES, columns, strict=True)))
+
+    return _asked(rows, answer)
 
 
 def through_core(rows: DataFrame, index: SyncIndex) -> DataFrame:
-    """Ask the package itself about each row, as one does who has it on the executors."""
+    """Ask the package about each row."""
     shared = rows.sparkSession.sparkContext.broadcast(index)
 
     def answer(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         index = shared.value
         for columns in batches:
             found = (index.translate(*row) for row in zip(*columns, strict=True))
-            each = [(one.target, one.low, one.high, str(one.status)) for one in found]
-            yield pd.DataFrame(each, columns=["target", "low", "high", "status"])
+            each = [
+                (one.target, one.low, one.high, str(one.status), str(one.basis)) for one in found
+            ]
+            yield pd.DataFrame(each, columns=_NAMES)
 
-    udf = pandas_udf(answer, _KIND)  # type: ignore[call-overload]  # its stubs know no such iterator
+    return _asked(rows, answer)
+
+
+def _asked(rows: DataFrame, answer: Answer) -> DataFrame:
+    kind = "target bigint, low bigint, high bigint, status string, basis string"
+    udf = pandas_udf(answer, kind)  # type: ignore[call-overload]  # its stubs know no such iterator
     return rows.withColumn("answer", udf("topic", "partition", "offset"))
