@@ -164,7 +164,7 @@ def test_a_reading_that_loses_its_records_says_so(
 def test_an_open_transaction_ends_a_committed_reading(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What follows the first open transaction is not there yet, and nobody waits for it."""
+    """What follows the first open transaction is not there yet: nobody waits, it is the end."""
     topic = create(1)
     _write(stack, topic, 5)
     producer = Producer({"bootstrap.servers": stack.source, "transactional.id": str(uuid4())})
@@ -176,6 +176,9 @@ def test_an_open_transaction_ends_a_committed_reading(
     for start, count in ((0, 5), (5, 0), (8, 0)):
         batches = drain(source, {(topic, 0): start}, isolation="read_committed")
         assert len(list(itertools.chain.from_iterable(batches))) == count
+    for isolation, end in (("read_committed", 5), ("read_uncommitted", 11)):
+        marks = source.watermarks([(topic, 0)], isolation=isolation)
+        assert marks == {(topic, 0): Watermarks(low=0, high=end)}
     producer.abort_transaction(30)
 
 
