@@ -90,7 +90,7 @@ def any_tables(stretches: DataFrame) -> DataFrame:
     Each is of the positions from ``begin`` to ``end``.
     """
     number = F.row_number().over(Window.partitionBy(*PLACE).orderBy("begin")) - 1
-    code = F.array_position(F.array(*map(F.lit, BASES)), F.col("basis")) - 1
+    code = F.coalesce(*(F.when(F.col("basis") == name, at) for at, name in enumerate(BASES)))
     fields = {name: F.col(name) for name in RECORD[:-1]} | {"basis": code}
     segment = F.struct(
         "begin",
