@@ -12,6 +12,7 @@ from stack.local import LocalStack
 from stack.mirror import Stack
 
 if TYPE_CHECKING:
+    from tests.integration.s3 import Server
     from tests.unit.operators.worker import Worker
 
 HERE = Path(__file__).parent
@@ -48,6 +49,15 @@ def exactly_once_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
     """Another one, without connectors, whose MirrorMaker 2 copies each record once."""
     with _choose(tmp_path_factory, exactly_once=True) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator["Server"]:
+    """An S3 server with one bucket: one for all, since Airflow remembers where connections led."""
+    from tests.integration.s3 import Server  # noqa: PLC0415
+
+    with Server() as server:
+        yield server
 
 
 @pytest.fixture

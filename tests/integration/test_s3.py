@@ -21,30 +21,25 @@ from tests.unit.spark.checkpoints import batch, commit, orders, simple, write
 RECORDED = Path(__file__).parents[1] / "unit" / "spark" / "recorded"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """An S3 server with one bucket."""
-    with Server() as server:
-        yield server
-
-
 Place = Callable[[str], UPath]
 
 
 @pytest.fixture(params=["options", "environment", "connection"])
-def place(request: pytest.FixtureRequest, server: Server, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(
+    request: pytest.FixtureRequest, s3_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> Place:
     """A folder of its own, reached in each way that users have."""
     folder = f"{BUCKET}/{uuid4().hex}"
     match request.param:
         case "options":
-            options = {"endpoint_url": server.url, "key": USER, "secret": PASSWORD}
+            options = {"endpoint_url": s3_server.url, "key": USER, "secret": PASSWORD}
             return lambda name: UPath(f"s3://{folder}/{name}", **options)
         case "environment":
             monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
-            monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+            monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.url)
             return lambda name: UPath(f"s3://{folder}/{name}")
-    monkeypatch.setenv("AIRFLOW_CONN_LAKE", server.connection())
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", s3_server.connection())
     return lambda name: storage_path(f"s3://lake@{folder}/{name}")
 
 
@@ -124,34 +119,34 @@ def test_a_migration(clusters: Pair, place: Place, tmp_path: Path, local: str) -
     assert migrate_checkpoint(clusters.pair, original, target) == done
 
 
-def test_a_server_that_refuses_midway(clusters: Pair, server: Server, tmp_path: Path) -> None:
+def test_a_server_that_refuses_midway(clusters: Pair, s3_server: Server, tmp_path: Path) -> None:
     """What is written by then is not taken for a checkpoint; the next try goes on from there."""
-    options = {"endpoint_url": server.url, "key": USER, "secret": PASSWORD}
+    options = {"endpoint_url": s3_server.url, "key": USER, "secret": PASSWORD}
     target = UPath(f"s3://{BUCKET}/{uuid4().hex}/copy", **options)
     original = UPath(_job(tmp_path))
     for name in ("metadata", "1.delta", "offsets/0", MARKER):
-        server.refuses_to_write = name
+        s3_server.refuses_to_write = name
         try:
             with pytest.raises(CheckpointError, match=rf"{name} is out of reach: PermissionError"):
                 migrate_checkpoint(clusters.pair, original, target)
         finally:
-            server.refuses_to_write = ""
+            s3_server.refuses_to_write = ""
         with pytest.raises(CheckpointError, match=r"copy/metadata"):
             read_checkpoint(target)
     migrate_checkpoint(clusters.pair, original, target)
     assert read_checkpoint(target).positions["orders"][0] == 12
 
 
-def test_a_control_location_that_nobody_may_write(server: Server, place: Place) -> None:
+def test_a_control_location_that_nobody_may_write(s3_server: Server, place: Place) -> None:
     """The stop is refused with the file's name, and asked once writing is allowed again."""
     control = place("control")
     (control / "driver.json").write_text("{}")
-    server.refuses_to_write = "stop-request.json"
+    s3_server.refuses_to_write = "stop-request.json"
     try:
         with pytest.raises(StopError, match=r"stop-request\.json is out of reach: PermissionError"):
             request_stop(control, "stop-1")
     finally:
-        server.refuses_to_write = ""
+        s3_server.refuses_to_write = ""
     assert read_acknowledgement(control, "stop-1") is None
     request_stop(control, "stop-1")
     assert (control / "stop-request.json").exists()

@@ -1,7 +1,6 @@
 """A real Spark job that keeps checkpoint and control location on S3, moved to the other cluster."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +38,9 @@ pytestmark = pytest.mark.timeout(900)  # Spark starts twice
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with Server() as running:
-        monkeypatch.setenv("AIRFLOW_CONN_LAKE", running.connection())
-        yield running
+def server(s3_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", s3_server.connection())
+    return s3_server
 
 
 @dataclass(frozen=True, kw_only=True)
