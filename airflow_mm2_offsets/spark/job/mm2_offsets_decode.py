@@ -31,30 +31,31 @@ def decode_syncs(records: DataFrame) -> DataFrame:
     name = key.substr(F.lit(3), F.length(key) - _FRAME)
     partition = _number(key.substr(F.length(key) - 3, F.lit(4)))
     upstream, downstream = (_number(value.substr(F.lit(at), F.lit(8))) for at in (1, 9))
-    named = F.length(key) - _FRAME == _number(key.substr(F.lit(1), F.lit(2)))
-    problem = (
-        F.when(key.isNull(), "the key is absent")
-        .when(
-            ~F.coalesce(named & (F.length(key) > _FRAME), F.lit(col=False)),
-            "the key's length is wrong",
-        )
-        .when(F.encode(name.cast("string"), "UTF-8") != name, "the topic's name is not UTF-8")
-        .when(partition.isNull(), "the partition is negative")
-        .when(
-            ~F.coalesce(F.length(value) == _VALUE, F.lit(col=False)), "the value's length is wrong"
-        )
-        .when(upstream.isNull() | downstream.isNull(), "an offset is negative")
-    )
     decoded = {
         "topic": name.cast("string"),
         "partition": partition.cast("int"),
         "upstream": upstream,
         "downstream": downstream,
     }
-    return records.select("key", "value", "offset", problem.alias("problem")).select(
+    problem = _problem(name, partition, upstream, downstream).alias("problem")
+    return records.select("key", "value", "offset", problem).select(
         *(F.when(F.col("problem").isNull(), each).alias(name) for name, each in decoded.items()),
         "offset",
         "problem",
+    )
+
+
+def _problem(name: Column, partition: Column, upstream: Column, downstream: Column) -> Column:
+    key, value = F.col("key"), F.col("value")
+    named = F.length(key) - _FRAME == _number(key.substr(F.lit(1), F.lit(2)))
+    never = F.lit(col=False)
+    return (
+        F.when(key.isNull(), "the key is absent")
+        .when(~F.coalesce(named & (F.length(key) > _FRAME), never), "the key's length is wrong")
+        .when(F.encode(name.cast("string"), "UTF-8") != name, "the topic's name is not UTF-8")
+        .when(partition.isNull(), "the partition is negative")
+        .when(~F.coalesce(F.length(value) == _VALUE, never), "the value's length is wrong")
+        .when(upstream.isNull() | downstream.isNull(), "an offset is negative")
     )
 
 
