@@ -51,6 +51,8 @@ def translate_batch(
             return position
         return index.translate(topic, *position, strategy=strategy, evidence=evidence)
 
+    if source is None:
+        return [answer(each) for each in checked]
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(_held, index, topic, checked, source)
         # Meanwhile: of what lies within the source's range, that range says nothing more.
@@ -71,11 +73,9 @@ def _check(topic: str, asked: Asked) -> _Checked:
 
 
 def _held(
-    index: SyncIndex, topic: str, checked: Sequence[_Checked], source: KafkaCluster | None
+    index: SyncIndex, topic: str, checked: Sequence[_Checked], source: KafkaCluster
 ) -> dict[int, Watermarks]:
     """Return what the source holds of each partition."""
-    if source is None:
-        return {}
     numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
     # Of the others nothing can be said, so nothing need be asked.
     known = [(topic, number) for number in numbers if (topic, number) in index.partitions]
