@@ -78,9 +78,10 @@ def migrate_checkpoint(
     copy = CheckpointCopy.open(target, found.identity(pair))
     if copy.whole is not None:
         return dict(copy.whole)
-    plan = _decide(pair, found.files, copy, options)
+    wanted = needs(found.files)
+    plan = _decide(pair, found.files, wanted, copy, options)
     sizes = found.copy_to(copy, plan)
-    done = report(found.logs, needs(found.files), plan, target) | sizes
+    done = report(found.logs, wanted, plan, target) | sizes
     copy.finish(original, done)
     return done
 
@@ -151,10 +152,13 @@ def _check_apart(original: UPath, target: UPath) -> None:
 
 
 def _decide(
-    pair: ClusterPair, files: Sequence[KeptFile], copy: CheckpointCopy, options: MigrationOptions
+    pair: ClusterPair,
+    files: Sequence[KeptFile],
+    wanted: Sequence[Need],
+    copy: CheckpointCopy,
+    options: MigrationOptions,
 ) -> MigrationPlan:
     """Return the answers: those that an earlier try has noted, or new ones, which are noted."""
-    wanted = needs(files)
     if copy.decided is None:
         plan = _plan(pair, files, wanted, options)
     else:
