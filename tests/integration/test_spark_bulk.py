@@ -22,6 +22,7 @@ from mm2_offsets_sql import (
     translate,
 )
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as SparkRow
 
 from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
 from airflow_mm2_offsets.core.wire import encode_offset_sync
@@ -120,6 +121,17 @@ def known_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
     return known
 
 
+def check_as_core(
+    answers: Sequence[SparkRow], known: Mapping[Place, tuple[Pairs, Sequence[int]]], extras: str
+) -> None:
+    """Assert that each row says what core says of its position."""
+    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
+    for row in answers:
+        one = index.translate(row.topic, row.partition, row.position, extras=extras)
+        answer = tuple(row[name] for name in COLUMNS)
+        assert answer == (one.target, one.low, one.high, one.status, one.basis), one
+
+
 @pytest.mark.parametrize("extras", EXTRAS)
 def test_each_row_answers_as_core_does(spark: SparkSession, tmp_path: Path, extras: str) -> None:
     """Recorded runs, copies going on, any syncs at all: no Python step, no row lost or doubled."""
@@ -133,11 +145,7 @@ def test_each_row_answers_as_core_does(spark: SparkSession, tmp_path: Path, extr
     answered = translate(rows, found, offset="position").orderBy("id")
     answers = answered.collect()
     assert [row.id for row in answers] == list(range(len(asked)))
-    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
-    for row in answers:
-        one = index.translate(row.topic, row.partition, row.position, extras=extras)
-        answer = tuple(row[name] for name in COLUMNS)
-        assert answer == (one.target, one.low, one.high, one.status, one.basis), one
+    check_as_core(answers, known, extras)
     assert "Python" not in plan(answered)
     found.unpersist()
 
@@ -226,11 +234,7 @@ def test_crowds_and_gaps(
     assert found.where("topic = 'gap'").count() > 4
     answers = translate(rows, found, offset="position").orderBy("id").collect()
     assert [row.id for row in answers] == list(range(len(asked)))
-    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
-    for row in answers:
-        one = index.translate(row.topic, row.partition, row.position, extras=extras)
-        answer = tuple(row[name] for name in COLUMNS)
-        assert answer == (one.target, one.low, one.high, one.status, one.basis), one
+    check_as_core(answers, known, extras)
     found.unpersist()
 
 

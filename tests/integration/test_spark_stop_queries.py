@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.spark.control import read_acknowledgement, request_stop
+from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement, request_stop
 from airflow_mm2_offsets.spark.job import py_files
 from stack.process import ProgramError
 from tests.integration.spark_jobs import START_SECONDS, SUBMIT, submit
@@ -62,6 +62,18 @@ class Query:
         command = [*SUBMIT, "--py-files", py_files(), *arguments]
         self.program = submit("the query", command, folder)
 
+    def start_and_ask(self, *, when: Path, request_id: str = "stop-1") -> None:
+        """Start it, and ask it to stop when a file of its is there."""
+        self.program.start()
+        self.program.wait_ready(when.exists, seconds=START_SECONDS)
+        request_stop(str(self.control), request_id)
+
+    def answer(self, request_id: str = "stop-1") -> Acknowledgement:
+        """Return what it has answered; it must have."""
+        answer = read_acknowledgement(str(self.control), request_id)
+        assert answer is not None
+        return answer
+
 
 @pytest.fixture
 def query(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Query]:
@@ -79,26 +91,20 @@ def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
     (query.control / "stop-request.json").write_text('{"schema_version":1,"request_id":"old"}')
     (query.control / "stopped.json").write_text(json.dumps(OLD_ANSWER))
 
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "commits" / "2").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "new")
+    query.start_and_ask(when=query.checkpoint / "commits" / "2", request_id="new")
     query.program.wait_end(seconds=60)
 
-    answer = read_acknowledgement(str(query.control), "new")
-    assert answer is not None
+    answer = query.answer("new")
     assert (answer.clean, answer.offsets) == (True, {})
 
 
 @pytest.mark.parametrize("query", ["endless"], indirect=True)
 def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
     """After the time it was given the batch is left pending, and the answer says so."""
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "offsets" / "1").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
+    query.start_and_ask(when=query.checkpoint / "offsets" / "1")
     query.program.wait_end(seconds=60)
 
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
+    answer = query.answer()
     assert (answer.clean, answer.batch_id, answer.error) == (False, 0, None)
     assert not (query.checkpoint / "commits" / "1").exists()
 
@@ -106,14 +112,11 @@ def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
 @pytest.mark.parametrize("query", ["failing"], indirect=True)
 def test_a_failing_query_says_why(query: Query) -> None:
     """Its exception ends the driver with an error, and answers the request that was open."""
-    query.program.start()
-    query.program.wait_ready((query.control / "driver.json").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
+    query.start_and_ask(when=query.control / "driver.json")
     with pytest.raises(ProgramError):
         query.program.wait_end(seconds=60)
 
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
+    answer = query.answer()
     assert not answer.clean
     assert answer.error is not None
     assert "ValueError: the sink is full" in answer.error
@@ -124,14 +127,11 @@ def test_a_failing_query_says_why(query: Query) -> None:
 @pytest.mark.parametrize("query", ["hanging"], indirect=True)
 def test_a_batch_that_hangs_ends_with_its_driver(query: Query) -> None:
     """Python code can't be interrupted: the job says so, fails, and takes the code with it."""
-    query.program.start()
-    query.program.wait_ready((query.checkpoint / "offsets" / "0").exists, seconds=START_SECONDS)
-    request_stop(str(query.control), "stop-1")
+    query.start_and_ask(when=query.checkpoint / "offsets" / "0")
     with pytest.raises(ProgramError):
         query.program.wait_end(seconds=60)
 
-    answer = read_acknowledgement(str(query.control), "stop-1")
-    assert answer is not None
+    answer = query.answer()
     assert (answer.clean, answer.batch_id) == (False, None)
     assert answer.error is not None
     assert "failed to stop within" in answer.error
