@@ -1,27 +1,31 @@
 """Translates many positions of a partition at once, with numpy.
 
-The syncs of a partition are knots on the line of source positions; what is known is the same
-sort of thing for all positions between two knots. So a table has one row for each knot and one
-for each stretch before, between and after them, and a position is answered by its row. Rules and
-answers are those of ``SyncIndex.translate``; see ``core.bounds`` and ``PartitionSyncs.stretches``.
+The answers are those of ``SyncIndex.translate``: they are looked up in the same ``core.segments``,
+written out as arrays. A table has one row for each sync and one for the positions before, between
+and after two of them.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
-from airflow_mm2_offsets.core.epochs import Epoch, PartitionSyncs
+from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, bounds
+from airflow_mm2_offsets.core.bracket import BEGINNING
+from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core.duplicates import recopied_from
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.lows import Lows
 from airflow_mm2_offsets.core.positions import MAX_OFFSET, check_position
-from airflow_mm2_offsets.core.recopies import rewind_begin
-from airflow_mm2_offsets.core.stretch import SyncPoint
+from airflow_mm2_offsets.core.segments import NO_KNEE
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
+
+rule: Any = bounds
+"""The bounds of two neighbouring syncs, number by number."""
 
 NONE = -1
 """Stands for None in arrays of offsets."""
@@ -93,114 +97,109 @@ def _checked(topic: str, partition: int, positions: npt.ArrayLike) -> Offsets:
 def _translate(
     syncs: PartitionSyncs, wanted: Offsets, strategy: Strategy, extras: Extras
 ) -> Translations:
-    levels = _levels(syncs)
-    _, epochs = next(levels)
-    newest = _Table.of(syncs, epochs)
-    rows = newest.rows(wanted)
-    low, high = newest.low(rows, wanted, extras), newest.high(rows, wanted, extras)
-    unknown = rows == 0
-    # What MirrorMaker 2 has yet to copy again exists only in older epochs and in detours.
-    for begin, epochs in levels:
-        older, later = _Table.of(syncs, epochs), np.maximum(wanted, begin)
-        older_rows = older.rows(later)
-        np.minimum(low, older.low(older_rows, later, extras), out=low)
-        if syncs.history_cut:
-            unknown |= older_rows == 0
-    for detour in syncs.detours:
-        floor = syncs[detour]
-        np.minimum(low, floor.downstream + 1, out=low, where=wanted > floor.upstream)
-    for begin, first in _rewinds(syncs):
-        again = (wanted >= begin) & (wanted < first.upstream) & (high != NONE)
-        np.maximum(high, first.downstream, out=high, where=again)
+    table = _Brackets.of(syncs)
+    rows = table.rows(wanted)
+    low, high = table.low(rows, wanted, extras), table.high(rows, wanted, extras)
+    refused = rows == 0
+    if not syncs.segments.is_plain:
+        older = _older_lows(syncs, wanted)
+        counts = (older != table.low(rows, wanted, Extras.POSSIBLE)) & ~refused
+        np.minimum(low, np.maximum(older, 0), out=low, where=counts)
+        if syncs.history.is_cut:
+            refused |= (older == BEGINNING) & counts
+    for number in range(1, len(syncs.starts)):
+        rewind = syncs[syncs.starts[number]]
+        begin = recopied_from(syncs, number)
+        again = (wanted >= begin) & (wanted < rewind.upstream) & (high != NONE)
+        np.maximum(high, rewind.downstream, out=high, where=again)
     status = (low != high).view(np.int8)  # EXACT, BOUNDED
-    target = low if strategy is Strategy.SAFE else newest.guess(rows, wanted, strategy)
-    if syncs.history_cut or strategy is not Strategy.SAFE:
+    target = low if strategy is Strategy.SAFE else table.unsafe(rows, wanted, strategy)
+    if syncs.history.is_cut or strategy is not Strategy.SAFE:
         for column in (target, low, high):
-            column[unknown] = NONE
-        status[unknown] = _REFUSED
+            column[refused] = NONE
+        status[refused] = _REFUSED
     return Translations(target=target, low=low, high=high, status=status)
 
 
-def _levels(syncs: PartitionSyncs) -> Iterator[tuple[int, tuple[Epoch, ...]]]:
-    """Yield which epochs count, newest level first, and the lowest position for which they do."""
-    begin = 0
-    for count in range(len(syncs.epochs), 0, -1):
-        epochs = syncs.epochs[:count]
-        yield begin, epochs
-        if epochs[-1].caught_up:
-            break
-        begin = max(begin, syncs.upstream[epochs[-1].stop - 1] + 1)
+def _older_lows(syncs: PartitionSyncs, positions: Offsets) -> Offsets:
+    """Return ``Segments.low`` of each position."""
+    lows = syncs.segments.lows
+    ends = [run.begin for run in lows[1:]] + [END]
+    parts = [_low_rows(syncs, run, end) for run, end in zip(lows, ends, strict=True)]
+    begins, at_begin, after = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    rows = np.searchsorted(begins, positions, "right") - 1
+    found: Offsets = np.where(begins[rows] == positions, at_begin[rows], after[rows])
+    return found
 
 
-def _rewinds(syncs: PartitionSyncs) -> Iterator[tuple[int, SyncPoint]]:
-    """Yield the first sync of each later epoch, after the first position copied again unseen."""
-    for number in range(1, len(syncs.epochs)):
-        yield rewind_begin(syncs, number), syncs[syncs.epochs[number].start]
-
-
-class _Piece(NamedTuple):
-    """The syncs ``[start, cut)`` of an epoch ``[start, stop)``: a newer one goes on from there."""
-
-    start: int
-    cut: int
-    stop: int
-
-
-def _pieces(syncs: PartitionSyncs, epochs: tuple[Epoch, ...]) -> list[_Piece]:
-    """Return, oldest first, the syncs that can be the floor of a position."""
-    pieces: list[_Piece] = []
-    begin = MAX_OFFSET + 1
-    for start, stop in ((epoch.start, epoch.stop) for epoch in reversed(epochs)):
-        if syncs.upstream[start] < begin:
-            cut = bisect_left(syncs.upstream, begin, start, stop)
-            pieces.append(_Piece(start, cut, stop))
-            begin = syncs.upstream[start]
-    return pieces[::-1]
+def _low_rows(syncs: PartitionSyncs, run: Lows, end: int) -> tuple[Offsets, Offsets, Offsets]:
+    """Return where rows begin, what bounds their first position, and what bounds the others."""
+    if run.low is not None:
+        begin, low = np.array([run.begin]), np.array([run.low])
+        return begin, low, low
+    first = bisect_right(syncs.upstream, run.begin, run.start, run.stop) - 1
+    last = bisect_left(syncs.upstream, end, run.start, run.stop)
+    begins = np.array(syncs.upstream[first:last])
+    at_begin = np.array(syncs.downstream[first:last])
+    after = rule.lower_bound(at_begin)
+    if begins[0] < run.begin:
+        begins[0], at_begin[0] = run.begin, after[0]
+    return begins, at_begin, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """Row 2k + 1 is for the position of knot k, row 2k for those between it and the one before."""
+class _Brackets:
+    """Row 2k + 1 is for the position of sync k, row 2k for those between it and the one before."""
 
-    knots: Offsets
-    """The positions of the syncs that can be the floor of one, rising."""
-    floors: Offsets
+    positions: Offsets
+    """The positions of the syncs that can be the earlier one of a bracket, rising."""
+    targets: Offsets
     """The target offset of each."""
     ups: Offsets
-    """For each stretch, the source offset of its ceiling."""
+    """For the positions before, between and after them: the source offset of the later sync."""
     downs: Offsets
     """Its target offset."""
     highs: Offsets
-    """The target offset that bounds the stretch: ``downs``, a newer copy's, or NONE."""
+    """The target offset that bounds the answer: ``downs``, that of a newer copy, or NONE."""
 
     @classmethod
-    def of(cls, syncs: PartitionSyncs, epochs: tuple[Epoch, ...]) -> "_Table":
-        """Make the table of the first epochs of ``syncs``."""
+    def of(cls, syncs: PartitionSyncs) -> "_Brackets":
+        """Write out the brackets of ``syncs``."""
         upstream = np.frombuffer(syncs.upstream, np.int64)
         downstream = np.frombuffer(syncs.downstream, np.int64)
-        pieces = _pieces(syncs, epochs)
-        floor = np.concatenate([np.arange(each.start, each.cut) for each in pieces])
-        # The first stretch has no floor; where an epoch's last has no ceiling, any will do.
-        ceiling = np.append(0, np.minimum(floor + 1, len(syncs) - 1))
-        ups, downs = upstream[ceiling], downstream[ceiling]
+        first, *runs = syncs.segments.brackets
+        ends = [run.begin for run in runs[1:]] + [END]
+        cuts = [
+            bisect_left(syncs.upstream, end, run.start, run.stop)
+            for run, end in zip(runs, ends, strict=True)
+        ]
+        before = np.concatenate(
+            [np.arange(run.start, cut) for run, cut in zip(runs, cuts, strict=True)]
+        )
+        # The first has no earlier sync; where an epoch's last has no later one, any will do.
+        after = np.append(0, np.minimum(before + 1, len(syncs) - 1))
+        ups, downs = upstream[after], downstream[after]
         highs = downs.copy()
-        stretch = 0
-        for start, cut, stop in pieces:
-            rewind = syncs[start]
-            if start > 0 and highs[stretch] != NONE and ups[stretch] >= rewind.upstream:
-                highs[stretch] = rewind.downstream
-            stretch += cut - start
-            if cut == stop:
-                highs[stretch] = NONE
+        row = 0
+        for run, cut in zip([first, *runs], [0, *cuts], strict=True):
+            row += cut - run.start
+            if cut == run.stop:
+                highs[row] = NONE
+            elif run.rewind is not None and ups[row] >= syncs.upstream[run.rewind]:
+                highs[row] = syncs.downstream[run.rewind]
         return cls(
-            knots=upstream[floor], floors=downstream[floor], ups=ups, downs=downs, highs=highs
+            positions=upstream[before],
+            targets=downstream[before],
+            ups=ups,
+            downs=downs,
+            highs=highs,
         )
 
     def rows(self, positions: Offsets) -> Rows:
         """Return the row of each position: how many rows begin at or before it, less one."""
-        begins = _interleave(np.append(0, self.knots + 1), self.knots)[1:]
-        if self.knots[-1] == MAX_OFFSET:
-            begins = begins[:-1]  # It has overflowed, and no position comes after that knot.
+        begins = _interleave(np.append(0, self.positions + 1), self.positions)[1:]
+        if self.positions[-1] == MAX_OFFSET:
+            begins = begins[:-1]  # It has overflowed, and no position comes after that sync.
         if np.all(positions[1:] >= positions[:-1]):
             edges = np.searchsorted(positions, begins)
             counts = np.diff(edges, prepend=0, append=len(positions))
@@ -209,40 +208,41 @@ class _Table:
 
     def low(self, rows: Rows, positions: Offsets, extras: Extras) -> Offsets:
         """Return the lower bounds of positions that have ``rows``."""
-        lows = np.append(0, self.floors + 1)
-        low: Offsets = _interleave(lows, self.floors)[rows]
+        lows = np.append(0, rule.lower_bound(self.targets))
+        low: Offsets = _interleave(lows, self.targets)[rows]
         if extras is Extras.NONE:
-            # From the knee on, one record less on the source is one less on the target.
-            knees = np.where(self._plain(), self.ups - (self.downs - lows), MAX_OFFSET)
-            low += np.maximum(0, positions - _interleave(knees, MAX_OFFSET)[rows])
+            knees = rule.lower_knee(lows, self.ups, self.downs)
+            knees = np.where(self._has_no_extras(), knees, NO_KNEE)
+            low += np.maximum(0, positions - _interleave(knees, NO_KNEE)[rows])
         return low
 
     def high(self, rows: Rows, positions: Offsets, extras: Extras) -> Offsets:
         """Return the upper bounds of positions that have ``rows``."""
-        high: Offsets = _interleave(self.highs, self.floors)[rows]
+        high: Offsets = _interleave(self.highs, self.targets)[rows]
         if extras is Extras.NONE:
-            # Up to the knee, one record more on the source is one more on the target.
-            knees = np.append(0, self.downs[1:] - self.floors + self.knots)
-            knees = np.where(self._plain() & (self.highs == self.downs), knees, 0)
+            knees = rule.upper_knee(self.positions, self.targets, self.downs[1:])
+            # A newer copy bounds by itself.
+            follows = self._has_no_extras() & (self.highs == self.downs)
+            knees = np.where(follows, np.append(0, knees), 0)
             high -= np.maximum(0, _interleave(knees, 0)[rows] - positions)
         return high
 
-    def guess(self, rows: Rows, positions: Offsets, strategy: Strategy) -> Offsets:
+    def unsafe(self, rows: Rows, positions: Offsets, strategy: Strategy) -> Offsets:
         """Return what a strategy that is not safe answers; row 0 has no answer."""
         if strategy is Strategy.KAFKA:
             return self.low(rows, positions, Extras.POSSIBLE)
-        shifts = self.floors - self.knots
+        shifts = self.targets - self.positions
         return positions + _interleave(np.append(0, shifts), shifts)[rows]
 
-    def _plain(self) -> npt.NDArray[np.bool_]:
-        """Tell of each stretch whether it has a ceiling, and grew by no more than the source."""
-        grew = self.downs[1:] - self.floors > self.ups[1:] - self.knots
-        plain: npt.NDArray[np.bool_] = ~np.append(False, grew) & (self.highs != NONE)
-        return plain
+    def _has_no_extras(self) -> npt.NDArray[np.bool_]:
+        """Tell of each bracket whether it has a later sync, and nothing proves extras in it."""
+        proven = rule.proves_extras(self.ups[1:] - self.positions, self.downs[1:] - self.targets)
+        free: npt.NDArray[np.bool_] = ~np.append(False, proven) & (self.highs != NONE)
+        return free
 
 
-def _interleave(stretches: Offsets, knots: Offsets | int) -> Offsets:
-    """Return the rows of a table: stretch, knot, stretch, and so on."""
-    rows = np.empty(2 * len(stretches) - 1, np.int64)
-    rows[::2], rows[1::2] = stretches, knots
+def _interleave(brackets: Offsets, syncs: Offsets | int) -> Offsets:
+    """Return the rows of a table: bracket, sync, bracket, and so on."""
+    rows = np.empty(2 * len(brackets) - 1, np.int64)
+    rows[::2], rows[1::2] = brackets, syncs
     return rows

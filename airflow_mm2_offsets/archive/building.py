@@ -1,37 +1,43 @@
-"""Makes an index of columns: what ``core.epochs`` finds sync by sync, found in whole columns.
+"""Makes an index of columns: what ``PartitionSyncs`` finds sync by sync, found in whole columns.
 
-A partition whose target offsets always rise has rewinds and detours at most, and those are found
-at once. The others, where a sync was repeated or overtaken or the target's offsets stepped back,
-are left to ``PartitionSyncs``.
+A partition whose target offsets always rise is cut into epochs at once, by the same comparisons.
+The others, where a sync was repeated or overtaken or the target's offsets stepped back, are left
+to ``PartitionSyncs``.
 """
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.columns import Columns, Int64s
-from airflow_mm2_offsets.core import SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition, bounds
+from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+
+_rule: Any = bounds
+"""The comparisons of two neighbouring syncs, number by number."""
 
 _BLOCK = 1 << 16
 """So many syncs are looked at together: what is found on the way stays in the processor's cache."""
 
 
-def build_index(columns: Columns, cut: Collection[TopicPartition]) -> SyncIndex:
+def build_index(columns: Columns, histories: Mapping[TopicPartition, History]) -> SyncIndex:
     """Index ``columns``, which are sorted by partition.
 
     Args:
         columns: The syncs; those of each partition in log order.
-        cut: The partitions whose history is cut; one may have no sync.
+        histories: What is known of the time before the first sync, where it is not the default;
+            a partition may have no sync.
     """
-    partitions = {place: PartitionSyncs.of_columns(history_cut=True) for place in cut}
+    partitions = {place: PartitionSyncs(history=each) for place, each in histories.items()}
     steps = _Steps(columns)
     for place, start, stop in groups(columns):
-        partitions[place] = steps.partition(start, stop, history_cut=place in cut)
+        history = histories.get(place, History.UNKNOWN)
+        partitions[place] = steps.partition(start, stop, history)
     return SyncIndex.of_partitions(partitions)
 
 
@@ -53,24 +59,20 @@ class _Steps:
             up, down = np.diff(columns.upstream[block]), np.diff(columns.downstream[block])
             within = np.diff(columns.place[block]) == 0
             _note(self._odd, first, within & (down <= 0))
-            _note(self._rewinds, first, within & (up <= 0) & (down > 0))
-            _note(self._leaps, first, within & (up > 0) & (down - 1 > up))
+            _note(self._rewinds, first, within & _rule.is_rewind(up, down))
+            _note(self._leaps, first, within & _rule.may_hide_rewind(up, down))
 
-    def partition(self, start: int, stop: int, *, history_cut: bool) -> PartitionSyncs:
+    def partition(self, start: int, stop: int, history: History) -> PartitionSyncs:
         up, down = self._up[start:stop], self._down[start:stop]
         if _between(self._odd, start, stop):
-            return PartitionSyncs(
-                zip(up.tolist(), down.tolist(), strict=True),
-                after=PartitionSyncs.of_columns(history_cut=history_cut),
-            )
-        rewinds = _between(self._rewinds, start, stop)
-        leaps = _between(self._leaps, start, stop)
+            pairs = zip(up.tolist(), down.tolist(), strict=True)
+            return PartitionSyncs(pairs, history=history)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
-            starts=[0, *(rewind + 1 for rewind in rewinds)],
-            detours=_detours(up, down, np.array(leaps)) if leaps else (),
-            history_cut=history_cut,
+            starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
+            leaps=_between(self._leaps, start, stop),
+            history=history,
         )
 
 
@@ -83,16 +85,3 @@ def _between(steps: "array[int]", start: int, stop: int) -> list[int]:
     """Return the steps from one sync of ``[start, stop)`` to another, counted from ``start``."""
     first, last = bisect_left(steps, start), bisect_left(steps, stop - 1)
     return [step - start for step in steps[first:last]]
-
-
-def _detours(up: Int64s, down: Int64s, leaps: NDArray[np.intp]) -> list[int]:
-    """Return the leaps that no later sync has come past.
-
-    The syncs that start an epoch after a rewind do not count, as in ``PartitionSyncs``.
-    """
-    rising = np.where(np.diff(up, prepend=-1) > 0, up, -1)
-    later = np.append(np.maximum.accumulate(rising[::-1])[::-1], -1)
-    # The tip of a leap less where it starts: the sum of offsets might pass int64.
-    beyond = down[leaps + 1] - down[leaps] - 1
-    found: list[int] = leaps[beyond > later[leaps + 2] - up[leaps]].tolist()
-    return found

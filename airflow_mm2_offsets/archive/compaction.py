@@ -1,7 +1,7 @@
 """Makes few files of many, and forgets what is too old.
 
 A sync is dropped only when it is older than what is kept, a later one of its partition is as old
-too, and no record that it or an earlier one may speak of lies past that later one. So positions
+too, and no position from that later one on needs it: the rule of translation says so. So positions
 at or after the first sync left have the answers they had; earlier ones are refused.
 """
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.building import groups
 from airflow_mm2_offsets.archive.codec import encode
-from airflow_mm2_offsets.archive.columns import Int64s
 from airflow_mm2_offsets.archive.history import ArchivedSyncs, raise_floors
 from airflow_mm2_offsets.archive.names import FileName
 from airflow_mm2_offsets.archive.values import (
@@ -30,8 +29,7 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 
 HOUR = 3_600_000
 """Milliseconds: of each hour, the last run's time and watermarks are kept."""
@@ -93,36 +91,30 @@ def _too_old(held: ArchivedSyncs, keep_since: int) -> dict[TopicPartition, Floor
     """Return the partitions of which something is to be dropped, and where they begin then."""
     old = _times(held) < keep_since
     floors = {}
+    index = held.index()
     for place, start, stop in groups(held.columns):
         part = old[start:stop]
         count = stop - start if part.all() else int(part.argmin())
-        kept = start + _first_kept(
-            held.columns.upstream[start : start + count],
-            held.columns.downstream[start : start + count],
-        )
+        syncs = index.partitions[place]
+        kept = start + _first_kept(syncs, count) if len(syncs) == stop - start else start
         if kept > start:
             generation = held.generations[held.generation[kept]]
             floors[place] = Floor(generation, int(held.columns.offset[kept]))
     return floors
 
 
-def _first_kept(up: Int64s, down: Int64s) -> int:
-    """Return the index of the last sync that no record of an earlier one may lie past."""
-    if len(up) < 2:  # noqa: PLR2004 - there must be an earlier one
-        return 0
-    copied = np.minimum(np.maximum(np.diff(down) - 1, 0), MAX_OFFSET - up[:-1])
-    reach = np.maximum.accumulate(up[:-1] + copied)
-    passed = np.flatnonzero(reach <= up[1:]) + 1
-    # Only those can be it; whether one is, takes the rule that translates. The last one is, as a
-    # rule; where the newest are none, MirrorMaker 2 copies again, and all is kept until it is done.
-    newest = passed[:-_TRIES:-1].tolist()
-    return next((at for at in newest if _leaves_nothing(up[: at + 1], down[: at + 1])), 0)
+def _first_kept(syncs: PartitionSyncs, count: int) -> int:
+    """Return the index of the last of the first ``count`` syncs that needs none of those before.
 
-
-def _leaves_nothing(up: Int64s, down: Int64s) -> bool:
-    """Tell whether the last sync has passed all that those before it may have copied."""
-    syncs = PartitionSyncs(zip(up.tolist(), down.tolist(), strict=True))
-    return syncs.epochs[-1].caught_up and not syncs.detours
+    Positions from there on keep their answers. Usually it is the last one; while MirrorMaker 2
+    copies again, older ones may be needed, and all are kept until it is done.
+    """
+    segments = syncs.segments
+    for at in range(count - 1, max(0, count - 1 - _TRIES), -1):
+        rest = zip(syncs.upstream[at:], syncs.downstream[at:], strict=True)
+        if PartitionSyncs(rest, history=History.CUT).segments.since(0) == segments.since(at):
+            return at
+    return 0
 
 
 def _times(held: ArchivedSyncs) -> NDArray[np.int64]:

@@ -36,6 +36,7 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.epochs import History
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,8 @@ class ArchivedSyncs:
 
     def index(self) -> SyncIndex:
         """Return the syncs as an index."""
-        return build_index(self.columns, {*self.floors, *self._late_starters()})
+        late = dict.fromkeys(self._late_starters(), History.LATE)
+        return build_index(self.columns, {**late, **dict.fromkeys(self.floors, History.CUT)})
 
     def _late_starters(self) -> Iterable[TopicPartition]:
         """Return the partitions whose first sync here may not be their first ever."""

@@ -116,9 +116,9 @@ class Evidence:
     drained: bool = False
     """Every record before the position was copied, and no record from it on was, when the
     target's end was read (which came after the first and before the second was established)."""
-    caught_up: bool = False
-    """MirrorMaker 2 has noted as copied every record that the source held after the syncs were
-    read, so that it has come as far as ever before and nothing is being copied again."""
+    copied_to: int | None = None
+    """The last source offset that Connect has noted as copied, if no record after it was on the
+    source once the syncs had been read. Then MirrorMaker 2 has come as far as ever before."""
 
 
 NO_EVIDENCE = Evidence()

@@ -1,6 +1,7 @@
 """Worlds of the simulator as cases: what is known of them, and what is true."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 from airflow_mm2_offsets.core import (
@@ -12,8 +13,9 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
+from airflow_mm2_offsets.core.bracket import SyncBracket
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.stretch import Stretch
+from airflow_mm2_offsets.core.rules import segments_with
 from tests.support.simulator import FOREIGN, World
 from tests.support.worlds import settled_worlds
 
@@ -53,8 +55,8 @@ class Case:
             else:
                 assert answer.high >= self.truths[position], told
 
-    def stretch(self, position: int) -> Stretch:
-        return self.syncs.stretches(position)[0]
+    def bracket(self, position: int) -> SyncBracket:
+        return self.syncs.segments.bracket(position)
 
 
 def some_of(syncs: list[tuple[int, int]], random: Random) -> list[tuple[int, int]]:
@@ -73,29 +75,35 @@ def bounded(
     for world, random in settled_worlds(without):
         case = Case(world, some_of(world.syncs, random))
         for position in case.positions():
-            stretch = case.stretch(position)
-            if stretch.ceiling:
-                begin, end = stretch.floor or (0, 0), stretch.rewind or stretch.ceiling
+            bracket = case.bracket(position)
+            if bracket.after:
+                begin, end = bracket.before or (0, 0), bracket.rewind or bracket.after
                 upstream, downstream = zip(begin, end, strict=True)
                 yield case, position, upstream, downstream, random
 
 
 def read_on(case: Case, position: int, last: int, kinds: int) -> Evidence:
     """Return what a plan with the source up knows, with the target read up to ``last``."""
-    begin = case.stretch(position).begin
-    records = [
-        (offset, ("other", offset) if original == FOREIGN else original % kinds)
-        for offset, original in case.world.delivered(begin.downstream, last)
-    ]
     end = case.world.source_end
-    return Evidence(
+    known = Evidence(
         source=Watermarks(low=0, high=max(end, position)),
         target=case.target,
-        target_window=TargetWindow.of(begin.downstream, last, records),
+        copied_to=case.world.position - 1,
+    )
+    segments = segments_with(case.syncs, known)
+    bracket = segments.bracket(position)
+    window = segments.window(bracket)
+    first = (window or bracket).begin.downstream
+    records = [
+        (offset, ("other", offset) if original == FOREIGN else original % kinds)
+        for offset, original in case.world.delivered(first, last)
+    ]
+    return replace(
+        known,
+        target_window=TargetWindow.of(first, last, records),
         source_window=SourceWindow(
             first=0, last=end, records=[(each, each % kinds) for each in case.world.source]
         ),
-        caught_up=True,
     )
 
 
@@ -106,7 +114,7 @@ def read_on_cases(
     for world, random in settled_worlds(without):
         case = Case(world, some_of(world.syncs, random))
         for position in case.positions():
-            end = case.stretch(position).end
+            end = case.bracket(position).end
             if end:
                 later = [down for down in case.syncs.downstream if down >= end.downstream]
                 yield case, position, random.choice((later[-1], *later)), random

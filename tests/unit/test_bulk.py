@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, golden_set
 from tests.support.worlds import worlds_copying_again
@@ -37,7 +37,7 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
         upstream, downstream = pairs[-1]
         pairs.append((max(0, upstream + up), max(0, downstream + down)))
     whole = SyncIndex.of_pairs({(TOPIC, 0): pairs})
-    cut = PartitionSyncs(pairs, after=PartitionSyncs.of_columns(history_cut=True))
+    cut = PartitionSyncs(pairs, history=History.LATE)
     for index in (whole, SyncIndex.of_partitions({(TOPIC, 0): cut})):
         check(index, positions)
         check(index, sorted(positions))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive, SyncRows
 from airflow_mm2_offsets.archive.values import TopicIds
 from airflow_mm2_offsets.core import SyncIndex, Watermarks
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
 
 PAIR = PairIdentity(source="source-id", target="target-id", syncs_topic="mm2-offset-syncs")
 FIRST = Generation(1, "first-life")
@@ -75,6 +74,6 @@ def index_of(log: Iterable[Sync | None]) -> SyncIndex:
 
 def contents(index: SyncIndex) -> dict[tuple[str, int], tuple[object, ...]]:
     return {
-        place: tuple(getattr(syncs, name) for name in PartitionSyncs.__slots__)
+        place: (syncs.upstream, syncs.downstream, syncs.starts, syncs.leaps, syncs.history)
         for place, syncs in index.partitions.items()
     }

@@ -53,17 +53,17 @@ def test_safe_loses_nothing_while_copying_again() -> None:
 
 
 def test_all_noted_settles_a_second_copy() -> None:
-    """Once all is noted, the newest epoch alone answers, whatever gaps hide how far others came."""
-    settled = 0
+    """Once all is noted, the newest epoch answers, unless it may have jumped over something."""
+    unsettled = settled = 0
     for world, random in settled_worlds():
         case = Case(world, some_of(world.syncs, random))
         for position in case.positions():
             if case.answer(position).basis is Basis.COPYING_AGAIN:
-                settled += 1
-                evidence = Evidence(target=case.target, caught_up=True)
+                unsettled += 1
+                evidence = Evidence(target=case.target, copied_to=world.position - 1)
                 case.check(position, evidence)
-                assert case.answer(position, evidence).basis is not Basis.COPYING_AGAIN
-    assert settled > RUNS / 10
+                settled += case.answer(position, evidence).basis is not Basis.COPYING_AGAIN
+    assert settled > unsettled / 2 > RUNS / 10
 
 
 def test_no_extras_loses_nothing_where_there_are_none() -> None:
@@ -97,6 +97,13 @@ def test_gaps_do_not_hide_how_far_an_earlier_epoch_came() -> None:
         case.check(position)
 
 
+def test_a_first_life_unseen_is_counted_on() -> None:
+    """Record 1 was copied by a life none of whose syncs arrived, and not yet again."""
+    case = _world(("grow", 2), ("lose", 0), ("copy", 2), ("kill", 0), ("copy", 1))
+    for position in case.positions():
+        case.check(position)
+
+
 # What no sync shows. Each is the smallest world found; a fix of the core turns it into a failure.
 
 
@@ -114,14 +121,6 @@ def test_limit_copying_again_behind_a_gap() -> None:
         ("kill", 0),
         ("copy", 1),
     )
-    for position in case.positions():
-        case.check(position)
-
-
-@pytest.mark.xfail(strict=True, reason="nothing is known of what precedes the first sync")
-def test_limit_first_life_unseen() -> None:
-    """Record 1 was copied by a life none of whose syncs arrived, and not yet again."""
-    case = _world(("grow", 2), ("lose", 0), ("copy", 2), ("kill", 0), ("copy", 1))
     for position in case.positions():
         case.check(position)
 

@@ -93,7 +93,7 @@ def test_a_second_copy_by_content_loses_nothing() -> None:
     for case, position, last, random in read_on_cases():
         evidence = read_on(case, position, last, random.choice((2, 3, 5, 8, 10**6)))
         case.check(position, evidence, upper=False)
-        end = case.stretch(position).end
+        end = case.bracket(position).end
         raised += end is not None and (case.answer(position, evidence).target or 0) > end.downstream
     assert raised
 

@@ -13,27 +13,27 @@ low an answer is.
 
 from bisect import bisect_left
 
+from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
 
 
-def shown_again(syncs: PartitionSyncs, position: int) -> SyncPoint | None:
+def rewind_after(syncs: PartitionSyncs, position: int) -> SyncPoint | None:
     """Return the newest rewind before which records from ``position`` on may be copied again."""
-    for number in range(len(syncs.epochs) - 1, 0, -1):
-        first = syncs[syncs.epochs[number].start]
-        if first.upstream > position >= rewind_begin(syncs, number):
+    for number in range(len(syncs.starts) - 1, 0, -1):
+        first = syncs[syncs.starts[number]]
+        if first.upstream > position >= recopied_from(syncs, number):
             return first
     return None
 
 
-def rewind_begin(syncs: PartitionSyncs, number: int) -> int:
+def recopied_from(syncs: PartitionSyncs, number: int) -> int:
     """Return the lowest source offset that may have been copied again before an epoch's first sync.
 
     Args:
         syncs: The syncs of the partition.
         number: The epoch's number; not that of the first.
     """
-    before, start = syncs.epochs[number - 1].start, syncs.epochs[number].start
+    before, start = syncs.starts[number - 1], syncs.starts[number]
     begin = syncs.upstream[start]
     room = syncs.downstream[start] - syncs.downstream[start - 1] - 1
     at = bisect_left(syncs.upstream, begin, before, start) - 1
@@ -47,21 +47,23 @@ def rewind_begin(syncs: PartitionSyncs, number: int) -> int:
     return max(0, begin - room)
 
 
-def last_room(syncs: PartitionSyncs, stretch: Stretch, *, within: int) -> SyncPoint | None:
-    """Return the last sync before which records of a stretch may be copied again unseen.
+def last_possible_duplicate(
+    syncs: PartitionSyncs, bracket: SyncBracket, *, within: int
+) -> SyncPoint | None:
+    """Return the last sync before which records of a bracket may be copied again unseen.
 
     Args:
         syncs: The syncs of the partition.
-        stretch: The newest stretch of a position.
-        within: How many target offsets after the stretch are of interest.
+        bracket: The newest bracket of a position.
+        within: How many target offsets after the bracket are of interest.
     """
-    if stretch.end is None:
+    if bracket.end is None:
         return None
     found = None
-    first = bisect_left(syncs.downstream, stretch.end.downstream)
-    records = _least(stretch)
+    first = bisect_left(syncs.downstream, bracket.end.downstream)
+    records = _least(bracket)
     for at in range(first, len(syncs) - 1):
-        if syncs.downstream[at + 1] - stretch.end.downstream > within:
+        if syncs.downstream[at + 1] - bracket.end.downstream > within:
             break
         step = syncs.upstream[at + 1] - syncs.upstream[at]
         room = syncs.downstream[at + 1] - syncs.downstream[at] - 1
@@ -81,11 +83,11 @@ def _records(syncs: PartitionSyncs, at: int) -> int:
     )
 
 
-def _least(stretch: Stretch) -> int:
-    """Return about how many records lie from the position to the stretch's end, at least."""
-    floor, ceiling = stretch.floor, stretch.ceiling
-    if floor is None or ceiling is None or stretch.end is None:
+def _least(bracket: SyncBracket) -> int:
+    """Return about how many records lie from the position to the bracket's end, at least."""
+    before, after = bracket.before, bracket.after
+    if before is None or after is None or bracket.end is None:
         return 1
-    steps = ceiling.upstream - floor.upstream, ceiling.downstream - floor.downstream
-    outside = stretch.position - floor.upstream + ceiling.upstream - stretch.end.upstream
+    steps = after.upstream - before.upstream, after.downstream - before.downstream
+    outside = bracket.position - before.upstream + after.upstream - bracket.end.upstream
     return 1 + max(0, min(steps) - outside)

@@ -1,0 +1,65 @@
+"""The two neighbouring offset syncs that a position lies between."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from airflow_mm2_offsets.core.bounds import lower_bound
+
+BEGINNING = -1
+"""Stands for the target's beginning as a lower bound: 0, or a refusal where history is cut."""
+
+
+class SyncPoint(NamedTuple):
+    """Source record ``upstream`` was written to target offset ``downstream``."""
+
+    upstream: int
+    downstream: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncBracket:
+    """The syncs around a position: ``before.upstream <= position < after.upstream``.
+
+    Without ``before`` the position lies before the first known sync, without ``after`` it lies
+    after the last one.
+    """
+
+    position: int
+    """The next offset to read on the source."""
+    before: SyncPoint | None
+    after: SyncPoint | None
+    rewind: SyncPoint | None = None
+    """The first sync of a newer epoch that copied the record of ``after`` again, if one did."""
+
+    @property
+    def is_sync(self) -> bool:
+        """The record at the position has a sync: it is ``before``."""
+        return self.before is not None and self.before.upstream == self.position
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """By how many offsets source and target grow between the two syncs; both are there."""
+        assert self.before is not None  # noqa: S101
+        assert self.after is not None  # noqa: S101
+        (up, down), (next_up, next_down) = self.before, self.after
+        return next_up - up, next_down - down
+
+    @property
+    def low(self) -> int:
+        """The lower bound that the bracket gives by itself: a target offset, or BEGINNING."""
+        if self.before is None:
+            return BEGINNING
+        return self.before.downstream if self.is_sync else lower_bound(self.before.downstream)
+
+    @property
+    def begin(self) -> SyncPoint:
+        """The first offset on either side that may hold the record at the position."""
+        if self.before is None:
+            return SyncPoint(0, 0)
+        past = 0 if self.is_sync else 1
+        return SyncPoint(self.before.upstream + past, self.before.downstream + past)
+
+    @property
+    def end(self) -> SyncPoint | None:
+        """The first sync from the position on whose record is not known to be copied again."""
+        return self.before if self.is_sync else self.rewind or self.after

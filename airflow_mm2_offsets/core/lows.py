@@ -1,0 +1,145 @@
+"""The lower bounds of all positions: epoch by epoch, each laid on what the older ones say.
+
+An epoch answers the positions from its first sync on, where it has copied every record that older
+copies may exist of (``coverage``). Elsewhere the older epochs' answer to the next position that it
+may not have copied is a lower bound: the job needs nothing that lies below it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from airflow_mm2_offsets.core.bounds import lower_bound
+from airflow_mm2_offsets.core.bracket import BEGINNING
+from airflow_mm2_offsets.core.coverage import END, Copied, Epoch, Threat
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core.epochs import PartitionSyncs
+    from airflow_mm2_offsets.core.segments import Brackets
+
+_begin = attrgetter("begin")
+_Run = TypeVar("_Run", "Brackets", "Lows")
+
+
+class Lows(NamedTuple):
+    """From ``begin`` on, this bounds the answer from below."""
+
+    begin: int
+    start: int
+    """The last sync of ``[start, stop)`` at or before the position does, unless ``low`` is set."""
+    stop: int
+    low: int | None = None
+    """This does, whatever the position: a target offset, or BEGINNING."""
+
+
+def lows_of(syncs: "PartitionSyncs", copied: Copied | None = None) -> list[Lows]:
+    """Return the lower bounds of all positions, rising from 0 on.
+
+    Args:
+        syncs: At least one.
+        copied: What Connect has noted, if that is all that the source holds.
+    """
+    lows = [Lows(0, 0, 0, BEGINNING)]
+    threats = _unknown_past(syncs)
+    older: list[Epoch] = []
+    for bounds in syncs.epochs:
+        noted = copied if bounds[1] == len(syncs) else None
+        epoch = Epoch(syncs, bounds, threats=threats, older=older, copied=noted)
+        hidden = _hidden_rewinds(syncs, epoch)
+        lows = _laid_on(lows, syncs, epoch, hidden)
+        threats = [each for each in threats if epoch.reaches(each, epoch.start) is None]
+        threats += [each.threat for each in hidden if each.end == END]
+        threats += _unsynced(syncs, epoch)
+        older.insert(0, epoch)
+    return lows
+
+
+def low_at(lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], position: int) -> int:
+    """Return the lower bound of a position, or BEGINNING."""
+    run = lows[bisect_right(lows, position, key=_begin) - 1]
+    if run.low is not None:
+        return run.low
+    at = bisect_right(ups, position, run.start, run.stop) - 1
+    return downs[at] if ups[at] == position else lower_bound(downs[at])
+
+
+def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
+    """Return what the target may have held before the first known sync was written.
+
+    MirrorMaker 2 may have been installed anew on a target that it filled before, and copy all of
+    it again; or older syncs that show a rewind are compacted away. Both show in a target that has
+    gained more offsets than the source; by one more for a transaction's marker.
+    """
+    first, history = syncs.first, syncs.history
+    surplus = first.downstream > first.upstream + 1 and history.is_open
+    if surplus or (history.is_complete and first.downstream):
+        return [Threat(-1, first.downstream, may_be_jumped=surplus)]
+    return []
+
+
+class _HiddenRewind(NamedTuple):
+    """What a rewind between two syncs may have copied that those since have not."""
+
+    threat: Threat
+    low: int
+    """Its copies lie here, or above."""
+    end: int
+    """Positions from here on need none of them."""
+
+
+def _hidden_rewinds(syncs: "PartitionSyncs", epoch: Epoch) -> list[_HiddenRewind]:
+    first = bisect_left(syncs.leaps, epoch.start)
+    last = bisect_left(syncs.leaps, epoch.stop)
+    found = []
+    for at in syncs.leaps[first:last]:
+        before, after = syncs[at], syncs[at + 1]
+        threat = Threat(before.upstream, after.downstream - before.downstream - 1)
+        if exposed := epoch.exposed_to([threat], at + 1):
+            low = lower_bound(before.downstream)
+            found.append(_HiddenRewind(threat=threat, low=low, end=exposed[-1][1]))
+    return found
+
+
+def _unsynced(syncs: "PartitionSyncs", epoch: Epoch) -> Iterator[Threat]:
+    """Yield what an epoch may have copied after its last sync, before the next epoch began."""
+    if epoch.stop < len(syncs):
+        last = syncs[epoch.stop - 1]
+        yield Threat(last.upstream, syncs.downstream[epoch.stop] - last.downstream - 1)
+
+
+def _laid_on(
+    lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch, hidden: Sequence[_HiddenRewind]
+) -> list[Lows]:
+    """Return the lower bounds of an epoch and of the older ones, which are ``lows``."""
+    position = syncs.upstream[epoch.start]
+    laid = list(clipped(lows, 0, position))
+    for begin, end in epoch.exposed:
+        if position < begin:
+            low = low_at(lows, syncs.upstream, syncs.downstream, begin)
+            laid.append(Lows(position, 0, 0, low))
+        laid += clipped(lows, begin, end)
+        position = end
+    return laid + list(_own(epoch, position, hidden))
+
+
+def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
+    """Yield the runs of the positions ``[begin, end)``; ``runs`` rise from 0 on."""
+    if begin < end:
+        first = bisect_right(runs, begin, key=_begin) - 1
+        last = bisect_left(runs, end, key=_begin)
+        yield runs[first]._replace(begin=begin)
+        yield from runs[first + 1 : last]
+
+
+def _own(epoch: Epoch, position: int, hidden: Sequence[_HiddenRewind]) -> Iterator[Lows]:
+    """Yield an epoch's own lower bounds from a position on."""
+    for each in hidden:
+        if each.end > position:
+            begin = max(position, each.threat.upstream + 1)
+            if position < begin:
+                yield Lows(position, epoch.start, epoch.stop)
+            yield Lows(begin, 0, 0, each.low)
+            position = each.end
+    if position < END:
+        yield Lows(position, epoch.start, epoch.stop)

@@ -1,0 +1,252 @@
+"""Finds the answer for one position: what its syncs say, what else is known, what refuses it."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
+from airflow_mm2_offsets.core.content import match_content
+from airflow_mm2_offsets.core.counting import count_records
+from airflow_mm2_offsets.core.coverage import Copied
+from airflow_mm2_offsets.core.duplicates import rewind_after
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
+from airflow_mm2_offsets.core.segments import BracketBounds, Segments, Window
+from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
+
+
+class _Bounds(NamedTuple):
+    """``low <= g(p) <= high``, and what that rests on."""
+
+    low: int
+    high: int | None
+    """None where the target's end bounds the answer."""
+    basis: Basis
+
+
+def translate(
+    syncs: PartitionSyncs | None,
+    topic: str,
+    partition: int,
+    position: int,
+    *,
+    strategy: Strategy = Strategy.SAFE,
+    evidence: Evidence = NO_EVIDENCE,
+) -> Translation:
+    """Translate one position; see ``SyncIndex.translate``."""
+    blank = Translation(
+        topic=topic,
+        partition=partition,
+        position=position,
+        status=Status.REFUSED,
+        basis=Basis.NEVER_REPLICATED,
+        reason=f"no offset sync is known of {topic}[{partition}]: MirrorMaker 2 never copied it",
+    )
+    if refusal := _outside_source(blank, syncs, evidence.source):
+        return refusal
+    if syncs is not None and not syncs and syncs.history.is_cut:
+        return _before_history(blank, syncs)
+    if not syncs:
+        return _drained(blank, evidence.target) if evidence.drained else blank
+    segments = segments_with(syncs, evidence)
+    bracket = segments.bracket(position)
+    if bracket.before is None and (syncs.history.is_cut or strategy is not Strategy.SAFE):
+        return _before_history(blank, syncs)
+    bounds = _bound(syncs, segments, bracket, evidence)
+    if bounds.low == BEGINNING:
+        if syncs.history.is_cut:
+            return _copied_before_history(blank, syncs)
+        bounds = bounds._replace(low=0)
+    answer = _answer(blank, bounds, bracket)
+    if strategy is not Strategy.SAFE:
+        answer = replace(answer, target=unsafe_offset(bracket, strategy))
+    return _within_target(answer, evidence.target)
+
+
+def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
+    """Return what the syncs say, with what Connect has noted as copied.
+
+    The target's end must have been read before that: a record that is noted may be one that the
+    target has gained since.
+    """
+    if evidence.copied_to is None or evidence.target is None:
+        return syncs.segments
+    gained = evidence.target.high - 1 - syncs.last.downstream
+    return Segments.of(syncs, Copied(evidence.copied_to, gained))
+
+
+def _outside_source(
+    blank: Translation, syncs: PartitionSyncs | None, source: Watermarks | None
+) -> Translation | None:
+    if source is None or source.low <= blank.position <= source.high:
+        return None
+    if blank.position > source.high:
+        return blank.refused(
+            Basis.OUTSIDE_SOURCE,
+            f"position {blank.position} lies beyond the source's end {source.high}: it is not of "
+            f"this cluster or topic, or the topic was recreated",
+        )
+    if syncs and syncs.first.upstream <= blank.position:
+        return None
+    return blank.refused(
+        Basis.OUTSIDE_SOURCE,
+        f"position {blank.position} lies below the source's first offset {source.low}: its "
+        f"records were deleted before MirrorMaker 2 copied them",
+    )
+
+
+def _drained(blank: Translation, target: Watermarks | None) -> Translation:
+    if target is None:
+        return blank
+    return replace(
+        blank,
+        status=Status.EXACT,
+        basis=Basis.DRAINED,
+        reason=f"no record of it was ever to be copied: the answer is {target.high}, the target's "
+        f"end",
+        target=target.high,
+        low=target.high,
+        high=target.high,
+    )
+
+
+def _bound(
+    syncs: PartitionSyncs, segments: Segments, bracket: SyncBracket, evidence: Evidence
+) -> _Bounds:
+    """Return the closest bounds that syncs and evidence prove; ``low`` may be BEGINNING."""
+    if bracket.after is None and not bracket.is_sync and evidence.drained and evidence.target:
+        end = evidence.target.high
+        return _Bounds(end, end, Basis.DRAINED)
+    bounds, read_on = _by_syncs(segments, bracket, evidence), -1
+    window = segments.window(bracket)
+    if window and evidence.target_window and (proven := _by_content(window, evidence)):
+        if not (bracket.is_sync and proven[:2] == bounds[:2]):
+            bounds = proven
+        read_on = evidence.target_window.last
+    again = rewind_after(syncs, bracket.position)
+    if again and bounds.high is not None and again.downstream > read_on:
+        bounds = bounds._replace(high=max(bounds.high, again.downstream))
+    return bounds
+
+
+def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> _Bounds:
+    """Return the bounds by the syncs around a position, and by the records counted between."""
+    known = BracketBounds.of(bracket, extras=evidence.extras is not Extras.NONE)
+    if bracket.before and bracket.is_sync:
+        bounds = _Bounds(bracket.before.downstream, bracket.before.downstream, Basis.SYNC)
+    else:
+        bounds = _Bounds(*known.at(bracket.position), _basis(bracket))
+        if counted := count_records(bracket, bounds.low, evidence):
+            bounds = _Bounds(*counted, Basis.TARGET_WINDOW)
+    older = segments.older_low(bracket)
+    if older is None:
+        return bounds
+    # What exists in older copies only may as well have been copied again since the last sync.
+    return _Bounds(min(bounds.low, older), bounds.high, Basis.COPYING_AGAIN)
+
+
+def _by_content(window: Window, evidence: Evidence) -> _Bounds | None:
+    source, target = evidence.source_window, evidence.target_window
+    if source is None or target is None:
+        return None
+    source_end = evidence.source.high if evidence.source else None
+    found = match_content(window, source, target, source_end=source_end)
+    return _Bounds(*found, Basis.CONTENT) if found else None
+
+
+def _basis(bracket: SyncBracket) -> Basis:
+    if bracket.before is None:
+        return Basis.BEFORE_FIRST_SYNC
+    return Basis.BETWEEN_SYNCS if bracket.after else Basis.AFTER_LAST_SYNC
+
+
+def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
+    first = "{} -> {}".format(*syncs.first) if syncs else "the next sync"
+    if not syncs.history.is_cut:
+        return blank.refused(
+            Basis.BEFORE_FIRST_SYNC,
+            f"position {blank.position} lies before the first known sync ({first}), where only "
+            f"strategy safe has an answer",
+        )
+    return blank.refused(
+        Basis.HISTORY_CUT,
+        f"position {blank.position} lies before {first}, the first since its history was cut: the "
+        f"topic was recreated on a cluster and what was copied before is gone, or an archive does "
+        f"not hold older syncs",
+    )
+
+
+def _copied_before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
+    return blank.refused(
+        Basis.COPYING_AGAIN,
+        "MirrorMaker 2 may not have copied again all records that it copied before {1} -> {2}, the "
+        "first sync since its history was cut; the copies of some from position {0} on may lie "
+        "before that: wait for it to catch up".format(blank.position, *syncs.first),
+    )
+
+
+def _answer(blank: Translation, bounds: _Bounds, bracket: SyncBracket) -> Translation:
+    return replace(
+        blank,
+        status=Status.EXACT if bounds.low == bounds.high else Status.BOUNDED,
+        basis=bounds.basis,
+        reason=_reason(bounds, bracket),
+        target=bounds.low,
+        low=bounds.low,
+        high=bounds.high,
+    )
+
+
+def _reason(bounds: _Bounds, bracket: SyncBracket) -> str:
+    before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
+    after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
+    if bounds.low == bounds.high:
+        answer = f"the answer is {bounds.low}"
+    else:
+        end = "the target's end" if bounds.high is None else bounds.high
+        answer = f"the answer is from {bounds.low} to {end}"
+    match bounds.basis:
+        case Basis.SYNC:
+            once = bounds.low == bounds.high
+            return f"is the sync {before}" + ("" if once else f", maybe copied again: {answer}")
+        case Basis.DRAINED:
+            return (
+                f"MirrorMaker 2 has copied every record before it and none from it on exists: "
+                f"{answer}, the target's end"
+            )
+        case Basis.CONTENT:
+            return f"the record there was found on the target by content: {answer}"
+        case Basis.TARGET_WINDOW:
+            return f"records counted on the target between {before} and {after}: {answer}"
+        case Basis.COPYING_AGAIN:
+            return (
+                f"MirrorMaker 2 has copied records from here on more than once, and may not have "
+                f"copied all of them again: {answer}; wait for it to catch up for a closer one"
+            )
+        case _:
+            return f"lies between {before} and {after}: {answer}"
+
+
+def unsafe_offset(bracket: SyncBracket, strategy: Strategy) -> int:
+    """Return what a strategy that is not safe answers after a sync."""
+    # translate() has answered every position before the first sync.
+    assert bracket.before is not None  # noqa: S101
+    past = bracket.position - bracket.before.upstream
+    return bracket.before.downstream + (past if strategy is Strategy.LINEAR else min(past, 1))
+
+
+def _within_target(answer: Translation, target: Watermarks | None) -> Translation:
+    if target is None or answer.target is None:
+        return answer
+    if answer.target < target.low or (answer.low or 0) < target.low:
+        return answer.refused(
+            Basis.EXPIRED,
+            f"the answer {answer.target} lies below the target's first offset {target.low}: "
+            f"the target has deleted records that the job has yet to read",
+        )
+    if answer.target > target.high:
+        return answer.refused(
+            Basis.NOT_REPLICATED_YET,
+            f"the answer {answer.target} lies above the target's end {target.high}: wait until "
+            f"MirrorMaker 2 has copied as far, or see whether the target was truncated",
+        )
+    return answer

@@ -1,0 +1,196 @@
+"""What the syncs of one partition say of all positions: the rule of translation.
+
+Everything looks up what is made here: ``rules`` one position, ``bulk`` many with numpy, the job's
+side in Spark columns, and the archive which syncs no position needs any more.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from airflow_mm2_offsets.core.bounds import (
+    lower_bound,
+    lower_knee,
+    proves_extras,
+    upper_knee,
+)
+from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.coverage import END, Copied
+from airflow_mm2_offsets.core.lows import Lows, clipped, low_at, lows_of
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+NO_KNEE = MAX_OFFSET
+"""The knee of a lower bound that does not rise with the position."""
+_begin = attrgetter("begin")
+
+
+class BracketBounds(NamedTuple):
+    """What the syncs of a bracket say of its positions, but for the one that is a sync.
+
+    ``low + max(0, p - low_knee) <= g(p) <= high - max(0, high_knee - p)``, see ``bounds``.
+    """
+
+    low: int
+    low_knee: int
+    high: int | None
+    """None where only the target's end bounds the answer."""
+    high_knee: int
+
+    @classmethod
+    def of(cls, bracket: SyncBracket, *, extras: bool) -> "BracketBounds":
+        """Return the bounds.
+
+        Args:
+            bracket: The syncs.
+            extras: Offsets that copy no new record are possible between them on the target.
+        """
+        before, after = bracket.before, bracket.after
+        # Where the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
+        low = lower_bound(before.downstream) if before else 0
+        if after is None:
+            return cls(low, NO_KNEE, None, 0)
+        low_knee, high, high_knee = NO_KNEE, after.downstream, 0
+        if not extras and not (before and proves_extras(*bracket.steps)):
+            low_knee = lower_knee(low, after.upstream, after.downstream)
+            if before:
+                high_knee = upper_knee(before.upstream, before.downstream, after.downstream)
+        if bracket.rewind:
+            # The record of ``after`` was copied again: only the newer copy bounds from above.
+            high, high_knee = bracket.rewind.downstream, 0
+        return cls(low, low_knee, high, high_knee)
+
+    def at(self, position: int) -> tuple[int, int | None]:
+        """Return the lower and the upper bound of one position."""
+        low = self.low + max(0, position - self.low_knee)
+        return low, None if self.high is None else self.high - max(0, self.high_knee - position)
+
+
+class Brackets(NamedTuple):
+    """From ``begin`` on, the bracket of a position lies among the syncs ``[start, stop)``."""
+
+    begin: int
+    start: int
+    stop: int
+    rewind: int | None
+    """The first sync of the newer epoch that goes on from there."""
+
+
+class Window(NamedTuple):
+    """What must be read of both clusters to find a position by content."""
+
+    position: int
+    begin: SyncPoint
+    """The first offset on either side."""
+    end: SyncPoint
+    """A sync, from which on nothing is in doubt: the last offset on either side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """What the syncs of one partition say of all positions: runs of them, rising from 0 on."""
+
+    upstream: Sequence[int]
+    downstream: Sequence[int]
+    brackets: tuple[Brackets, ...]
+    lows: tuple[Lows, ...]
+
+    @classmethod
+    def of(cls, syncs: "PartitionSyncs", copied: Copied | None = None) -> "Segments":
+        """Make the segments of ``syncs``, at least one; see ``lows_of``."""
+        return cls(
+            upstream=syncs.upstream,
+            downstream=syncs.downstream,
+            brackets=tuple(_brackets(syncs)),
+            lows=tuple(lows_of(syncs, copied)),
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """No older copies count anywhere: each bracket gives the lower bound by itself."""
+        _, *runs = self.brackets
+        own = [(run.begin, run.start) for run in runs]
+        before_first = [] if runs[0].begin == 0 else [0]
+        return [(run.begin, run.start) for run in self.lows if run.low is None] == own and [
+            run.begin for run in self.lows if run.low is not None
+        ] == before_first
+
+    def bracket(self, position: int) -> SyncBracket:
+        """Return the syncs around a position, of the newest epoch that reaches down to it."""
+        run = self.brackets[bisect_right(self.brackets, position, key=_begin) - 1]
+        before = bisect_right(self.upstream, position, run.start, run.stop) - 1
+        after = self._sync(before + 1) if before + 1 < run.stop else None
+        rewind = None if run.rewind is None else self._sync(run.rewind)
+        recopied = rewind is not None and after is not None and after.upstream >= rewind.upstream
+        return SyncBracket(
+            position=position,
+            before=self._sync(before) if before >= run.start else None,
+            after=after,
+            rewind=rewind if recopied else None,
+        )
+
+    def low(self, position: int) -> int:
+        """Return the lower bound where extras are possible: a target offset, or BEGINNING."""
+        return low_at(self.lows, self.upstream, self.downstream, position)
+
+    def older_low(self, bracket: SyncBracket) -> int | None:
+        """Return the lower bound by older copies, if they count as well."""
+        low = self.low(bracket.position)
+        return None if low == bracket.low else low
+
+    def window(self, bracket: SyncBracket) -> Window | None:
+        """Return what to read around a position; None where no sync ends it."""
+        older = self.older_low(bracket)
+        if older is None:
+            return bracket.end and Window(bracket.position, bracket.begin, bracket.end)
+        settled = self.lows[-1]
+        if settled.low is not None:
+            return None
+        last = bisect_left(self.upstream, settled.begin, settled.start, settled.stop)
+        if last == settled.stop or self.upstream[last] <= bracket.position:
+            return None
+        first = max(0, bisect_left(self.downstream, older) - 1)
+        lowest = min(bracket.position, *self.upstream[first : last + 1])
+        return Window(bracket.position, SyncPoint(lowest, max(0, older)), self._sync(last))
+
+    def since(self, at: int) -> tuple[object, ...]:
+        """Return what is said of the positions from a sync on, its indexes counted from the end.
+
+        Where it is the same without the syncs before that one, no answer needs them.
+        """
+        position, end = self.upstream[at], len(self.upstream)
+        brackets = [
+            run._replace(
+                start=max(run.start, at) - end,
+                stop=run.stop - end,
+                rewind=None if run.rewind is None else run.rewind - end,
+            )
+            for run in clipped(self.brackets, position, END)
+        ]
+        lows = [
+            run
+            if run.low is not None
+            else Lows(run.begin, max(run.start, at) - end, run.stop - end)
+            for run in clipped(self.lows, position, END)
+        ]
+        return brackets, lows
+
+    def _sync(self, at: int) -> SyncPoint:
+        return SyncPoint(self.upstream[at], self.downstream[at])
+
+
+def _brackets(syncs: "PartitionSyncs") -> Iterator[Brackets]:
+    runs: list[Brackets] = []
+    begin, rewind = END, None
+    for start, stop in reversed(syncs.epochs):
+        if syncs.upstream[start] < begin:
+            begin = syncs.upstream[start]
+            runs.append(Brackets(begin, start, stop, rewind))
+            rewind = start
+    # Before the first sync.
+    runs.append(Brackets(0, 0, 1, rewind or None))
+    return reversed(runs)
