@@ -92,7 +92,7 @@ def plan_failover(
     inquiry = _Inquiry(pair=pair, index=syncs.index, wanted=wanted, options=options)
     inquiry.settle_ends()
     inquiry.settle_windows()
-    answers = inquiry.answers()
+    answers = [syncs.explain(each) for each in inquiry.answers()]
     refused = (each for each in answers if each.status is Status.REFUSED)
     fallbacks = choose_fallbacks(pair, inquiry.held, refused, options.fallback)
     return FailoverPlan(
