@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -21,8 +21,30 @@ class SyncsRead:
     skipped_count: int
     skipped: tuple[SkippedRecord, ...]
     """The first ``SKIPPED_KEPT`` of them."""
+    start: int
+    """The first offset that was asked for."""
     next_offset: int
     """Where a later read goes on."""
+    contiguous_until: int
+    """There was a record at each offset from the start of the read up to this one, exclusive."""
+    complete: frozenset[TopicPartition]
+    """The partitions of which no sync before the first that was read can be missing, from the
+    start of the read on. Of a read from offset 0: their first sync is surely the first that
+    MirrorMaker 2 wrote to this incarnation of the topic."""
+
+    def complete_after(
+        self, contiguous_until: int, complete: frozenset[TopicPartition], known: SyncIndex
+    ) -> tuple[int, frozenset[TopicPartition]]:
+        """Return ``contiguous_until`` and ``complete`` of this read and those before it together.
+
+        Args:
+            contiguous_until: Of what was read before, from offset 0 on.
+            complete: Likewise.
+            known: The index of what was read before.
+        """
+        if contiguous_until < self.start:
+            return contiguous_until, complete
+        return self.contiguous_until, complete | (self.complete - frozenset(known))
 
 
 def read_syncs(
@@ -61,7 +83,10 @@ def read_syncs(
         read=log.read,
         skipped_count=log.skipped_count,
         skipped=tuple(log.skipped),
+        start=start,
         next_offset=log.next_offset,
+        contiguous_until=log.contiguous_until,
+        complete=log.complete(),
     )
 
 

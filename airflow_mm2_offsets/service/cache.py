@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import SyncsRead
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -33,6 +33,10 @@ class CachedSyncs:
     skipped: int
     """Records of the topic that were no offset syncs."""
     refreshed_at: datetime
+    contiguous_until: int = 0
+    """There was a record at each offset from 0 up to this one, exclusive."""
+    complete: frozenset[TopicPartition] = frozenset()
+    """The partitions whose first sync is surely the first that MirrorMaker 2 wrote to the topic."""
 
     @property
     def age(self) -> float:
@@ -165,12 +169,15 @@ def read_on(pair: ClusterPair, held: CachedSyncs | None) -> CachedSyncs:
             continue
         # A read of which the topic changed under it is of no known life of it.
         if _topic_id(pair) == topic_id:
+            contiguous_until, complete = _complete(read, held)
             return CachedSyncs(
                 index=read.index,
                 next_offset=read.next_offset,
                 topic_id=topic_id,
                 skipped=read.skipped_count + (held.skipped if held else 0),
                 refreshed_at=datetime.now(UTC),
+                contiguous_until=contiguous_until,
+                complete=complete,
             )
         held = None
     raise SyncsTopicError(
@@ -184,6 +191,12 @@ def _read(pair: ClusterPair, held: CachedSyncs | None) -> SyncsRead:
         start=held.next_offset if held else 0,
         known=held.index if held else None,
     )
+
+
+def _complete(read: SyncsRead, held: CachedSyncs | None) -> tuple[int, frozenset[TopicPartition]]:
+    if held is None:
+        return read.contiguous_until, read.complete
+    return read.complete_after(held.contiguous_until, held.complete, held.index)
 
 
 def _topic_id(pair: ClusterPair) -> str | None:

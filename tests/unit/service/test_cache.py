@@ -234,6 +234,7 @@ def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | Non
     second = read_on(clusters.pair, first)
     assert (first.next_offset, len(first.index)) == (2, 2)
     assert (second.next_offset, len(second.index)) == (3, 3)
+    assert (second.contiguous_until, second.complete) == (3, {ORDERS})
 
 
 def test_a_topic_made_again_is_read_from_its_beginning(
