@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, compaction
+from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, codec, compaction
 from airflow_mm2_offsets.archive.columns import Columns
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.unit.archive.runs import append, contents, index_of
@@ -98,12 +98,14 @@ def test_a_compaction_killed_at_any_step_loses_nothing(
     for number in range(4):
         append(whole, LOG, 10 * number, 10 * number + 10, time=number)
     append(whole, LOG[:7], generation=Generation(2, "second-life"), time=4_000_000_000_000)
-    done = SyncArchive(shutil.copytree(tmp_path / "whole", tmp_path / "done"))
+    done = SyncArchive(str(shutil.copytree(tmp_path / "whole", tmp_path / "done")))
     disk.steps.clear()
     assert done.compact(over=0, keep=keep) > 3
     right = [contents(each.read().index()) for each in (whole, done)]
     for kill_at in range(len(disk.steps)):
-        archive = SyncArchive(shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{kill_at}"))
+        archive = SyncArchive(
+            str(shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{kill_at}"))
+        )
         disk.steps.clear()
         disk.kill_at = kill_at
         with pytest.raises(KilledError):
@@ -147,10 +149,9 @@ def test_a_codec_that_drops_a_sync_replaces_nothing(
     for first in range(0, 40, 10):
         append(archive, LOG, first, first + 10)
     before = files(archive)
-    real = compaction.encode
 
     def encode(header: Header, columns: Columns, marks: Any) -> bytes:  # noqa: ANN401 - a table
-        return real(header, columns.take(np.arange(len(columns) - 1)), marks)
+        return codec.encode(header, columns.take(np.arange(len(columns) - 1)), marks)
 
     monkeypatch.setattr(compaction, "encode", encode)
     with pytest.raises(ArchiveError, match="does not hold the same syncs"):
