@@ -185,7 +185,7 @@ class ConnectClient:
         left = self.timeout
         while True:
             try:
-                answer = server.get(path, params, left)
+                answer = server.ask(path, params, seconds=left)
             except TooLargeError as error:
                 raise ConnectError(f"Connect at {self.url}, {about}: {error}; {_OTHER}") from error
             except ExchangeError as error:

@@ -37,35 +37,45 @@ class Server:
     """Where requests go, and who sends them."""
 
     url: str
-    login: tuple[str, str] | None
+    login: tuple[str, str] | None = None
     transport: httpx.AsyncBaseTransport | None = None
 
-    def get(self, path: str, params: Mapping[str, str], seconds: float) -> Answer:
-        """Return the answer to a GET; redirects are not followed.
+    def ask(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        seconds: float,
+        method: str = "GET",
+    ) -> Answer:
+        """Return the answer to a request; redirects are not followed.
 
         Args:
             path: Below the server's URL.
             params: The query.
+            method: Of HTTP.
             seconds: Until the last byte must be there, from the name look-up on.
 
         Raises:
             ExchangeError: There was none, or not all of it in time.
             TooLargeError: See ``MAX_BYTES``.
         """
-        exchange = self._get(path, params, seconds)
+        exchange = self._ask(method, path, params, seconds)
         if not _is_in_loop():
             return asyncio.run(exchange)
         # As in a notebook: another loop needs another thread.
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, exchange).result()
 
-    async def _get(self, path: str, params: Mapping[str, str], seconds: float) -> Answer:
+    async def _ask(
+        self, method: str, path: str, params: Mapping[str, str] | None, seconds: float
+    ) -> Answer:
         body = bytearray()
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._client() as client,
-                client.stream("GET", path, params=params) as response,
+                client.stream(method, path, params=params) as response,
             ):
                 async for chunk in response.aiter_bytes():
                     body += chunk
