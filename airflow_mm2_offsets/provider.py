@@ -52,6 +52,12 @@ _CONNECTION_FIELDS = {
     "replication_policy_separator": _field(
         "Separator", "replication.policy.separator.", default="."
     ),
+    "replication_policy_internal_topic_separator_enabled": _field(
+        "Separator in internal topics",
+        "replication.policy.internal.topic.separator.enabled.",
+        default="true",
+        enum=["true", "false"],
+    ),
     "offset_syncs_topic_location": _field(
         "Offset-syncs topic is on",
         "offset-syncs.topic.location.",

@@ -1,5 +1,7 @@
 """Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs."""
 
+import errno
+import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,8 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 _LOCAL = frozenset({"", "file", "local"})
 _CHUNK = 2**20
+_NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS})
+"""What mounted object stores and some network file systems say to the fsync of a folder."""
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
@@ -158,14 +162,41 @@ def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool
 
 @contextmanager
 def _whole(path: UPath) -> Iterator[UPath]:
-    """Yield where to write ``path``: readers see it once it is whole."""
+    """Yield where to write ``path``: readers see it once it is whole, after a power cut too.
+
+    The disk holds the content before the name, and the name before the caller goes on.
+    """
     if path.protocol not in _LOCAL:
         yield path  # object stores show a file once it is whole
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(Path(path.path).parent)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
+        _flush(Path(temporary.path))
         Path(temporary.path).replace(path.path)
+        _flush(Path(path.path).parent)
     finally:
         Path(temporary.path).unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path) -> None:
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in made:
+        _flush(each.parent)
+
+
+def _flush(path: Path) -> None:
+    """Return once the disk holds a file's content, or the names in a folder."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":
+        return  # Windows opens no folder.
+    descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if not (is_folder and error.errno in _NO_FSYNC):
+            raise
+    finally:
+        os.close(descriptor)

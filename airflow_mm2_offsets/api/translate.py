@@ -126,15 +126,15 @@ def _answer(
         )
     if answer.status is Status.REFUSED:
         raise Problem(HTTPStatus.NOT_FOUND, answer.reason, translation=found)
-    floor = syncs.stretches(position)[0].floor
+    before = syncs.segments.bracket(position).before
     return Json(
         {
             "topic": topic,
             "partition": partition,
             "sourceOffset": position,
             "targetOffset": answer.target,
-            "syncUpstreamOffset": floor.upstream if floor else None,
-            "syncTargetOffset": floor.downstream if floor else None,
+            "syncUpstreamOffset": before.upstream if before else None,
+            "syncTargetOffset": before.downstream if before else None,
             "strategy": strategy,
             **found,
         }

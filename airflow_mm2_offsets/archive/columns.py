@@ -13,7 +13,8 @@ from airflow_mm2_offsets.core import TopicPartition
 Int64s: TypeAlias = NDArray[np.int64]
 Selection: TypeAlias = NDArray[np.bool_] | NDArray[np.intp]
 
-_NUMBERS = ("offset", "upstream", "downstream")
+NUMBERS = ("offset", "upstream", "downstream")
+"""What is known of each sync beside its partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def merge(parts: Sequence[Columns]) -> tuple[Columns, NDArray[np.int32]]:
     for number, part in enumerate(parts):
         to = np.arange(len(part)) + np.repeat(ends[number] - begins[number, 1:], lengths[number])
         of[to] = number
-        for name in _NUMBERS:
+        for name in NUMBERS:
             getattr(merged, name)[to] = getattr(part, name)
     return merged, of
 

@@ -5,7 +5,7 @@ too, and no position from that later one on needs it: the rule of translation sa
 at or after the first sync left have the answers they had; earlier ones are refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.building import groups
-from airflow_mm2_offsets.archive.codec import encode
-from airflow_mm2_offsets.archive.history import ArchivedSyncs, raise_floors
-from airflow_mm2_offsets.archive.names import FileName
+from airflow_mm2_offsets.archive.codec import Segment, encode
+from airflow_mm2_offsets.archive.columns import NUMBERS
+from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble, raise_floors
+from airflow_mm2_offsets.archive.names import FileName, covered
 from airflow_mm2_offsets.archive.values import (
     Floor,
     Generation,
@@ -36,15 +37,24 @@ HOUR = 3_600_000
 _TRIES = 20
 
 
-def compacted(held: ArchivedSyncs, *, keep_since: int | None) -> Iterator[tuple[FileName, bytes]]:
-    """Yield one file for each generation, with the name that it must be written under.
+def kept(held: ArchivedSyncs, *, since: int | None) -> ArchivedSyncs:
+    """Return what a compaction leaves of an archive.
 
     Args:
         held: All that the archive holds.
-        keep_since: Milliseconds since 1970; what was read before may be dropped. None keeps all.
+        since: Milliseconds since 1970; what was read before may be dropped. None keeps all.
     """
-    if keep_since is not None:
-        held = raise_floors(held, {**held.floors, **_too_old(held, keep_since)})
+    if since is None:
+        return held
+    return raise_floors(held, {**held.floors, **_too_old(held, since)})
+
+
+def compacted(held: ArchivedSyncs) -> Iterator[tuple[FileName, bytes]]:
+    """Yield one file for each generation, with the name that it must be written under.
+
+    Args:
+        held: What the files must hold.
+    """
     fused = list(_fused(held.runs))
     for number, generation in enumerate(held.generations):
         assert held.pair is not None  # noqa: S101 - what has a generation has a file
@@ -59,6 +69,37 @@ def compacted(held: ArchivedSyncs, *, keep_since: int | None) -> Iterator[tuple[
         marks = marks.filter(pc.is_in(marks.column("time"), value_set=times))
         data = encode(header, held.columns.take(held.generation == number), marks)
         yield FileName.of(header, data), data
+
+
+def difference(held: ArchivedSyncs, written: Mapping[FileName, Segment]) -> str | None:
+    """Return what files that were read back lack of what they must hold; None: nothing.
+
+    Args:
+        held: What they must hold.
+        written: What they hold.
+    """
+    there = assemble(written, ())
+    for what, mine, its in (
+        ("pair of clusters", held.pair, there.pair),
+        ("generations", held.generations, there.generations),
+        ("ids of topics", held.topics, there.topics),
+        ("cut partitions", held.floors, there.floors),
+        ("offsets covered", covered(held.segments), covered(written)),
+        ("complete partitions", held.complete(), there.complete()),
+        ("syncs", _content(held), _content(there)),
+    ):
+        if mine != its:
+            return what
+    return None
+
+
+def _content(held: ArchivedSyncs) -> list[tuple[TopicPartition, bytes]]:
+    """Return the syncs of each partition as bytes, with the generation of each."""
+    numbers = (held.generation, *(getattr(held.columns, name) for name in NUMBERS))
+    return [
+        (place, b"".join(each[start:stop].tobytes() for each in numbers))
+        for place, start, stop in groups(held.columns)
+    ]
 
 
 def _fused(runs: tuple[tuple[Generation, Run], ...]) -> Iterator[tuple[Generation, Run]]:

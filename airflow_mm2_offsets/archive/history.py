@@ -24,6 +24,7 @@ from airflow_mm2_offsets.archive.building import build_index, groups
 from airflow_mm2_offsets.archive.codec import Segment, marks_table
 from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
 from airflow_mm2_offsets.archive.names import FileName, covered
+from airflow_mm2_offsets.archive.runs import complete_until, recreations
 from airflow_mm2_offsets.archive.values import (
     Floor,
     Generation,
@@ -105,28 +106,40 @@ class ArchivedSyncs:
         name = FileName(header.generation, header.first, header.stop, digest="")
         return assemble({**self.segments, name: segment}, self.damaged)
 
+    def with_ids(self, topics: Mapping[str, TopicIds], time: int) -> "ArchivedSyncs":
+        """Return what an archive would hold after a run that found these ids now and no sync.
+
+        A topic that was recreated since is cut. ``time`` is in milliseconds since 1970.
+        """
+        known = self.topics
+        if not any(was_recreated(known.get(topic, ids), ids) for topic, ids in topics.items()):
+            return self
+        assert self.pair is not None  # noqa: S101 - what knows a topic has a file
+        generation, newest = self.runs[-1]
+        stop, latest = newest.stop, max(time, newest.time)
+        run = Run(first=stop, stop=stop, time=latest, whole=True, topics=topics)
+        header = Header(pair=self.pair, generation=generation, runs=(run,))
+        return self.with_run(header, SyncRows())
+
     def index(self) -> SyncIndex:
         """Return the syncs as an index."""
-        late = dict.fromkeys(self._late_starters(), History.LATE)
-        return build_index(self.columns, {**late, **dict.fromkeys(self.floors, History.CUT)})
-
-    def _late_starters(self) -> Iterable[TopicPartition]:
-        """Return the partitions whose first sync here may not be their first ever."""
-        complete = self._complete()
+        complete, downstream = self.complete(), self.columns.downstream
+        histories = dict.fromkeys(complete, History.COMPLETE)
         for place, start, _ in groups(self.columns):
-            known = self.generation[start] == 0 and self.columns.offset[start] < complete
-            if not known and self.columns.downstream[start] != 0:
-                yield place
+            if place not in complete and downstream[start] != 0:
+                histories[place] = History.LATE
+        return build_index(self.columns, histories | dict.fromkeys(self.floors, History.CUT))
 
-    def _complete(self) -> int:
-        """Return up to which offset nothing of the first generation is missing."""
-        reached = 0
-        if self.generations and self.generations[0].number == 1:
-            first = (run for each, run in self.runs if each == self.generations[0])
-            for run in sorted(first, key=lambda run: (run.first, run.stop)):
-                if run.whole and run.first <= reached:
-                    reached = max(reached, run.stop)
-        return reached
+    def complete(self) -> frozenset[TopicPartition]:
+        """Return the partitions whose first sync here is surely the first ever written."""
+        complete = complete_until(self.runs)
+        return frozenset(
+            place
+            for place, start, _ in groups(self.columns)
+            if self.generation[start] == 0
+            and self.columns.offset[start] < complete
+            and place not in self.floors
+        )
 
 
 def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> ArchivedSyncs:
@@ -220,14 +233,7 @@ def _recreated(
     held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]
 ) -> dict[TopicPartition, Floor]:
     """Return the floors of topics whose id changed from one run to the next."""
-    known: dict[str, TopicIds] = {}
-    changed: dict[str, Floor] = {}
-    for generation, run in held.runs:
-        for topic, ids in run.topics.items():
-            before = known.get(topic, (None, None))
-            known[topic] = newer_ids(before, ids)
-            if was_recreated(before, ids):
-                changed[topic] = Floor(generation, run.stop)
+    changed = {each.topic: each.floor for each in recreations(held.runs)}
     found = {}
     for place in held.columns.places:
         if floor := changed.get(place[0]):

@@ -108,20 +108,36 @@ class SyncArchive:
             keep: For how long syncs are kept at least; see ``archive.compaction``. None keeps all.
 
         Raises:
-            ArchiveError: See ``read``; damaged files are never compacted away.
+            ArchiveError: See ``read``; damaged files are never compacted away. Or what was
+                written does not read as what it must hold: nothing was deleted.
         """
         if len(self._list()) <= over:
             return 0
+        compaction = _import("compaction")
         held = SyncArchive(self.location).read()
         since = None if keep is None else int((datetime.now(UTC) - keep).timestamp() * 1000)
+        kept = compaction.kept(held, since=since)
         written = set()
-        for name, data in _import("compaction").compacted(held, keep_since=since):
+        for name, data in compaction.compacted(kept):
             self._write(name, data)
             written.add(name)
+        self._verify(kept, written)
         replaced = [name for name in held.segments if name not in written]
         for name in replaced:
             self._delete(name)
         return len(replaced)
+
+    def _verify(self, kept: "ArchivedSyncs", written: Collection[FileName]) -> None:
+        """Read the files of a compaction again: only then may the originals go."""
+        read = self._read(written, [])
+        there = {name: segment for name, segment in read.items() if segment is not None}
+        lacking = _import("compaction").difference(kept, there)
+        if lacking:
+            raise ArchiveError(
+                f"{self.location}: what compaction has written does not hold the same {lacking} "
+                f"as the files that it was to replace; those are all there still. See that the "
+                f"storage keeps what is written, and compact again"
+            )
 
     def _segments(self) -> tuple[dict[FileName, "Segment"], list[str]]:
         """Read the files of one moment: those that were there before and after."""

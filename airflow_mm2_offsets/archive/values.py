@@ -9,7 +9,11 @@ from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ArchiveError
 
 TopicIds: TypeAlias = tuple[str | None, str | None]
-"""The ids of a topic on the source and on the target; None where one is not known (KIP-516)."""
+"""The ids of a topic on the source and on the target (KIP-516); None where one is not known, and
+``GONE`` where the cluster was asked and has no such topic."""
+
+GONE = ""
+"""Instead of an id: the topic was copied and does not exist. One that appears later is another."""
 
 Marks: TypeAlias = tuple[Watermarks | None, Watermarks | None]
 """What a partition held on the source and on the target; None where it did not exist."""
@@ -115,11 +119,17 @@ class Header:
 def was_recreated(before: TopicIds, now: TopicIds) -> bool:
     """Tell whether a topic's id is another one than before on either side."""
     return any(
-        old is not None and new is not None and old != new
+        old is not None and new not in {None, GONE, old}
         for old, new in zip(before, now, strict=True)
     )
 
 
 def newer_ids(before: TopicIds, now: TopicIds) -> TopicIds:
-    """Return ``now``, with what was known before where it does not know."""
-    return now[0] or before[0], now[1] or before[1]
+    """Return ``now``, with what was known before where it does not know.
+
+    A topic that is gone keeps its last id: one that takes its place is found by it.
+    """
+    source, target = (
+        new if new or old is None else old for old, new in zip(before, now, strict=True)
+    )
+    return source, target

@@ -1,21 +1,27 @@
 """A reader of Kafka Connect's REST API (KIP-875 for offsets)."""
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import httpx
 
+from airflow_mm2_offsets.connect.exchange import Answer, ExchangeError, Server, TooLargeError
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 
 CopiedOffsets: TypeAlias = dict[tuple[str, str, int], int]
 """The last copied source offset by source alias, source topic and partition."""
 
 _RETRY_SECONDS = 0.5
+_MESSAGE_LENGTH = 1000
+"""Of what a worker says in an error, as much is shown."""
 _MIRROR_SOURCE = "MirrorSourceConnector"
 _HEARTBEATS_TOPIC = "heartbeats"
+_OTHER = "check that the URL is a Connect worker's"
 _EXAMPLE = "give one like http://connect:8083"
 
 _NEXT_STEP: Mapping[int, str] = {
@@ -51,8 +57,9 @@ class ConnectorStatus:
 class ConnectClient:
     """A Kafka Connect worker and how to reach it.
 
-    Every method raises ClusterUnreachableError when the worker did not answer, and ConnectError
-    when it answered with an error. While the workers rebalance it asks again until ``timeout``.
+    Every method raises ClusterUnreachableError when the worker did not answer whole within
+    ``timeout``, and ConnectError when it answered with an error or with too much. While the workers
+    rebalance it asks again until ``timeout``.
     """
 
     url: str
@@ -60,8 +67,8 @@ class ConnectClient:
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     timeout: float = 30.0
-    """Seconds until an answer must be there."""
-    transport: httpx.BaseTransport | None = field(default=None, repr=False)
+    """Seconds until the last byte of an answer must be there."""
+    transport: httpx.AsyncBaseTransport | None = field(default=None, repr=False)
     """Another way to send requests, such as ``httpx.MockTransport``."""
 
     def __post_init__(self) -> None:
@@ -91,19 +98,22 @@ class ConnectClient:
 
     def connectors(self) -> tuple[str, ...]:
         """Return the names of the connectors."""
-        return tuple(self._get("/connectors", "the list of connectors"))
+        body = self._get("/connectors", "the list of connectors")
+        with self._shape("the list of connectors"):
+            return tuple(body)
 
     def status(self, name: str) -> ConnectorStatus:
         """Return the state of a connector and of its tasks."""
-        body = self._get(f"/connectors/{quote(name, safe='')}/status", f"connector {name}")
-        return ConnectorStatus(
-            name=name,
-            state=body["connector"]["state"],
-            tasks=tuple(
-                TaskStatus(id=task["id"], state=task["state"], trace=_first_line(task))
-                for task in body["tasks"]
-            ),
-        )
+        body = self._of_connector(name, "status")
+        with self._shape(f"connector {name}"):
+            return ConnectorStatus(
+                name=name,
+                state=body["connector"]["state"],
+                tasks=tuple(
+                    TaskStatus(id=task["id"], state=task["state"], trace=_first_line(task))
+                    for task in body["tasks"]
+                ),
+            )
 
     def offsets(self, name: str) -> CopiedOffsets:
         """Return how far a MirrorSourceConnector has committed its copying.
@@ -113,16 +123,36 @@ class ConnectClient:
         up to ``offset.flush.interval.ms``. Heartbeats, and entries that are not of a
         MirrorSourceConnector (``MirrorUtils.wrapPartition``), are left out.
         """
-        body = self._get(f"/connectors/{quote(name, safe='')}/offsets", f"connector {name}")
-        return dict(filter(None, map(_copied, body["offsets"])))
+        body = self._of_connector(name, "offsets")
+        with self._shape(f"connector {name}"):
+            return dict(filter(None, map(_copied, body["offsets"])))
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """Return the settings of a connector as they were given: defaults are absent.
+
+        They may hold secrets.
+        """
+        body = self._of_connector(name, "config")
+        with self._shape(f"connector {name}"):
+            return {str(key): str(value) for key, value in body.items() if value is not None}
+
+    def mirror_sources(self) -> Mapping[str, tuple[str, str]]:
+        """Return the aliases of source and target of each MirrorSourceConnector, by its name."""
+        body = self._get("/connectors", "the list of connectors", expand="info")
+        with self._shape("the list of connectors"):
+            configs = {name: expanded["info"]["config"] for name, expanded in body.items()}
+            return {
+                name: (
+                    str(config.get("source.cluster.alias")),
+                    str(config.get("target.cluster.alias", "target")),
+                )
+                for name, config in configs.items()
+                if config.get("connector.class", "").endswith(_MIRROR_SOURCE)
+            }
 
     def find_mirror_source(self, source_alias: str, target_alias: str) -> str:
         """Return the name of the MirrorSourceConnector that copies between two aliases."""
-        found = {
-            name: (config.get("source.cluster.alias"), config.get("target.cluster.alias", "target"))
-            for name, config in self._configs().items()
-            if config.get("connector.class", "").endswith(_MIRROR_SOURCE)
-        }
+        found = self.mirror_sources()
         wanted = (source_alias, target_alias)
         names = [name for name, aliases in found.items() if aliases == wanted]
         if len(names) == 1:
@@ -134,51 +164,54 @@ class ConnectClient:
             "Check the aliases and the Connect URL"
         )
 
-    def _configs(self) -> Mapping[str, Mapping[str, str]]:
-        body = self._get("/connectors", "the list of connectors", expand="info")
-        return {name: expanded["info"]["config"] for name, expanded in body.items()}
+    def _of_connector(self, name: str, what: str) -> Any:  # noqa: ANN401 - JSON
+        return self._get(f"/connectors/{quote(name, safe='')}/{what}", f"connector {name}")
+
+    @contextmanager
+    def _shape(self, about: str) -> Iterator[None]:
+        """Take JSON of another form than Connect's for the answer of some other server."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ConnectError(
+                f"Connect at {self.url}, {about}: the answer is JSON of another form than Kafka "
+                f"Connect's ({type(error).__name__}); {_OTHER}"
+            ) from error
 
     def _get(self, path: str, about: str, **params: str) -> Any:  # noqa: ANN401 - JSON
         started = time.monotonic()
-        with self._http() as http:
-            while True:
-                try:
-                    response = http.get(path, params=params)
-                except httpx.TransportError as error:
-                    raise self._unreachable(time.monotonic() - started, error) from error
-                left = started + self.timeout - time.monotonic()
-                if response.status_code != httpx.codes.CONFLICT or left <= 0:
-                    return self._body(response, about)
-                time.sleep(min(_RETRY_SECONDS, left))
-
-    def _http(self) -> httpx.Client:
         login = None if self.username is None else (self.username, self.password or "")
-        return httpx.Client(
-            base_url=self.url, auth=login, timeout=self.timeout, transport=self.transport
-        )
+        server = Server(url=self.url, login=login, transport=self.transport)
+        left = self.timeout
+        while True:
+            try:
+                answer = server.ask(path, params, seconds=left)
+            except TooLargeError as error:
+                raise ConnectError(f"Connect at {self.url}, {about}: {error}; {_OTHER}") from error
+            except ExchangeError as error:
+                raise ClusterUnreachableError(
+                    f"Connect at {self.url} did not answer, tried for "
+                    f"{time.monotonic() - started:.1f} s: {error}; check that the worker runs and "
+                    f"the Connect URL"
+                ) from error
+            left = started + self.timeout - time.monotonic() - _RETRY_SECONDS
+            if answer.status != httpx.codes.CONFLICT or left <= 0:
+                return self._body(answer, about)
+            time.sleep(_RETRY_SECONDS)
 
-    def _unreachable(self, seconds: float, error: httpx.TransportError) -> ClusterUnreachableError:
-        return ClusterUnreachableError(
-            f"Connect at {self.url} did not answer, tried for {seconds:.1f} s: "
-            f"{str(error) or type(error).__name__}; check that the worker runs and the Connect URL"
-        )
-
-    def _body(self, response: httpx.Response, about: str) -> Any:  # noqa: ANN401 - JSON
+    def _body(self, answer: Answer, about: str) -> Any:  # noqa: ANN401 - JSON
+        said = f"Connect at {self.url}, {about}: HTTP {answer.status}"
+        if httpx.codes.is_redirect(answer.status):
+            raise ConnectError(f"{said}, which is a redirect; give the URL that it leads to")
         try:
-            body = response.json()
-        except ValueError as error:
-            raise ConnectError(
-                f"Connect at {self.url}, {about}: HTTP {response.status_code} and no JSON; check "
-                "that the URL is a Connect worker's"
-            ) from error
-        if response.is_success:
+            body = json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise ConnectError(f"{said} and no JSON; {_OTHER}") from error
+        if httpx.codes.is_success(answer.status):
             return body
-        message = body.get("message") if isinstance(body, dict) else None
-        step = _NEXT_STEP.get(response.status_code, "look into the worker's log")
-        raise ConnectError(
-            f"Connect at {self.url}, {about}: HTTP {response.status_code}: "
-            f"{message or response.reason_phrase}; {step}"
-        )
+        message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
+        step = _NEXT_STEP.get(answer.status, "look into the worker's log")
+        raise ConnectError(f"{said}: {message[:_MESSAGE_LENGTH]}; {step}")
 
 
 def _first_line(task: Mapping[str, str]) -> str | None:

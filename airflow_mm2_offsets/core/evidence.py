@@ -55,9 +55,13 @@ class TargetWindow:
     """In log order."""
     delivered: Sequence[int]
     """The offsets of the records that are not copied again later, rising."""
+    timed: bool = True
+    """A record's timestamp is part of its content."""
 
     @classmethod
-    def of(cls, first: int, last: int, records: Iterable[WindowRecord]) -> "TargetWindow":
+    def of(
+        cls, first: int, last: int, records: Iterable[WindowRecord], *, timed: bool = True
+    ) -> "TargetWindow":
         """Make the window of what was read.
 
         A record that repeats an earlier one may mean that a copy started again there, so that
@@ -68,6 +72,7 @@ class TargetWindow:
             first: The first target offset that was asked for.
             last: The last one.
             records: In log order.
+            timed: See ``timed``.
         """
         read = tuple(records)
         seen: dict[Content, int] = {}
@@ -76,7 +81,7 @@ class TargetWindow:
             if (earlier := seen.setdefault(content, index)) != index:
                 begin, end = min(begin, earlier), index
         delivered = tuple(offset for offset, _ in read[:begin] + read[end:])
-        return cls(first=first, last=last, records=read, delivered=delivered)
+        return cls(first=first, last=last, records=read, delivered=delivered, timed=timed)
 
     def covers(self, first: int, last: int) -> bool:
         """Tell whether the window holds all of ``[first, last]``."""

@@ -1,11 +1,11 @@
 """Every offset sync of a pair of clusters, searchable by position."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
 from airflow_mm2_offsets.core.positions import check_position
 from airflow_mm2_offsets.core.rules import translate
@@ -40,11 +40,25 @@ class SyncIndex:
         index._partitions = dict(partitions)
         return index
 
-    def extended(self, pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> "SyncIndex":
-        """Return an index that goes on with ``pairs``; this one stays as it is."""
+    def extended(
+        self,
+        pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]],
+        *,
+        complete: Collection[TopicPartition] = (),
+    ) -> "SyncIndex":
+        """Return an index that goes on with ``pairs``; this one stays as it is.
+
+        Args:
+            pairs: Pairs of upstream and downstream offset, in log order for each partition.
+            complete: The partitions whose first sync in ``pairs`` is the first ever written.
+        """
         index = SyncIndex()
         index._partitions = self._partitions | {
-            key: PartitionSyncs(more, after=self._partitions.get(key))
+            key: PartitionSyncs(
+                more,
+                after=self._partitions.get(key),
+                history=History.COMPLETE if key in complete else History.UNKNOWN,
+            )
             for key, more in pairs.items()
         }
         return index

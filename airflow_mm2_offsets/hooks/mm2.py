@@ -20,7 +20,7 @@ from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
 from airflow_mm2_offsets.service.probing import probe
-from airflow_mm2_offsets.service.settings.given import Given
+from airflow_mm2_offsets.service.settings.given import Given, did_you_mean
 from airflow_mm2_offsets.service.settings.properties import Entries, Entry
 
 _SETTINGS = {
@@ -29,9 +29,13 @@ _SETTINGS = {
     "replication_policy": "replication.policy",
     "replication_policy_separator": "replication.policy.separator",
     "offset_syncs_topic_location": "offset-syncs.topic.location",
+    "replication_policy_internal_topic_separator_enabled": (
+        "replication.policy.internal.topic.separator.enabled"
+    ),
     "connect_url": "connect.url",
 }
 """The fields of the form, and what a settings file calls them."""
+_FIELDS = frozenset({*_SETTINGS, "source_kafka_conn_id", "target_kafka_conn_id"})
 
 
 class Mm2OffsetHook(BaseHook):
@@ -64,6 +68,7 @@ class Mm2OffsetHook(BaseHook):
         """
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
+        self._check_fields(extra)
         given = Given(self._entries(extra))
         location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
         return ClusterPair(
@@ -102,6 +107,16 @@ class Mm2OffsetHook(BaseHook):
         probed = probe(pair)
         text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in probed)
         return not any(each.error for each in probed), text
+
+    def _check_fields(self, extra: Mapping[str, Any]) -> None:
+        """Refuse fields that nothing reads: what they were to set would be left at its default."""
+        otherwise = f"the fields are {', '.join(sorted(_FIELDS))}"
+        if unknown := [
+            f"{field} is no field of an mm2 connection; "
+            + did_you_mean(field, _FIELDS, otherwise=otherwise)
+            for field in extra.keys() - _FIELDS
+        ]:
+            raise ConfigurationError(f"connection {self.mm2_conn_id}: {'; '.join(sorted(unknown))}")
 
     def _entries(self, extra: Mapping[str, Any]) -> Entries:
         """Return what the form says under the names of a settings file."""
@@ -154,7 +169,9 @@ class Mm2OffsetHook(BaseHook):
         return connection
 
     def _text(self, default: str, extra: Mapping[str, Any], field: str) -> str:
-        given = extra.get(field) or default
+        given = extra.get(field)
+        if given is None or given == "":
+            return default
         if isinstance(given, str):
             return given
         raise ConfigurationError(

@@ -4,16 +4,20 @@ import json
 import subprocess
 import time
 from typing import Any
+from urllib.parse import quote
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 
+from airflow_mm2_offsets.connect.exchange import ExchangeError, Server
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.spark.control import Driver
 from airflow_mm2_offsets.spark.processes import end_driver
 
 COMMAND_SECONDS = 120
 TERMINAL_SECONDS = 60
+REST_SECONDS = 30
+"""Until the last byte of an answer of the standalone master's REST API."""
 RUNNING_STATES = frozenset({"SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN"})
 """Of a standalone cluster's driver (``DriverState``); all others are final."""
 
@@ -93,25 +97,38 @@ class SparkKillHook(SparkSubmitHook):
                 f'(spark.master.rest.enabled), and put "deploy-mode": "cluster" and "rest-port" '
                 f"into the extra of {self._conn_id}"
             )
-        self._driver_id = driver_id
-        self._run(self._build_spark_driver_kill_command())
+        self._ask_master("POST", f"kill/{driver_id}")
         deadline = time.monotonic() + TERMINAL_SECONDS
-        while (state := self._standalone_state()) in RUNNING_STATES:
+        while (state := self._standalone_state(driver_id)) in RUNNING_STATES:
             if time.monotonic() > deadline:
                 raise StopError(f"{driver_id} is {state} still, {TERMINAL_SECONDS} s after a kill")
             time.sleep(1)
         self.log.info("Driver %s of %s is %s", driver_id, self._master, state)
 
-    def _standalone_state(self) -> str:
-        text = self._run(self._build_track_driver_status_command())
+    def _standalone_state(self, driver_id: str) -> str:
+        text = self._ask_master("GET", f"status/{driver_id}")
         try:
             answer: dict[str, Any] = json.loads(text)
             return str(answer["driverState"])
         except (ValueError, KeyError) as error:
             raise StopError(
-                f"{self._master} does not know {self._driver_id}, or answered nonsense: "
+                f"{self._master} does not know {driver_id}, or answered nonsense: "
                 f"{text.strip()[:500]}"
             ) from error
+
+    def _ask_master(self, method: str, what: str) -> str:
+        # Airflow's own command is a curl, which keeps an answer of any size.
+        server = Server(url=self._connection["rest_endpoint"])
+        try:
+            answer = server.ask(
+                f"/v1/submissions/{quote(what)}", seconds=REST_SECONDS, method=method
+            )
+        except ExchangeError as error:
+            raise StopError(
+                f"the REST API of {self._master} did not answer at {server.url}: {error}; see that "
+                f'"rest-port" in the extra of {self._conn_id} is its port'
+            ) from error
+        return answer.body.decode(errors="replace")
 
     def _known(self, name: str | None) -> str:
         if name:

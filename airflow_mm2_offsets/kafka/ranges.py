@@ -4,14 +4,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
+from typing import NamedTuple
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
 
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 
 _AT_A_TIME = 100
 """Ranges that one consumer reads together."""
+
+
+class RangeRecord(NamedTuple):
+    """A record, with what tells it apart from others."""
+
+    offset: int
+    digest: bytes
+    """16 bytes that are equal for equal key, value and headers."""
+    milliseconds: int
+    """Its timestamp, since 1970."""
+    is_append_time: bool
+    """The broker has set that when it wrote the record (``message.timestamp.type``), so that two
+    copies of one record differ in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +44,8 @@ class OffsetRange:
 
 def read_ranges(
     cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], *, max_bytes: int
-) -> dict[TopicPartition, list[WindowRecord]]:
-    """Return the committed records of each range: offset and a digest of the content.
+) -> dict[TopicPartition, list[RangeRecord]]:
+    """Return the committed records of each range.
 
     The smallest ranges are read first, some at a time; where ``max_bytes`` of keys and values are
     not enough for all, the larger ranges are absent from what is returned.
@@ -38,7 +53,7 @@ def read_ranges(
     Raises:
         Mm2OffsetsError: See ``drain``.
     """
-    found: dict[TopicPartition, list[WindowRecord]] = {}
+    found: dict[TopicPartition, list[RangeRecord]] = {}
     order = sorted(ranges, key=lambda place: ranges[place].size)
     for begin in range(0, len(order), _AT_A_TIME):
         if max_bytes <= 0:
@@ -53,15 +68,15 @@ def read_ranges(
 
 def _read_some(
     cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], max_bytes: int
-) -> tuple[dict[TopicPartition, list[WindowRecord]], int]:
+) -> tuple[dict[TopicPartition, list[RangeRecord]], int]:
     """Read ranges until they end, or until more than ``max_bytes`` were read."""
-    found: dict[TopicPartition, list[WindowRecord]] = {place: [] for place in ranges}
+    found: dict[TopicPartition, list[RangeRecord]] = {place: [] for place in ranges}
     read = 0
     for record in _committed(cluster, ranges):
         read += len(record.key() or b"") + len(record.value() or b"")
         if read > max_bytes:
             break
-        found[record.topic(), record.partition()].append((record.offset(), _digest(record)))
+        found[record.topic(), record.partition()].append(_range_record(record))
     return found, read
 
 
@@ -113,11 +128,8 @@ def _committed(
     return chain.from_iterable(batches)
 
 
-def _digest(record: Record) -> bytes:
-    """Return 16 bytes that are equal for equal key, value, timestamp and headers."""
+def _range_record(record: Record) -> RangeRecord:
     digest = blake2b(digest_size=16)
-    _, milliseconds = record.timestamp()
-    digest.update(milliseconds.to_bytes(8, "big", signed=True))
     parts = [record.key(), record.value()]
     for name, value in record.headers() or ():
         parts += [name.encode(), value]
@@ -125,4 +137,7 @@ def _digest(record: Record) -> bytes:
         # The length keeps neighbours apart; -1 keeps an absent value from an empty one.
         digest.update((-1 if part is None else len(part)).to_bytes(8, "big", signed=True))
         digest.update(part or b"")
-    return digest.digest()
+    kind, milliseconds = record.timestamp()
+    return RangeRecord(
+        record.offset(), digest.digest(), milliseconds, kind == TIMESTAMP_LOG_APPEND_TIME
+    )

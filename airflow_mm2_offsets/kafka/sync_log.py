@@ -59,12 +59,23 @@ class SyncLog:
 
     next_offset: int
     """Where a later read goes on."""
+    contiguous_until: int
+    """There was a record at each offset from the start of the read up to this one, exclusive:
+    what is missing, compaction or retention has removed."""
     columns: dict[TopicPartition, SyncColumns] = field(default_factory=dict)
     read: int = 0
     """Records read, with the skipped ones."""
     skipped_count: int = 0
     skipped: list[SkippedRecord] = field(default_factory=list)
     """The first ``SKIPPED_KEPT`` of them."""
+
+    def complete(self) -> frozenset[TopicPartition]:
+        """Return the partitions of which no earlier sync can be missing from the read."""
+        return frozenset(
+            place
+            for place, columns in self.columns.items()
+            if columns.offsets and columns.offsets[0] < self.contiguous_until
+        )
 
     def skip(self, offset: int, error: WireFormatError) -> None:
         """Note a record that is no offset sync."""
@@ -96,7 +107,7 @@ def read_log(
     Raises:
         Mm2OffsetsError: See ``drain``.
     """
-    log = SyncLog(next_offset=start)
+    log = SyncLog(next_offset=start, contiguous_until=start)
     sinks = _Sinks(log.columns)
     place = topic, SYNCS_PARTITION
     for batch in drain(cluster, {place: start}, refuse_deleted=refuse_deleted, progress=progress):
@@ -130,7 +141,16 @@ def _take(batch: list[Record], log: SyncLog, sinks: _Sinks) -> None:
             add_value(checked)
             add_offset(record.offset())
     log.read += len(batch)
+    if log.contiguous_until == log.next_offset:
+        log.contiguous_until = _contiguous(batch, log.next_offset)
     log.next_offset = batch[-1].offset() + 1
+
+
+def _contiguous(batch: list[Record], first: int) -> int:
+    """Return the first offset from ``first`` on that ``batch`` has no record of."""
+    if batch[-1].offset() - first + 1 == len(batch):
+        return first + len(batch)
+    return next(each for each, record in enumerate(batch, first) if record.offset() != each)
 
 
 def _are_sound(values: list[bytes]) -> bool:

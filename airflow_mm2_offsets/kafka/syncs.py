@@ -53,7 +53,8 @@ def read_syncs(
     log = _read_log(cluster, topic, start, progress)
     pace = Pace(cluster.rest)
     pairs = {place: columns.pairs(pace) for place, columns in log.columns.items()}
-    index = (known or SyncIndex()).extended(pairs)
+    complete = log.complete() if start == 0 else frozenset()
+    index = (known or SyncIndex()).extended(pairs, complete=complete)
     if not len(index):
         raise _unusable(cluster, topic, _emptiness(log))
     return SyncsRead(

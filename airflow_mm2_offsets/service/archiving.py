@@ -2,17 +2,31 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
-from airflow_mm2_offsets.archive.values import Marks, was_recreated
-from airflow_mm2_offsets.core import SyncIndex, SyncsLocation, TopicPartition, Watermarks
+from airflow_mm2_offsets.archive.runs import recreations
+from airflow_mm2_offsets.archive.values import Marks, TopicIds, was_recreated
+from airflow_mm2_offsets.core import (
+    Basis,
+    SyncIndex,
+    SyncsLocation,
+    TopicPartition,
+    Translation,
+    Watermarks,
+)
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.reading import Reading, Topics, read_since
+from airflow_mm2_offsets.service.reading import (
+    Reading,
+    Topics,
+    now_in_milliseconds,
+    read_ids,
+    read_since,
+)
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
@@ -53,6 +67,16 @@ class LoadedSyncs:
     skipped_count: int
     as_of: str | None = None
     """When the archive's newest run was, where the topic itself was not read; ISO 8601, UTC."""
+    recreated: Mapping[str, str] = field(default_factory=dict)
+    """The topics that were recreated since the archive first saw them, by the source's names: a
+    sentence that names their ids."""
+
+    def explain(self, answer: Translation) -> Translation:
+        """Return ``answer``; one refused because its topic was recreated names the ids."""
+        recreated = self.recreated.get(answer.topic)
+        if recreated is None or answer.basis is not Basis.HISTORY_CUT:
+            return answer
+        return replace(answer, reason=f"{answer.reason}; {recreated}")
 
 
 def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
@@ -98,6 +122,9 @@ def load_syncs(
     The archive alone where the topic can't be asked: it lies on a source that is not to be asked,
     or does not exist any more. ``LoadedSyncs.as_of`` says so.
 
+    Ids come before numbers: the archive must be of these clusters, and syncs of topics that were
+    recreated since are cut, whether the topic of the syncs is read or not.
+
     Args:
         pair: The clusters.
         archive: None: the topic alone.
@@ -110,14 +137,23 @@ def load_syncs(
     """
     if archive is None:
         syncs = pair.read_syncs()
-        return LoadedSyncs(index=syncs.index, read=syncs.read, skipped_count=syncs.skipped_count)
+        return LoadedSyncs(
+            index=syncs.index,
+            read=syncs.read,
+            skipped_count=syncs.skipped_count,
+        )
     identity = _identity(pair, ask_source=ask_source)
     held = archive.read(identity)
     reading = None
     if ask_source or pair.syncs_location is SyncsLocation.TARGET:
         reading = read_since(pair, held, identity, ask_source=ask_source)
+    as_of = None
     if reading is not None:
         held = held.with_run(reading.header, reading.rows)
+    else:
+        as_of = None if held.as_of is None else iso_time(held.as_of)
+        ids = read_ids(pair, held.topics, ask_source=ask_source)
+        held = held.with_ids(ids, now_in_milliseconds())
     if not len(held) and not held.floors:
         raise SyncsTopicError(
             f"neither the archive {archive.location} nor topic {pair.syncs_topic} holds an offset "
@@ -127,7 +163,8 @@ def load_syncs(
         index=held.index(),
         read=len(held),
         skipped_count=reading.skipped if reading else 0,
-        as_of=None if reading or held.as_of is None else iso_time(held.as_of),
+        as_of=as_of,
+        recreated={each.topic: _recreated(pair, *each[:3]) for each in recreations(held.runs)},
     )
 
 
@@ -158,6 +195,20 @@ def _held(
         for number in range(info.partitions if info else 0)
     }
     return {places[place]: marks for place, marks in cluster.watermarks(places).items()}
+
+
+def _recreated(pair: ClusterPair, topic: str, before: TopicIds, now: TopicIds) -> str:
+    sides = zip((pair.source, pair.target), (topic, pair.naming.target_topic(topic)), strict=True)
+    changes = [
+        f"topic {name} on the {cluster.name} had the id {old or 'unknown'} when the archive last "
+        f"saw it and has {new} now"
+        for (cluster, name), old, new in zip(sides, before, now, strict=True)
+        if was_recreated((old, None), (new, None))
+    ]
+    return (
+        f"{', and '.join(changes)}: wait until MirrorMaker 2 has copied the position again, or "
+        f"choose where to start (on_unmapped)"
+    )
 
 
 def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:

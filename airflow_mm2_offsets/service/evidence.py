@@ -56,8 +56,9 @@ def gather_drained(
     """Return the target's watermarks of the partitions that MirrorMaker 2 has copied to the end.
 
     The order proves it: first that every record before the position was copied, then the
-    target's end is read, then that the source has no record from the position on. A record of
-    an open transaction is one that may come to light, so it counts on both sides.
+    target's end is read, then that the source has no record from the position on, and last that
+    none was deleted there. A record of an open transaction is one that may come to light, so it
+    counts on both sides.
     """
     ends = {
         (each.topic, each.partition): each.position
@@ -81,18 +82,20 @@ def gather_drained(
         for key in done
         if source[key].high <= decided[key]
     }
-    return {key: held.target[key] for key in find_empty(pair.source, after)}
+    empty = _never_held(pair, {key: after[key] for key in find_empty(pair.source, after)})
+    return {key: held.target[key] for key in empty}
 
 
-def gather_caught_up(
+def gather_copied(
     pair: ClusterPair, held: Held, answers: Iterable[Translation]
-) -> set[TopicPartition]:
-    """Return the partitions where MirrorMaker 2 has noted as copied all that the source held.
+) -> dict[TopicPartition, int]:
+    """Return the last source offset that Connect has noted, where no record lies beyond it.
 
-    What it notes it does not copy again, and it notes in order. Whatever was copied before the
-    syncs were read lies below the end that the source had afterwards, so where that much is
-    noted no record is left that exists only in an older copy. Noting lags behind copying, which
-    can only hide that.
+    What it notes MirrorMaker 2 does not copy again, and it notes in order. Whatever was copied
+    before the syncs were read lies below the end that the source had afterwards, so where that
+    much is noted no record beyond is left that exists only in an older copy. Noting lags behind
+    copying, which can only hide that. Whether anything was jumped over it does not tell: offsets
+    can be altered.
     """
     ends = {
         key: held.source[key].high
@@ -103,12 +106,27 @@ def gather_caught_up(
     noted = _noted(pair, ends)
     decided = _stable_ends(pair, noted)
     # A number beyond the source's end was noted of an earlier topic of that name.
-    unread = {
+    beyond = {
         key: OffsetRange(last + 1, ends[key] - 1)
         for key, last in noted.items()
         if max(last + 1, ends[key]) <= decided[key]
     }
-    return find_empty(pair.source, unread)
+    empty = find_empty(pair.source, beyond)
+    return {key: noted[key] for key in _never_held(pair, {key: beyond[key] for key in empty})}
+
+
+def _never_held(
+    pair: ClusterPair, empty: Mapping[TopicPartition, OffsetRange]
+) -> set[TopicPartition]:
+    """Return the partitions whose range, found to be empty before this, never held a record.
+
+    Below the source's first offset, records may have been deleted, by retention or by hand.
+    """
+    wide = {key for key, offsets in empty.items() if offsets.size}
+    source = pair.source.watermarks(wide)
+    return {
+        key for key, offsets in empty.items() if key not in wide or source[key].low <= offsets.first
+    }
 
 
 def _stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

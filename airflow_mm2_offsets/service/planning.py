@@ -21,7 +21,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.service.archiving import load_syncs
 from airflow_mm2_offsets.service.evidence import (
     Held,
-    gather_caught_up,
+    gather_copied,
     gather_drained,
 )
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
@@ -92,7 +92,7 @@ def plan_failover(
     inquiry = _Inquiry(pair=pair, index=syncs.index, wanted=wanted, options=options)
     inquiry.settle_ends()
     inquiry.settle_windows()
-    answers = inquiry.answers()
+    answers = [syncs.explain(each) for each in inquiry.answers()]
     refused = (each for each in answers if each.status is Status.REFUSED)
     fallbacks = choose_fallbacks(pair, inquiry.held, refused, options.fallback)
     return FailoverPlan(
@@ -160,24 +160,23 @@ class _Inquiry:
         if not self.options.read_source:
             return
         for key, target in gather_drained(self.pair, self.index, self.answers()).items():
-            self.evidence[key] = replace(self.evidence[key], target=target, drained=True)
-        for key in gather_caught_up(self.pair, self.held, self.answers()):
-            self.evidence[key] = replace(self.evidence[key], caught_up=True)
+            self._take(key, target=target, drained=True)
+        for key, last in gather_copied(self.pair, self.held, self.answers()).items():
+            self._take(key, copied_to=last)
 
     def settle_windows(self) -> None:
         windows = gather_windows(
             self.pair,
             self.index,
-            self.held,
+            self.evidence,
             self.answers(),
-            sole_writer=self.options.sole_writer,
             max_bytes=self.options.max_bytes,
         )
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
             self._take(key, source_window=source, target_window=target)
         whole = gather_whole(
-            self.pair, self.index, self.held, self.answers(), max_bytes=self.options.max_bytes
+            self.pair, self.index, self.evidence, self.answers(), max_bytes=self.options.max_bytes
         )
         for key, source in whole.items():
             self._take(key, source_window=source)

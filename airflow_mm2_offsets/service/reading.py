@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
-from airflow_mm2_offsets.archive.values import TopicIds
+from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncLog, read_log
@@ -62,6 +62,20 @@ def read_since(
     )
 
 
+def read_ids(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> dict[str, TopicIds]:
+    """Return the ids that replicated topics have now, by the source's names.
+
+    Raises:
+        Mm2OffsetsError: See ``KafkaCluster.topics``.
+    """
+    return _ids(_topics(pair, names, ask_source=ask_source), ask_source=ask_source)
+
+
+def now_in_milliseconds() -> int:
+    """Return the time in milliseconds since 1970."""
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
 def _look(pair: ClusterPair) -> SyncsTopicState | None:
     """Return the state of the offset-syncs topic; None where it does not exist."""
     cluster, topic = pair.syncs_cluster, pair.syncs_topic
@@ -89,7 +103,7 @@ def _read_life(
     or of newer ones.
     """
     topics = _topics(pair, held.topics, ask_source=ask_source)
-    time = int(datetime.now(UTC).timestamp() * 1000)
+    time = now_in_milliseconds()
     generation, first = held.next_read(before.topic_id, before.end)
     try:
         log = read_log(pair.syncs_cluster, pair.syncs_topic, first)
@@ -105,7 +119,7 @@ def _read_life(
         stop=log.next_offset,
         time=time,
         whole=log.read == log.next_offset - first,
-        topics={topic: _ids(infos) for topic, infos in topics.items()},
+        topics=_ids(topics, ask_source=ask_source),
     )
     header = Header(pair=identity, generation=generation, runs=(run,))
     return Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
@@ -129,6 +143,9 @@ def _topics(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> Top
     return {name: (source.get(name), target.get(other)) for name, other in wanted.items()}
 
 
-def _ids(infos: tuple[TopicInfo | None, TopicInfo | None]) -> TopicIds:
-    source, target = infos
-    return source.topic_id if source else None, target.topic_id if target else None
+def _ids(topics: Topics, *, ask_source: bool) -> dict[str, TopicIds]:
+    no_source = GONE if ask_source else None
+    return {
+        name: (source.topic_id if source else no_source, target.topic_id if target else GONE)
+        for name, (source, target) in topics.items()
+    }

@@ -1,27 +1,33 @@
 """Reads the records that settle where a position is, and never more than that."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_mm2_offsets.core import (
     Basis,
+    Evidence,
     SourceWindow,
     Status,
     SyncIndex,
     TargetWindow,
     TopicPartition,
     Translation,
+    Watermarks,
 )
-from airflow_mm2_offsets.core.recopies import last_room
-from airflow_mm2_offsets.core.stretch import Stretch, SyncPoint
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
-from airflow_mm2_offsets.service.evidence import Held
+from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.duplicates import last_possible_duplicate
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.evidence import WindowRecord
+from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 MAX_WINDOW = 100_000
 """Offsets of one partition that are read on either side at most; a wider stretch stays open."""
 
-_MAY_BE_READ = frozenset({Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC})
+_MAY_BE_READ = frozenset(
+    {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +41,12 @@ class _Wanted:
 def gather_windows(
     pair: ClusterPair,
     index: SyncIndex,
-    held: Held,
+    evidence: Mapping[TopicPartition, Evidence],
     answers: Iterable[Translation],
     *,
-    sole_writer: bool,
     max_bytes: int,
 ) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
-    """Return what both clusters hold between the syncs around each answer that is not settled.
+    """Return what both clusters hold around each answer that is not settled.
 
     With the source, the target is read on to where the same records may have been copied again.
     Without it, what the target holds tells something to ``sole_writer`` alone. Of each cluster
@@ -50,7 +55,7 @@ def gather_windows(
     wanted = {}
     for answer in answers:
         key = (answer.topic, answer.partition)
-        if found := _want(index, held, answer, sole_writer=sole_writer):
+        if found := _want(index.partitions.get(key), answer, evidence[key]):
             wanted[key] = found
     names = {key: pair.on_target(key) for key in wanted}
     on_target = read_ranges(
@@ -60,24 +65,24 @@ def gather_windows(
         key: each.source for key, each in wanted.items() if each.source and names[key] in on_target
     }
     on_source = read_ranges(pair.source, sources, max_bytes=max_bytes)
-    return {
-        key: (
-            SourceWindow(first=sources[key].first, last=sources[key].last, records=on_source[key])
-            if key in on_source
-            else None,
-            TargetWindow.of(
-                max(each.target.first, held.target[key].low), each.target.last, on_target[name]
-            ),
+    windows = {}
+    for key, each in wanted.items():
+        if (copies := on_target.get(names[key])) is None:
+            continue
+        # Two copies of one record differ in the time that a broker has set.
+        timed = not any(record.is_append_time for record in copies)
+        first = max(each.target.first, _low(evidence[key].target))
+        windows[key] = (
+            _source_window(sources[key], on_source[key], timed=timed) if key in on_source else None,
+            TargetWindow.of(first, each.target.last, _contents(copies, timed=timed), timed=timed),
         )
-        for key, each in wanted.items()
-        if (name := names[key]) in on_target
-    }
+    return windows
 
 
 def gather_whole(
     pair: ClusterPair,
     index: SyncIndex,
-    held: Held,
+    evidence: Mapping[TopicPartition, Evidence],
     answers: Iterable[Translation],
     *,
     max_bytes: int,
@@ -88,53 +93,81 @@ def gather_whole(
     """
     ranges = {}
     for answer in answers:
-        if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT:
-            key = (answer.topic, answer.partition)
-            # From the last sync before the position on: what precedes a copy has to be known.
-            before = index.partitions[key].stretches(max(0, answer.position - 1))[0].floor
-            wanted = OffsetRange(before.upstream if before else 0, held.source[key].high - 1)
+        key = (answer.topic, answer.partition)
+        source = evidence[key].source
+        if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
+            segments = segments_with(index.partitions[key], evidence[key])
+            window = segments.window(segments.bracket(answer.position))
+            wanted = OffsetRange(window.begin.upstream if window else 0, source.high - 1)
             if wanted.size <= MAX_WINDOW:
                 ranges[key] = wanted
     read = read_ranges(pair.source, ranges, max_bytes=max_bytes)
     return {
-        key: SourceWindow(first=ranges[key].first, last=ranges[key].last, records=records)
+        key: _source_window(ranges[key], records, timed=copies.timed)
         for key, records in read.items()
+        if (copies := evidence[key].target_window)
     }
 
 
-def _want(
-    index: SyncIndex, held: Held, answer: Translation, *, sole_writer: bool
-) -> _Wanted | None:
+def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence) -> _Wanted | None:
     """Return what to read of a partition, or None where nothing helps or it is too much."""
-    key = (answer.topic, answer.partition)
-    if answer.basis not in _MAY_BE_READ:
+    if syncs is None or answer.basis not in _MAY_BE_READ:
         return None
-    syncs = index.partitions[key]
-    (stretch,) = syncs.stretches(answer.position, caught_up=True)
-    room = last_room(syncs, stretch, within=MAX_WINDOW)
-    if stretch.end is None or (answer.status is not Status.BOUNDED and room is None):
+    segments = segments_with(syncs, evidence)
+    bracket = segments.bracket(answer.position)
+    window = segments.window(bracket)
+    if window is None:
         return None
-    low = held.target[key].low
-    if key in held.source:
-        source = _range(stretch, stretch.end, 0, held.source[key].low)
-        for last in (room or stretch.end, stretch.end):
-            target = _range(stretch, last, 1, low)
+    is_bounded = answer.status is Status.BOUNDED
+    duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
+    if not is_bounded and duplicate is None:
+        return None
+    first = bracket.before or SyncPoint(0, 0)
+    if segments.older_low(bracket) is not None:
+        first, duplicate = window.begin, None
+    if evidence.source:
+        source = _range(first, window.end, 0, evidence.source)
+        for last in (duplicate or window.end, window.end):
+            target = _range(first, last, 1, evidence.target)
             if source and target:
                 return _Wanted(source=source, target=target)
-    if sole_writer and stretch.ceiling and answer.status is Status.BOUNDED:
-        target = _range(stretch, stretch.ceiling, 1, low)
+    if evidence.sole_writer and bracket.after and is_bounded:
+        target = _range(first, bracket.after, 1, evidence.target)
         return _Wanted(source=None, target=target) if target else None
     return None
 
 
-def _range(stretch: Stretch, last: SyncPoint, side: int, low: int) -> OffsetRange | None:
-    """Return the offsets of one side up to a sync, where those that are held are few enough.
+def _range(
+    first: SyncPoint, last: SyncPoint, side: int, watermarks: Watermarks | None
+) -> OffsetRange | None:
+    """Return the offsets of one side, where those that are there are few enough.
 
     Args:
-        stretch: Where to begin.
+        first: Where to begin.
         last: Where to end.
         side: 0 is the source, 1 the target.
-        low: The first offset that is held there.
+        watermarks: Those of that side.
     """
-    wanted = OffsetRange(stretch.floor[side] if stretch.floor else 0, last[side])
-    return wanted if OffsetRange(max(wanted.first, low), wanted.last).size <= MAX_WINDOW else None
+    wanted = OffsetRange(first[side], last[side])
+    there = OffsetRange(max(wanted.first, _low(watermarks)), wanted.last)
+    return wanted if there.size <= MAX_WINDOW else None
+
+
+def _low(watermarks: Watermarks | None) -> int:
+    return watermarks.low if watermarks else 0
+
+
+def _source_window(
+    offsets: OffsetRange, records: Sequence[RangeRecord], *, timed: bool
+) -> SourceWindow:
+    return SourceWindow(
+        first=offsets.first, last=offsets.last, records=_contents(records, timed=timed)
+    )
+
+
+def _contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:
+    """Return what tells records apart, the same for a record and its copies."""
+    return [
+        (each.offset, (each.digest, each.milliseconds) if timed else each.digest)
+        for each in records
+    ]

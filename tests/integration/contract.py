@@ -110,14 +110,16 @@ class Home:
 
 def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, Any]:
     """Return what is to be answered for a translation, field by field."""
-    floor = index.partitions[answer.topic, answer.partition].stretches(answer.position)[0].floor
+    before = (
+        index.partitions[answer.topic, answer.partition].segments.bracket(answer.position).before
+    )
     return {
         "topic": answer.topic,
         "partition": answer.partition,
         "sourceOffset": answer.position,
         "targetOffset": answer.target,
-        "syncUpstreamOffset": floor.upstream if floor else None,
-        "syncTargetOffset": floor.downstream if floor else None,
+        "syncUpstreamOffset": before.upstream if before else None,
+        "syncTargetOffset": before.downstream if before else None,
         "strategy": strategy,
         "status": answer.status.value,
         "low": answer.low,

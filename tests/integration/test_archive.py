@@ -183,11 +183,7 @@ def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncA
     run = archive_syncs(moving.pair, archive)
     with_topic = PlanOptions(read_source=False)
     alone = PlanOptions(read_source=False, archive=archive)
-    gone = replace(
-        moving.pair,
-        source=KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"}, timeout=2),
-        connect=None,
-    )
+    gone = lost(moving.pair)
     for position in (0, 33, 99):
         positions = moving.positions(position)
         before = plan_failover(moving.pair, positions, options=with_topic)
@@ -196,6 +192,39 @@ def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncA
         assert (before.syncs_as_of, after.syncs_as_of) == (None, run.as_of)
     with pytest.raises(ClusterUnreachableError):
         plan_failover(gone, moving.positions(0), options=PlanOptions(archive=archive))
+
+
+def test_with_the_source_gone_a_recreated_target_topic_is_refused(
+    moving: Moving, archive: SyncArchive
+) -> None:
+    """The archive alone knows the old topic: its numbers are not used, and both ids are named."""
+    moving.start()
+    moving.write()
+    run = archive_syncs(moving.pair, archive)
+    moving.stop()
+    old = moving.pair.target.topics([moving.topic])[moving.topic].topic_id
+    moving.delete(moving.target, moving.pair.target, moving.topic)
+    moving.create(moving.target, moving.topic, 2)
+    new = moving.pair.target.topics([moving.topic])[moving.topic].topic_id
+    # Somebody else has filled it: what the archive knows lies within its watermarks.
+    producer = Producer({"bootstrap.servers": moving.mirror.stack.target})
+    for number in range(400):
+        producer.produce(moving.topic, value=b"%d" % number, partition=number % 2)
+    assert producer.flush(30) == 0
+    alone = PlanOptions(read_source=False, archive=archive)
+    plan = plan_failover(lost(moving.pair), moving.positions(50), options=alone)
+    for each in plan.partitions:
+        assert each.translation.basis is Basis.HISTORY_CUT
+        assert f"had the id {old} when the archive last saw it and has {new} now" in (
+            each.translation.reason
+        )
+    assert plan.syncs_as_of == run.as_of
+
+
+def lost(pair: ClusterPair) -> ClusterPair:
+    """Return the pair with a source that does not answer."""
+    source = KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"}, timeout=2)
+    return replace(pair, source=source, connect=None)
 
 
 def test_an_archive_of_another_pair_is_refused(moving: Moving, archive: SyncArchive) -> None:

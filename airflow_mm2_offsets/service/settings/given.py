@@ -2,6 +2,7 @@
 
 import difflib
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,6 +41,9 @@ KEYS = frozenset(
 )
 VARIABLES = {key.replace(".", "_").replace("-", "_"): key for key in KEYS}
 _SIDES = ("kafka", "source", "target")
+_ALIASES = ("alias", "cluster.alias")
+_SAME_WORD = 0.8
+"""How alike two words are, from 0 to 1, of which one is the other misspelt."""
 _POLICIES = {
     f"org.apache.kafka.connect.mirror.{policy.value.title()}ReplicationPolicy": policy.value
     for policy in ReplicationPolicy
@@ -55,14 +59,16 @@ class Given:
         """Keep the settings.
 
         Raises:
-            ConfigurationError: A key is unknown.
+            ConfigurationError: Keys are unknown: all are named.
         """
         self._entries = entries
-        for key, entry in entries.items():
-            if key not in KEYS and key.partition(".")[0] not in _SIDES:
-                near = difflib.get_close_matches(key, KEYS, n=1)
-                hint = f"; did you mean {near[0]}?" if near else "; docs/rest.md lists them"
-                raise ConfigurationError(f"{entry.place} is no setting{hint}")
+        if unknown := [
+            f"{entry.place} is no setting; "
+            + did_you_mean(key, KEYS, otherwise="docs/rest.md lists them")
+            for key, entry in entries.items()
+            if key not in KEYS and not _is_client_property(key)
+        ]:
+            raise ConfigurationError("; ".join(unknown))
 
     def text(self, key: str, default: str | None = None) -> str | None:
         """Return a text; empty counts as absent."""
@@ -170,6 +176,18 @@ class Given:
             raise ConfigurationError(
                 f"{self._entries[given[0]].place} is given without {missing}; give both or none"
             )
+
+
+def did_you_mean(name: str, known: Collection[str], *, otherwise: str) -> str:
+    """Return a question with the known name that is nearest to ``name``, if any is near."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def _is_client_property(key: str) -> bool:
+    """Tell whether a key may be one for librdkafka, which judges its name: no misspelt alias is."""
+    side, _, name = key.partition(".")
+    return side in _SIDES and not difflib.get_close_matches(name, _ALIASES, cutoff=_SAME_WORD)
 
 
 def _wrong(entry: Entry, wanted: str) -> ConfigurationError:

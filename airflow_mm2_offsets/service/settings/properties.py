@@ -63,6 +63,8 @@ def _of_file(file: Path) -> Entries:
         raise ConfigurationError(
             f"the settings file {file} can't be read: {error.strerror}; give the path of one"
         ) from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"the settings file {file}: {error}") from error
     except ValueError as error:
         # What the parser says may quote a line with a secret.
         raise ConfigurationError(
@@ -82,7 +84,7 @@ def _of_environment(environ: Mapping[str, str], names: Mapping[str, str]) -> Ent
             found = {
                 key: Entry(value=value, place=f"{key} in variable {_SPRING_JSON}")
                 for key, value in pairs
-                if is_spring(key)
+                if is_spring(key) or _may_be_meant(key)
             }
         except (ValueError, AttributeError):
             raise ConfigurationError(
@@ -90,7 +92,7 @@ def _of_environment(environ: Mapping[str, str], names: Mapping[str, str]) -> Ent
             ) from None
     for variable, value in environ.items():
         key = variable.removeprefix(PREFIX).lower()
-        if is_spring(variable):
+        if is_spring(variable) or _may_be_meant(variable):
             found[variable] = Entry(value=value, place=f"variable {variable}")
         elif variable.startswith(PREFIX) and variable != CONFIG_VARIABLE:
             name = names.get(key, key.replace("_", "."))
@@ -152,7 +154,19 @@ def _yaml(text: str) -> Iterator[tuple[str, str]]:
     except yaml.YAMLError as error:
         raise ValueError(type(error).__name__) from None
     # Of an application.yaml only what is ours: the rest configures Spring.
-    return (pair for pair in _flat(content) if is_spring(pair[0]))
+    ours = [pair for pair in _flat(content) if is_spring(pair[0]) or _may_be_meant(pair[0])]
+    if not ours:
+        raise ConfigurationError(
+            "settings in YAML are those below mm2.offset-map, and there are none; write settings "
+            "under other names as .properties or .toml"
+        )
+    return iter(ours)
+
+
+def _may_be_meant(key: str) -> bool:
+    """Tell whether a key or a variable that is nobody else's is none that is read."""
+    key = key.lower().replace(".", "_")
+    return key.startswith("mm2_offset") and not key.startswith(PREFIX.lower())
 
 
 def _flat(content: Any, prefix: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as parsed

@@ -244,3 +244,20 @@ def test_a_login_in_the_url_is_refused_unseen() -> None:
     with pytest.raises(ConfigurationError, match="holds a login") as caught:
         ConnectClient(url="http://airflow:hunter2@connect:8083")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [5, [], {}, {"offsets": 5}, {"connector": []}, {"a": {}}])
+def test_json_of_another_form_is_one_clear_error(answer: object) -> None:
+    """A gateway's own JSON, with status 200, is not taken for Connect's."""
+    client = _served(lambda _: httpx.Response(200, json=answer))
+    asked = [client.status, client.offsets]
+    for ask in asked:
+        with pytest.raises(ConnectError, match="connector mirror: the answer is JSON of another"):
+            ask("mirror")
+
+
+def test_the_configuration_of_a_connector() -> None:
+    """What was given comes back, a null as if it had not been."""
+    config = {"name": "mirror", "replication.policy.separator": "_", "topics": None}
+    client = _client({"/connectors/mirror/config": config})
+    assert client.config("mirror") == {"name": "mirror", "replication.policy.separator": "_"}

@@ -6,6 +6,7 @@ from threading import Barrier
 
 import pytest
 
+from airflow_mm2_offsets import provider
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -40,16 +41,18 @@ def test_every_field_counts(names: pytest.MonkeyPatch) -> None:
         "target_alias": "w",
         "replication_policy": "default",
         "replication_policy_separator": "_",
+        "replication_policy_internal_topic_separator_enabled": "false",
         "offset_syncs_topic_location": "target",
         "connect_url": "http://connect.invalid:8083",
     }
+    assert set(extra) == set(provider.get_provider_info()["connection-types"][0]["conn-fields"])
     define(names, "mm2_default", extra=extra, login="airflow", password=SECRET)
     pair = Mm2OffsetHook(timeout=7).get_conn()
     assert pair.source.config == {"bootstrap.servers": "east.invalid:1"}
     assert pair.target.config == {"bootstrap.servers": "west.invalid:2"}
     assert pair.naming.target_topic("orders") == "e_orders"
     assert pair.syncs_cluster is pair.target
-    assert pair.syncs_topic == "mm2-offset-syncs_e_internal"
+    assert pair.syncs_topic == "mm2-offset-syncs.e.internal"
     assert pair.connect is not None
     assert (pair.connect.username, pair.connect.password) == ("airflow", SECRET)
     assert pair.connect.timeout == pair.source.timeout == pair.target.timeout == 7

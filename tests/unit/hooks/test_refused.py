@@ -123,3 +123,27 @@ def test_a_callback_that_is_not_allowed_is_refused(names: pytest.MonkeyPatch) ->
         "connection kafka_source, source_kafka_conn_id of mm2_default, gives no configuration: "
         "Refusing to resolve Kafka callback oauth_cb='os.system'"
     )
+
+
+def test_fields_that_nothing_reads_are_named_all_at_once(names: pytest.MonkeyPatch) -> None:
+    """A misspelt field would leave its setting at the default; its value is not shown."""
+    extra = {"replication_polcy": SECRET, "conect_url": SECRET, "x": 1, "target_alias": "b"}
+    define(names, "mm2_default", extra=extra)
+    refusal = _refusal()
+    assert refusal.startswith(
+        "connection mm2_default: conect_url is no field of an mm2 connection; did you mean "
+        "connect_url?; replication_polcy is no field of an mm2 connection; did you mean "
+        "replication_policy?; x is no field of an mm2 connection; the fields are connect_url, "
+    )
+    ok, text = Mm2OffsetHook().test_connection()
+    assert (ok, text) == (False, refusal)
+
+
+@pytest.mark.parametrize("value", [False, 0, [], {}])
+def test_a_value_that_python_takes_for_false_is_no_empty_field(
+    names: pytest.MonkeyPatch, value: object
+) -> None:
+    """Only null and the empty text leave a field at its default."""
+    field = "replication_policy_internal_topic_separator_enabled"
+    define(names, "mm2_default", extra={field: value})
+    assert _refusal() == f"connection mm2_default: {field} is {value!r}; give a text"

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from airflow.providers.apache.spark.hooks import spark_submit
 
+from airflow_mm2_offsets.connect import exchange
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.hooks import spark_kill
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.spark.control import Driver
+from tests.unit.connect.test_bounds import OK, Misbehave, drip_body, send_300_mib, served
 from tests.unit.operators.clusters import define
 
 DRIVER = Driver(
@@ -137,6 +140,55 @@ def test_a_standalone_driver_that_the_master_does_not_know(
     )
     hook = SparkKillHook("spark_here")
     answer = json.dumps({"submissionId": "driver-1", "success": False})
-    monkeypatch.setattr(hook, "_run", lambda _command: answer)
+    monkeypatch.setattr(hook, "_ask_master", lambda _method, _what: answer)
     with pytest.raises(StopError, match=r"does not know driver-1.*success"):
         hook.kill(None, "driver-1")
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "said"),
+    [
+        (drip_body, r"bytes of an answer came in 0\.6 s"),
+        (send_300_mib, r"the answer is larger than \d+ bytes"),
+    ],
+)
+def test_a_master_that_does_not_end_its_answer(
+    monkeypatch: pytest.MonkeyPatch, misbehave: Misbehave, said: str
+) -> None:
+    """A deadline and a cap hold for its REST API too."""
+    monkeypatch.setattr(spark_kill, "REST_SECONDS", 0.6)
+    monkeypatch.setattr(exchange, "MAX_BYTES", 2**20)
+    with served(misbehave) as url:
+        port = url.rpartition(":")[2]
+        _connect(
+            monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": port}
+        )
+        with pytest.raises(StopError, match=rf"at {url}: .*{said}; see that"):
+            SparkKillHook("spark_here").kill(None, "driver-1")
+
+
+def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kill is a POST, and the state is asked for until it is final."""
+    states = iter([b"", b"RUNNING", b"KILLED"])
+    asked: list[str] = []
+
+    def answer(send: Callable[[bytes], None], _over: object) -> None:
+        body = b'{"driverState": "%s"}' % next(states)
+        send(OK + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    real = exchange.Server.ask
+
+    def ask(server: exchange.Server, path: str, **options: Any) -> exchange.Answer:
+        asked.append(f"{options['method']} {path}")
+        return real(server, path, **options)
+
+    monkeypatch.setattr(exchange.Server, "ask", ask)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with served(answer) as url:
+        port = url.rpartition(":")[2]
+        _connect(
+            monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": port}
+        )
+        assert SparkKillHook("spark_here").kill(None, "driver-1") is True
+    status = "GET /v1/submissions/status/driver-1"
+    assert asked == ["POST /v1/submissions/kill/driver-1", status, status]

@@ -1,6 +1,8 @@
 """Reading the offset-syncs topic."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,12 +10,15 @@ from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.drain import Record
+from airflow_mm2_offsets.kafka.drain import drain as real_drain
 from airflow_mm2_offsets.kafka.pace import Pace
 from airflow_mm2_offsets.kafka.sync_log import SKIPPED_KEPT
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from tests.unit.kafka.brokers import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
+ORDERS = ("orders", 0)
 KEY, VALUE = encode_offset_sync(OffsetSync(topic="orders", partition=1, upstream=7, downstream=3))
 
 
@@ -149,3 +154,57 @@ def test_who_rests_reads_the_same(broker: MockBroker, monkeypatch: pytest.Monkey
     read = read_syncs(replace(broker.cluster(), rest=1.0), TOPIC)
     assert [*read.index.partitions["orders", 0].upstream] == [*range(10, 100)]
     assert len(rests) >= 1 + 5
+
+
+def _left(monkeypatch: pytest.MonkeyPatch, gone: set[int]) -> None:
+    """Let compaction have removed the records at some offsets."""
+
+    def drain(*args: Any, **options: Any) -> Iterator[list[Record]]:
+        for batch in real_drain(*args, **options):
+            if left := [record for record in batch if record.offset() not in gone]:
+                yield left
+
+    monkeypatch.setattr(sync_log, "drain", drain)
+
+
+@pytest.mark.parametrize(
+    ("gone", "until", "complete"),
+    [
+        (set(), 8, {("orders", 0), ("returns", 0)}),
+        ({7}, 7, {("orders", 0), ("returns", 0)}),
+        ({4}, 4, {("orders", 0)}),
+        ({5}, 5, {("orders", 0)}),
+        ({0}, 0, set()),
+        ({0, 1, 2}, 0, set()),
+    ],
+)
+def test_it_is_known_whose_first_sync_is_the_first_ever(
+    broker: MockBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    gone: set[int],
+    until: int,
+    complete: set[tuple[str, int]],
+) -> None:
+    """A partition's history is complete where nothing is missing before its first sync."""
+    broker.write(TOPIC, [*_syncs(range(10, 15)), *_syncs(range(5, 8), "returns")])
+    _left(monkeypatch, gone)
+    read = read_syncs(broker.cluster(), TOPIC)
+    assert read.contiguous_until == until
+    assert read.complete == complete
+
+
+def test_what_a_later_read_finds_is_complete_after_a_complete_one(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two reads in a row, both must lack nothing."""
+    broker.write(TOPIC, _syncs(range(10, 14)))
+    first = read_syncs(broker.cluster(), TOPIC)
+    broker.write(TOPIC, [*_syncs(range(14, 16)), *_syncs(range(5, 8), "returns")])
+    later = read_syncs(broker.cluster(), TOPIC, start=4, known=first.index)
+    orders, both = frozenset({ORDERS}), frozenset({ORDERS, ("returns", 0)})
+    assert later.complete_after(4, first.complete, first.index) == (9, both)
+    # Of the first read something was missing: nothing that came later is known to be first.
+    assert later.complete_after(2, first.complete, first.index) == (2, orders)
+    _left(monkeypatch, {5})
+    later = read_syncs(broker.cluster(), TOPIC, start=4, known=first.index)
+    assert later.complete_after(4, first.complete, first.index) == (5, orders)

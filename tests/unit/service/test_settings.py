@@ -347,3 +347,47 @@ def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
         """,
     )
     assert SECRET not in f"{settings!r}{settings.pair()!r}"
+
+
+def test_unknown_settings_are_named_all_at_once(tmp_path: Path) -> None:
+    """Each with its place, and with the name that it may stand for."""
+    text = "replication.polcy=identity\nserve.prot=1\nsource.bootstrap.servers=a\n"
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path, text, MM2_OFFSETS_TARGET_BOOTSTRAP_SERVERS="b")
+    message = str(caught.value)
+    assert "replication.polcy in" in message
+    assert "did you mean replication.policy?; serve.prot in" in message
+    assert "did you mean serve.port?" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("source.alais=a", "source.alais"),
+        ("target.aliass=b", "target.aliass"),
+        ("source.cluster.alias=a", "source.cluster.alias"),
+    ],
+)
+def test_a_misspelt_alias_is_no_client_property(tmp_path: Path, text: str, name: str) -> None:
+    """With the source lost no client is made of it, and nothing else would name it."""
+    with pytest.raises(ConfigurationError, match=rf"{name} in .* is no setting"):
+        load(tmp_path, text, **BOTH)
+
+
+@pytest.mark.parametrize(
+    "variable", ["MM2_OFFSET_REPLICATION_POLICY", "MM2_OFFSET_MAPS_TARGET_CLUSTER"]
+)
+def test_a_variable_with_a_misspelt_prefix_is_named(variable: str) -> None:
+    """It would be passed over like the variables of other programs."""
+    with pytest.raises(ConfigurationError, match=f"variable {variable} is no setting"):
+        load_settings(None, BOTH | {variable: "identity"})
+
+
+def test_a_yaml_file_without_our_settings_is_refused(tmp_path: Path) -> None:
+    """Our own names are not read from YAML; a misspelt parent is named."""
+    with pytest.raises(
+        ConfigurationError, match=r"mm2.yaml: .* below mm2.offset-map, and there are none"
+    ):
+        load(tmp_path, "replication:\n  policy: identity\n", "mm2.yaml", **BOTH)
+    with pytest.raises(ConfigurationError, match=r"mm2.offset-mapp.source-cluster in .* no "):
+        load(tmp_path, "mm2:\n  offset-mapp:\n    source-cluster: a\n", "mm2.yaml", **BOTH)

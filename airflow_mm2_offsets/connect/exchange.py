@@ -1,0 +1,123 @@
+"""One HTTP exchange, bounded in time and in size whatever the server does.
+
+httpx itself bounds the pause between two bytes, and keeps an answer of any size.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import httpx
+
+MAX_BYTES = 64 * 2**20
+"""Of an answer's body. The offsets of 100,000 partitions take 12 MiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A server's whole answer."""
+
+    status: int
+    reason: str
+    body: bytes
+
+
+class ExchangeError(Exception):
+    """There was no whole answer; the message is a phrase that says why."""
+
+
+class TooLargeError(ExchangeError):
+    """The answer is larger than ``MAX_BYTES``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where requests go, and who sends them."""
+
+    url: str
+    login: tuple[str, str] | None = None
+    transport: httpx.AsyncBaseTransport | None = None
+
+    def ask(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        seconds: float,
+        method: str = "GET",
+    ) -> Answer:
+        """Return the answer to a request; redirects are not followed.
+
+        Args:
+            path: Below the server's URL.
+            params: The query.
+            method: Of HTTP.
+            seconds: Until the last byte must be there, from the name look-up on.
+
+        Raises:
+            ExchangeError: There was none, or not all of it in time.
+            TooLargeError: See ``MAX_BYTES``.
+        """
+        exchange = self._ask(method, path, params, seconds)
+        if not _is_in_loop():
+            return asyncio.run(exchange)
+        # As in a notebook: another loop needs another thread.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, exchange).result()
+
+    async def _ask(
+        self, method: str, path: str, params: Mapping[str, str] | None, seconds: float
+    ) -> Answer:
+        body = bytearray()
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client() as client,
+                client.stream(method, path, params=params) as response,
+            ):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > MAX_BYTES:
+                        raise TooLargeError(f"the answer is larger than {MAX_BYTES} bytes")
+        except TimeoutError:
+            came = f"{len(body)} bytes of an answer came" if body else "no answer came"
+            raise ExchangeError(f"{came} in {seconds:.1f} s") from None
+        except httpx.RequestError as error:
+            raise ExchangeError(_innermost(error)) from error
+        return Answer(status=response.status_code, reason=response.reason_phrase, body=bytes(body))
+
+    def _client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            base_url=self.url,
+            auth=self.login,
+            # The deadline of the whole exchange is the only one.
+            timeout=None,  # noqa: S113
+            headers={"Accept-Encoding": "identity"},
+            transport=self.transport,
+        )
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _innermost(error: httpx.RequestError) -> str:
+    """Return what the operating system said, where it said something."""
+    text = str(error) or type(error).__name__
+    inner: BaseException | None = error.__cause__
+    while inner is not None:
+        if isinstance(inner, BaseExceptionGroup):
+            inner = inner.exceptions[-1]
+        text = str(inner) or text
+        # asyncio says what it did in place of why that failed.
+        if (type(inner) is OSError or isinstance(inner, ConnectionError)) and inner.errno:
+            return f"{os.strerror(inner.errno)} ({text})"
+        # httpx names its cause, and httpcore between it and the rest does not.
+        inner = inner.__cause__ or (None if isinstance(inner, OSError) else inner.__context__)
+    return text
