@@ -122,7 +122,9 @@ def _fused(runs: tuple[tuple[Generation, Run], ...]) -> Iterator[tuple[Generatio
 def _fuse(runs: list[Run]) -> Run:
     topics: dict[str, TopicIds] = {}
     for run in runs:
-        topics |= run.topics
+        topics |= {
+            topic: newer_ids(topics.get(topic, ids), ids) for topic, ids in run.topics.items()
+        }
     last = max(runs, key=lambda run: run.time)
     first, stop = min(run.first for run in runs), max(run.stop for run in runs)
     return Run(first=first, stop=stop, time=last.time, whole=last.whole, topics=topics)

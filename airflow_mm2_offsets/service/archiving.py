@@ -11,6 +11,7 @@ from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import Marks, TopicIds, was_recreated
 from airflow_mm2_offsets.core import (
     Basis,
+    Status,
     SyncIndex,
     SyncsLocation,
     TopicPartition,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
 log = logging.getLogger(__name__)
+
+_CUT = frozenset({Basis.HISTORY_CUT, Basis.COPYING_AGAIN})
+"""What refuses a position of which older syncs would have to tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,8 @@ class LoadedSyncs:
     def explain(self, answer: Translation) -> Translation:
         """Return ``answer``; one refused because its topic was recreated names the ids."""
         recreated = self.recreated.get(answer.topic)
-        if recreated is None or answer.basis is not Basis.HISTORY_CUT:
+        refused = answer.status is Status.REFUSED and answer.basis in _CUT
+        if recreated is None or not refused:
             return answer
         return replace(answer, reason=f"{answer.reason}; {recreated}")
 

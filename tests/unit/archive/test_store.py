@@ -145,6 +145,17 @@ def test_a_topic_whose_id_is_not_known_is_not_cut(archive: SyncArchive) -> None:
     assert archive.read().index().translate("orders", 0, 20).basis is Basis.HISTORY_CUT
 
 
+@pytest.mark.parametrize("unknown", [None, ""])
+def test_compaction_forgets_no_id(archive: SyncArchive, unknown: str | None) -> None:
+    """Of two runs of an hour, the later one could not ask, or found the topic gone."""
+    append(archive, LOG, 0, 20, time=1, topics={"orders": ("s", "t1")})
+    append(archive, LOG, 20, 40, time=2, topics={"orders": ("s", unknown)})
+    archive.compact(over=0)
+    assert archive.read().topics == {"orders": ("s", "t1")}
+    append(archive, LOG, 40, 40, time=HOUR, topics={"orders": ("s", "t2")})
+    assert archive.read().index().translate("orders", 0, 20).basis is Basis.HISTORY_CUT
+
+
 def test_another_pair_is_refused(archive: SyncArchive) -> None:
     """Two pairs with the same aliases are told apart by their cluster ids, whatever is skipped."""
     append(archive, LOG)

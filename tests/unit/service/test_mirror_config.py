@@ -1,0 +1,128 @@
+"""MirrorMaker 2's own settings beside those that we were told; Connect's answers are played."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.mirror_config import compare_with_connect
+from airflow_mm2_offsets.service.pair import ClusterPair
+
+MIRROR = "org.apache.kafka.connect.mirror"
+LEAST = {"connector.class": f"{MIRROR}.MirrorSourceConnector", "source.cluster.alias": "a"}
+NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
+PAIR = ClusterPair(
+    source=KafkaCluster(name="source", config=NOWHERE),
+    target=KafkaCluster(name="target", config=NOWHERE),
+    naming=Naming(source_alias="a", target_alias="target"),
+)
+IDENTITY = replace(PAIR, naming=replace(PAIR.naming, policy=ReplicationPolicy.IDENTITY))
+
+
+def connect(**configs: dict[str, str]) -> ConnectClient:
+    answers: dict[str, object] = {
+        f"/connectors/{name}/config": config for name, config in configs.items()
+    }
+    answers["/connectors"] = {name: {"info": {"config": each}} for name, each in configs.items()}
+    return ConnectClient(
+        url="http://connect:8083",
+        transport=httpx.MockTransport(
+            lambda asked: httpx.Response(200, json=answers[asked.url.path])
+        ),
+    )
+
+
+def differences(pair: ClusterPair, **config: str) -> dict[str, tuple[str, str]]:
+    """Return what differs where the connector has, beside the least, ``config`` (_ for dots)."""
+    named = {key.replace("_", "."): value for key, value in config.items()}
+    found = compare_with_connect(replace(pair, connect=connect(mirror=LEAST | named)))
+    return {each.field: (each.told, each.connect) for each in found}
+
+
+def test_absent_settings_are_the_defaults_of_mirrormaker() -> None:
+    """A connector that names nothing but what it must agrees with our defaults."""
+    assert differences(PAIR) == {}
+    assert differences(IDENTITY) == {
+        "replication.policy.class": ("identity", f"{MIRROR}.DefaultReplicationPolicy")
+    }
+
+
+@pytest.mark.parametrize(
+    "policy", [f"{MIRROR}.IdentityReplicationPolicy", " com.vendor.IdentityReplicationPolicy "]
+)
+def test_identity_is_known_by_its_class(policy: str) -> None:
+    """MirrorMaker 2's own, and those of vendors that bear its name."""
+    assert differences(IDENTITY, replication_policy_class=policy) == {}
+    assert differences(PAIR, replication_policy_class=policy) == {
+        "replication.policy.class": ("default", policy)
+    }
+
+
+def test_a_policy_that_is_neither_is_a_difference() -> None:
+    """Nobody knows what it calls topics."""
+    own = {"replication_policy_class": "com.acme.OwnPolicy"}
+    for pair, told in ((PAIR, "default"), (IDENTITY, "identity")):
+        expected = {"replication.policy.class": (told, "com.acme.OwnPolicy")}
+        assert differences(pair, **own) == expected
+
+
+def test_every_setting_is_compared_and_all_are_named() -> None:
+    """Aliases too, where there's one connector that this must be."""
+    pair = replace(
+        PAIR,
+        naming=Naming(
+            source_alias="east", target_alias="west", separator="_", internal_separator=False
+        ),
+        syncs_location=SyncsLocation.TARGET,
+    )
+    found = compare_with_connect(
+        replace(pair, connect=connect(mirror=LEAST | {"emit.offset-syncs.enabled": "False"}))
+    )
+    assert {each.field: (each.told, each.connect) for each in found} == {
+        "source.cluster.alias": ("east", "a"),
+        "target.cluster.alias": ("west", "target"),
+        "replication.policy.separator": ("_", "."),
+        "replication.policy.internal.topic.separator.enabled": ("false", "true"),
+        "offset-syncs.topic.location": ("target", "source"),
+        "emit.offset-syncs.enabled": ("true", "False"),
+    }
+    assert str(found[0]).startswith("source.cluster.alias is 'a' in connector mirror, and we were ")
+
+
+def test_of_several_connectors_the_aliases_decide() -> None:
+    """Only the connector of this pair is compared; without one, what there is is named."""
+    others = {"forth": LEAST, "other": LEAST | {"source.cluster.alias": "c"}}
+    assert compare_with_connect(replace(PAIR, connect=connect(**others))) == ()
+    naming = replace(PAIR.naming, source_alias="d")
+    with pytest.raises(ConnectError, match=r"d->target .* forth \(a->target\), other \(c->targ"):
+        compare_with_connect(replace(PAIR, naming=naming, connect=connect(**others)))
+
+
+def test_a_value_that_stands_elsewhere_is_not_guessed() -> None:
+    """Connect tells the reference to a secret store or variable, and not what it stands for."""
+    config = LEAST | {"replication.policy.separator": "${env:SEPARATOR}"}
+    (found,) = compare_with_connect(replace(PAIR, connect=connect(mirror=config)))
+    assert not found.is_sure
+    assert "takes it from ${env:SEPARATOR}, which Connect does not tell; see that" in str(found)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_connect_that_refuses_says_so(status: int) -> None:
+    """Nothing is taken for equal."""
+    refusing = httpx.MockTransport(lambda _: httpx.Response(status, json={"message": "no"}))
+    client = ConnectClient(url="http://connect:8083", transport=refusing)
+    with pytest.raises(ConnectError, match=f"HTTP {status}: no; check the"):
+        compare_with_connect(replace(PAIR, connect=client))
+
+
+def test_connect_that_is_down_or_not_given_says_so() -> None:
+    """Nothing is taken for equal."""
+    down = ConnectClient(url="http://127.0.0.1:1", timeout=1)
+    with pytest.raises(ClusterUnreachableError, match="refused"):
+        compare_with_connect(replace(PAIR, connect=down))
+    with pytest.raises(ConfigurationError, match="no Connect URL is given"):
+        compare_with_connect(PAIR)
