@@ -1,0 +1,87 @@
+"""The three logs of a simulated partition: the source's, the target's, and the offset syncs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.support.mirror_world.records import Entry, Record
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceLog:
+    """One incarnation of the source partition; an offset without a record is a hole."""
+
+    incarnation: int = 0
+    low: int = 0
+    high: int = 0
+    records: dict[int, Record] = field(default_factory=dict)
+    """By offset, rising: what a read_committed consumer gets now."""
+    luck: dict[int, float] = field(default_factory=dict)
+    """For each offset ever written a number in [0, 1) that transforms decide by."""
+
+    def append(self, record: Record, luck: float) -> None:
+        """Add a record."""
+        self.records[self.high] = record
+        self.luck[self.high] = luck
+        self.high += 1
+
+    def skip(self, offsets: int) -> None:
+        """Add offsets that deliver nothing: transaction markers, aborted records."""
+        self.high += offsets
+
+    def delete_before(self, low: int) -> None:
+        """Let retention delete what lies below ``low``."""
+        self.low = min(self.high, max(self.low, low))
+        for offset in [each for each in self.records if each < self.low]:
+            del self.records[offset]
+
+    def clean(self, offsets: Iterator[int]) -> None:
+        """Let compaction remove records."""
+        for offset in offsets:
+            self.records.pop(offset, None)
+
+    def read(self, position: int, most: int) -> list[tuple[int, Record]]:
+        """Return the next records from ``position`` on."""
+        found: list[tuple[int, Record]] = []
+        for offset in range(max(position, self.low), self.high):
+            if len(found) == most:
+                break
+            if offset in self.records:
+                found.append((offset, self.records[offset]))
+        return found
+
+
+@dataclass(slots=True, kw_only=True)
+class TargetLog:
+    """One incarnation of the target partition."""
+
+    incarnation: int = 0
+    low: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    """One for each offset ever written, also below ``low``."""
+
+    @property
+    def high(self) -> int:
+        """The end."""
+        return len(self.entries)
+
+    def append(self, entry: Entry) -> int:
+        """Add an entry; return its offset."""
+        self.entries.append(entry)
+        return len(self.entries) - 1
+
+    def delete_before(self, low: int) -> None:
+        """Let retention delete what lies below ``low``."""
+        self.low = min(self.high, max(self.low, low))
+
+
+@dataclass(slots=True, kw_only=True)
+class SyncsLog:
+    """One incarnation of the offset-syncs topic, as far as this partition's key goes."""
+
+    incarnation: int = 0
+    syncs: list[tuple[int, int]] = field(default_factory=list)
+    """Upstream and downstream offset of each, at the offset of its index."""
+
+    def append(self, sync: tuple[int, int]) -> None:
+        """Add a sync."""
+        self.syncs.append(sync)
