@@ -3,42 +3,50 @@
 import argparse
 import sys
 import time
-from collections import defaultdict
+from collections.abc import Iterator
 
+from tests.support.memory_brokers import memory_clients
 from tests.support.mirror_world.draw import worlds
 from tests.support.mirror_world.index_check import judge_index
-from tests.support.mirror_world.judging import Finding, Tally
+from tests.support.mirror_world.kinds import KINDS
+from tests.support.mirror_world.plan_check import judge_plan
+from tests.support.mirror_world.report import Report
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    options = _options()
+    index = Report(title="index alone", shown=options.show)
+    plan = Report(title="plan", shown=options.show)
+    started = time.monotonic()
+    kinds = [kind for kind in KINDS if options.kind in {None, kind.name}]
+    with memory_clients():
+        for drawn in worlds(options.seed, kinds):
+            for judge in judge_index(drawn):
+                index.add(judge)
+            if options.plans:
+                plan.add(judge_plan(drawn))
+            if index.total.positions + plan.total.positions >= options.positions:
+                break
+    for line in _lines(index, plan, time.monotonic() - started):
+        sys.stdout.write(f"{line}\n")
+    return 1 if index.total.known_above + plan.total.known_above else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests.support.mirror_world", description=__doc__)
     parser.add_argument("--positions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", help="only worlds of it (and of others as it comes)")
     parser.add_argument("--show", type=int, default=3, help="findings printed for each kind")
-    options = parser.parse_args()
-    tallies: dict[str, Tally] = defaultdict(Tally)
-    findings: dict[str, list[Finding]] = defaultdict(list)
-    total, started = 0, time.monotonic()
-    for drawn in worlds(options.seed):
-        for judge in judge_index(drawn):
-            tallies[drawn.kinds[0]].add(judge.tally)
-            findings[drawn.kinds[0]] += judge.findings[: options.show]
-            del findings[drawn.kinds[0]][options.show :]
-            total += judge.tally.positions
-        if total >= options.positions:
-            break
-    for each in (each for some in findings.values() for each in some):
-        print(each)
-    print(
-        f"{'kind':20}{'worlds':>8}{'lossy':>8}{'positions':>10}{'above':>8}{'refused':>8}{'exact<':>8}{'reread':>8}"
-    )
-    for kind, tally in tallies.items():
-        mean = tally.reread / max(1, tally.answered)
-        print(
-            f"{kind:20}{tally.worlds:8}{tally.above_worlds:8}{tally.positions:10}{tally.above:8}{tally.refused:8}{tally.exact_below:8}{mean:8.1f}"
-        )
-    print(f"{total} positions in {time.monotonic() - started:.0f} s")
-    return 1 if any(tally.above for tally in tallies.values()) else 0
+    parser.add_argument("--no-plans", dest="plans", action="store_false", help="only the index")
+    return parser.parse_args()
+
+
+def _lines(index: Report, plan: Report, seconds: float) -> Iterator[str]:
+    yield from index.lines()
+    yield from plan.lines()
+    total = index.total.positions + plan.total.positions
+    yield f"{total} positions in {seconds:.0f} s"
 
 
 if __name__ == "__main__":

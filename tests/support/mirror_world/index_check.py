@@ -5,26 +5,27 @@ from collections.abc import Iterator
 from airflow_mm2_offsets.core import Extras, SyncIndex
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.judging import Judge
+from tests.support.mirror_world.telling import Readable
 
 TOPIC = "orders"
 
 
 def judge_index(drawn: Drawn) -> Iterator[Judge]:
     """Judge the answers to every position, by all syncs and by what compaction leaves of them."""
-    for view, syncs in _views(drawn):
-        index = SyncIndex.of_pairs({(TOPIC, 0): syncs})
-        judge = Judge(drawn=drawn, asked=f"index of {view}")
+    for cleaned in _cleaned(drawn):
+        log = drawn.world.syncs
+        readable = Readable(syncs=log.syncs[cleaned:], of_target=log.of_target[cleaned:])
+        index = SyncIndex.of_pairs({(TOPIC, 0): readable.syncs})
+        judge = Judge(drawn=drawn, asked=f"index of syncs from {cleaned} on", readable=readable)
         for position in range(drawn.world.source.high + 1):
             judge.judge(index.translate(TOPIC, 0, position, extras=Extras.POSSIBLE))
         yield judge
 
 
-def _views(drawn: Drawn) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield the whole log, and the log with a cleaned part, of which only the last sync is left."""
-    syncs = drawn.world.syncs.syncs
-    if not syncs:
-        return
-    yield "all syncs", syncs
-    if len(syncs) > 1:
-        cleaned = drawn.random.choice((len(syncs), drawn.random.randrange(2, len(syncs) + 1)))
-        yield f"syncs from {cleaned - 1} on", syncs[cleaned - 1 :]
+def _cleaned(drawn: Drawn) -> Iterator[int]:
+    """Yield how many of the syncs compaction has removed: of a cleaned part the last is left."""
+    syncs = len(drawn.world.syncs.syncs)
+    if syncs:
+        yield 0
+    if syncs > 1:
+        yield drawn.random.choice((syncs - 1, drawn.random.randrange(1, syncs)))

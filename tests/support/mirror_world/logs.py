@@ -81,7 +81,10 @@ class SyncsLog:
     incarnation: int = 0
     syncs: list[tuple[int, int]] = field(default_factory=list)
     """Upstream and downstream offset of each, at the offset of its index."""
+    of_target: list[int] = field(default_factory=list)
+    """Which incarnation of the target topic each speaks of."""
 
-    def append(self, sync: tuple[int, int]) -> None:
+    def append(self, sync: tuple[int, int], of_target: int) -> None:
         """Add a sync."""
         self.syncs.append(sync)
+        self.of_target.append(of_target)

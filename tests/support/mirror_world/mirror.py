@@ -98,7 +98,8 @@ class Mirror:
         self.kill()
 
     def _send(self, sync: tuple[int, int]) -> None:
-        self.syncs.append(sync)  # The topic as it is then: it may be another by now.
+        # The topics as they are then: they may be others than at the task's start.
+        self.syncs.append(sync, self.target.incarnation)
 
     def set(self, **changed: Any) -> None:
         """Change settings; what they mean holds from the next record on."""
