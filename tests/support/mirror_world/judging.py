@@ -56,14 +56,15 @@ class Finding:
     def __str__(self) -> str:
         """Return all it takes to see it."""
         world, answer = self.drawn.world, self.answer
+        source = world.source
         steps = " ".join(f"{step.action}:{step.amount}" for step in world.steps)
         return (
             f"seed {self.drawn.seed} {'+'.join(self.drawn.kinds)}, {self.asked}: position "
             f"{answer.position} -> {answer.target} ({answer.status.value}, {answer.basis.value}), "
             f"truth {self.truth}, told by {self.told_by.value}\n"
             f"  {world.mirror.settings}\n  {steps}\n"
-            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.noted}, source [{world.source.low}, "
-            f"{world.source.high}) holds {_spans(world.source.records)}\n"
+            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.noted}\n"
+            f"  source [{source.low}, {source.high}) holds {_spans(source.records)}\n"
             f"  target from {world.target.low}: {_copied(self.drawn)}"
         )
 
@@ -119,13 +120,13 @@ class Judge:
         if answer.target is None:
             tally.refused += 1
         elif answer.target > truth:
-            self._convict(answer, answer.target, truth)
+            self._convict(answer, truth)
         else:
             tally.reread += self._copies[truth] - self._copies[answer.target]
             tally.exact_below += answer.status is Status.EXACT and answer.target < truth
 
-    def _convict(self, answer: Translation, target: int, truth: int) -> None:
-        told = told_by(self.drawn.world, self.readable, target, truth)
+    def _convict(self, answer: Translation, truth: int) -> None:
+        told = told_by(self.drawn.world, self.readable, truth)
         self.tally.above[told] += 1
         if told is not ToldBy.NOTHING:
             self.tally.lossy = 1

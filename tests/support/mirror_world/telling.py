@@ -1,33 +1,36 @@
 """Whether anything could have told that an answer loses records, and what.
 
-An answer ``a`` is above the truth ``t`` where record s, at or after the position, has its highest
-copy at ``t``: MirrorMaker 2 was at s when it wrote ``t``, and back at the position or before it
-when it wrote what the answer rests on. That it stepped back in between shows
+An answer is above the truth ``t`` where record s, at or after the position, has its highest copy
+at ``t``, and the answer rests on what was written later. So MirrorMaker 2 stepped back to s or
+before it after ``t``, and has not copied s again. Of the syncs from the last one up to ``t`` on,
+each with the next makes a step; one from which the target grows by more than the source (and one
+offset) shows that something was copied again in it, as does one back. That is told
 
-- in the ``syncs``: one between ``t`` and the answer steps back, or the target has grown by more
-  than the source from the last sync up to ``t`` to the next (before the first sync known: from 0
-  on both sides). One offset more shows nothing yet, for s and the record it stepped back to were
-  both written after the step's first record; so markers alone are no sign;
-- in the ``source``, where it can be read: the target has grown by more than the records that the
-  source still has there, or has deleted;
-- in the ``records``, where both or the target can be read: the copy at ``t`` is known by its
-  content to be of s, or the target holds a content twice between those two syncs.
+- by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
+  seems to have copied every offset; one that leaves out some may have left out s;
+- by the ``source``, where it can be read and the target has grown by more (and one) than the
+  records that the source still has there, or has deleted;
+- by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
+  holds a content twice in the step around ``t``;
+- by the ``marks``, the target's watermarks, where syncs lie beyond its end.
 
-Where no sync lies between ``t`` and the answer, it was not the syncs that were wrong but what was
-made of other ``evidence``. An end of the target before a sync shows in the ``watermarks``.
+Where no later sync is of s or before it, it was not the syncs that were wrong but what was made of
+other ``evidence``.
 
 Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
-MirrorMaker 2 never stepped back and the source merely has holes, and the answer is right there:
-``nothing`` tells. Connect's offset can't: it lags by up to a flush interval in any world.
+MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
+lies in place of another hole): the answer is right there, so ``nothing`` tells. Connect's offset
+can't: it lags by up to a flush interval in any world.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
-from tests.support.mirror_world.records import Record
 from tests.support.mirror_world.world import World
+from tests.support.mirror_world.writer import Sync
 
 
 class ToldBy(StrEnum):
@@ -57,24 +60,41 @@ class Readable:
     """The target's."""
 
 
-def told_by(world: World, readable: Readable, answer: int, truth: int) -> ToldBy:
-    """Return what could have told that ``answer`` is above ``truth``."""
+def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
+    """Return what could have told that an answer is above ``truth``."""
     if readable.of_target and readable.of_target[0] != world.target.incarnation:
         return _recreated(world, readable)
-    before = [sync for sync in readable.syncs if sync[1] <= truth]
-    after = [sync for sync in readable.syncs if truth < sync[1] <= answer]
-    if not after:
+    if truth == world.target.high:
         return ToldBy.EVIDENCE
-    chain = [before[-1] if before else (-1, -1), *after]
-    begin, end = chain[0], chain[1]
-    if any(later[0] <= one[0] for one, later in zip(chain, chain[1:], strict=False)):
+    record = world.target.entries[truth].origin
+    before = [sync for sync in readable.syncs if sync[1] <= truth]
+    after = [sync for sync in readable.syncs if sync[1] > truth]
+    if all(up > record for up, _ in after):
+        return ToldBy.EVIDENCE
+    steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
+    shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
+    if shown is not None and not any(_has_all(record, *step) for step in steps[shown + 1 :]):
         return ToldBy.SYNCS
-    grown = end[1] - begin[1]
-    if grown > end[0] - begin[0] + 1:
-        return ToldBy.SYNCS
-    if readable.source and grown > _most_records(world, begin[0], end[0]) + 1:
+    return _told_by_logs(world, readable, truth, steps[0])
+
+
+def _goes_back(before: Sync, after: Sync) -> bool:
+    """Tell whether a step shows that something was copied again in it."""
+    return after[0] <= before[0] or after[1] - before[1] > after[0] - before[0] + 1
+
+
+def _has_all(record: int, before: Sync, after: Sync) -> bool:
+    """Tell whether a step passes over a record and seems to have copied all that it passed."""
+    passes = before[0] < record < after[0]
+    return passes and after[1] - before[1] >= after[0] - before[0]
+
+
+def _told_by_logs(world: World, readable: Readable, truth: int, step: tuple[Sync, Sync]) -> ToldBy:
+    (begin_up, begin), (end_up, end) = step
+    rises = begin_up < end_up
+    if rises and readable.source and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
-    if readable.target and _is_seen(world, readable, truth, begin[1], end[1]):
+    if readable.target and _is_seen(world, readable, truth, begin, end):
         return ToldBy.RECORDS
     return ToldBy.NOTHING
 
@@ -82,7 +102,7 @@ def told_by(world: World, readable: Readable, answer: int, truth: int) -> ToldBy
 def _recreated(world: World, readable: Readable) -> ToldBy:
     """Return what could have told that syncs speak of another incarnation of the target."""
     downs = [down for _, down in readable.syncs]
-    if any(later <= one for one, later in zip(downs, downs[1:], strict=False)):
+    if any(later <= one for one, later in pairwise(downs)):
         return ToldBy.SYNCS
     if readable.watermarks and world.target.high <= downs[-1]:
         return ToldBy.WATERMARKS
@@ -110,7 +130,7 @@ def _keeps_content(world: World) -> bool:
 
 
 def _most_records(world: World, after: int, last: int) -> int:
-    """Return how many records the source can ever have had in ``(after, last]``, as it seems now."""
+    """Return how many records the source has in ``(after, last]``, or has deleted by now."""
     source = world.source
     deleted = max(0, min(last + 1, source.low) - (after + 1))
     offsets = sorted(source.records)
@@ -130,7 +150,7 @@ def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int
     entry = world.target.entries[truth]
     if entry.record is None:
         return False
-    originals: list[Record] = list(world.source.records.values())
+    originals = list(world.source.records.values())
     return originals.count(entry.record) == 1 and entry.record == world.source.records.get(
         entry.origin
     )
