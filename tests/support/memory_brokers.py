@@ -4,7 +4,7 @@ A plan takes a millisecond on them. ``memory_clients()`` lets every client that 
 meanwhile look for its cluster here, by its bootstrap.servers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,6 +66,8 @@ class MemoryBroker:
 
     cluster_id: str = "memory"
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
+    meanwhile: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Called before each answer: what happens while others ask."""
     servers: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +103,7 @@ class _Client:
         self._committed = settings.get("isolation.level") == "read_committed"
 
     def list_topics(self, _topic: str | None = None, **_: object) -> SimpleNamespace:
+        self._broker.meanwhile()
         return SimpleNamespace(
             cluster_id=self._broker.cluster_id, topics=dict(self._broker.topics), brokers={}
         )
@@ -114,6 +117,7 @@ class _Client:
 
 class _Admin(_Client):
     def describe_topics(self, names: TopicCollection, **_: object) -> dict[str, "Future[Any]"]:
+        self._broker.meanwhile()
         return {name: self._describe(name) for name in names.topic_names}
 
     def _describe(self, name: str) -> "Future[Any]":
@@ -131,6 +135,7 @@ class _Consumer(_Client):
     def offsets_for_times(
         self, places: Iterable[TopicPartition], **_: object
     ) -> list[TopicPartition]:
+        self._broker.meanwhile()
         return [TopicPartition(each.topic, each.partition, self._edge(each)) for each in places]
 
     def _edge(self, place: TopicPartition) -> int:
@@ -143,6 +148,7 @@ class _Consumer(_Client):
         return partition.high
 
     def assign(self, places: Iterable[TopicPartition]) -> None:
+        self._broker.meanwhile()
         self._reading = {(each.topic, each.partition): self._messages(each) for each in places}
 
     def pause(self, places: Iterable[TopicPartition]) -> None:

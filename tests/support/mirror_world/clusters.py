@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import (
     Naming,
     OffsetSync,
@@ -22,59 +23,82 @@ from tests.unit.service.pairs import connect
 
 TOPIC = "orders"
 _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.IDENTITY)
+_POLICIES = "org.apache.kafka.connect.mirror"
+_POLICY = "replication.policy.class"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What of a world can be asked, and how it lies there."""
+
+    partitions: int
+    """How many the topic has; each is the same world, so that one plan answers many positions."""
+    cleaned: int = 0
+    """So many syncs compaction has removed."""
+    connect: bool = True
+    """Connect can be asked."""
+    misnamed: bool = False
+    """MirrorMaker 2 calls the topic ``a.orders`` on the target, where an ``orders`` of its own
+    lies; the user says that names stay as they are."""
+
+
 class WorldClusters:
-    """The clusters that hold a world; each partition of the topic is the same world.
+    """The clusters that hold a world."""
 
-    So one plan answers many positions.
-    """
-
-    source: MemoryBroker
-    target: MemoryBroker
-    pair: ClusterPair
-
-    @classmethod
-    def of(
-        cls,
-        world: World,
-        *,
-        partitions: int,
-        cleaned: int = 0,
-        location: SyncsLocation = SyncsLocation.TARGET,
-        asks_connect: bool = True,
-    ) -> "WorldClusters":
+    def __init__(self, world: World, reach: Reach, *, on: SyncsLocation) -> None:
         """Make the clusters of what a world holds now.
 
         Args:
             world: It is copied.
-            partitions: How many partitions the topic has.
-            cleaned: So many syncs compaction has removed.
-            location: Where the syncs topic lies.
-            asks_connect: Connect can be asked; else it is lost.
+            reach: What can be asked.
+            on: Where the syncs topic lies.
         """
-        source, target = MemoryBroker(cluster_id="source"), MemoryBroker(cluster_id="target")
-        source.topics[TOPIC] = _topic("s", world.source, _source(world.source), partitions)
-        target.topics[TOPIC] = _topic("t", world.target, _target(world), partitions)
-        noted = (
-            {}
-            if world.mirror.noted is None
-            else {(TOPIC, n): world.mirror.noted for n in range(partitions)}
+        self.world, self.reach = world, reach
+        self.source, self.target = (
+            MemoryBroker(cluster_id="source"),
+            MemoryBroker(cluster_id="target"),
         )
-        pair = ClusterPair(
-            source=source.cluster("source"),
-            target=target.cluster("target"),
+        self._syncs_broker = self.target if on is SyncsLocation.TARGET else self.source
+        self.pair = ClusterPair(
+            source=self.source.cluster("source"),
+            target=self.target.cluster("target"),
             naming=_NAMING,
-            syncs_location=location,
-            connect=connect(noted) if asks_connect else None,
+            syncs_location=on,
+            connect=self._connect() if reach.connect else None,
         )
-        syncs = _syncs(world, partitions, cleaned)
-        broker = source if location is SyncsLocation.SOURCE else target
-        broker.topics[pair.syncs_topic] = MemoryTopic(
-            id=f"syncs-{world.syncs.incarnation}", partitions=[syncs]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take over what has happened to the world since; not what Connect has noted."""
+        world, number = self.world, self.reach.partitions
+        self.source.topics[TOPIC] = _topic("s", world.source, _source(world.source), number)
+        self.target.topics[TOPIC] = _topic("t", world.target, _target(world), number)
+        if self.reach.misnamed:
+            self.target.topics[f"a.{TOPIC}"] = self.target.topics[TOPIC]
+            self.target.topics[TOPIC] = _local_topic(world.target, number)
+        self._syncs_broker.topics[self.pair.syncs_topic] = MemoryTopic(
+            id=f"syncs-{world.syncs.incarnation}",
+            partitions=[_syncs(world, number, self.reach.cleaned)],
         )
-        return cls(source=source, target=target, pair=pair)
+
+    def _connect(self) -> ConnectClient:
+        last = self.world.mirror.noted
+        places = range(self.reach.partitions) if last is not None else ()
+        policy = "DefaultReplicationPolicy" if self.reach.misnamed else "IdentityReplicationPolicy"
+        return connect(
+            {(TOPIC, number): last or 0 for number in places},
+            config={_POLICY: f"{_POLICIES}.{policy}"},
+        )
+
+
+def _local_topic(like: TargetLog, partitions: int) -> MemoryTopic:
+    """Return a topic that others write to, as long as another."""
+    records = [
+        MemoryRecord(offset, b"local", b"%d" % offset, 10**12 + offset)
+        for offset in range(like.low, like.high)
+    ]
+    partition = MemoryPartition(low=like.low, high=like.high, records=records)
+    return MemoryTopic(id="local", partitions=[partition] * partitions)
 
 
 def _topic(

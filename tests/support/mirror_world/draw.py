@@ -31,14 +31,15 @@ def worlds(seed: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Drawn]:
 def draw(seed: int, first: Kind) -> Drawn:
     """Draw one world of a kind, and of some others as it comes."""
     random = Random(seed)  # noqa: S311 - the same seed makes the same world
-    others = random.sample(KINDS, random.choice((0, 1, 1, 2, 3)))
+    mixing = [kind for kind in KINDS if kind.mixes]
+    others = random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
     kinds = (first, *(each for each in others if each is not first))
     settings = {
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
     }
     equal = any(kind.equal_records for kind in kinds)
     world = World(
-        MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30)), **settings),
+        MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30, 100)), **settings),
         random,
         kinds=random.choice((2, 3, 5, 20)) if equal else 10**9,
     )
@@ -47,22 +48,29 @@ def draw(seed: int, first: Kind) -> Drawn:
 
 
 def _script(random: Random, kinds: Sequence[Kind]) -> Iterator[Step]:
-    """Yield what happens: a mix of its own for each world, its episodes, and one of two ends."""
+    """Yield what happens: a mix of its own for each world, its episodes, and one of some ends."""
     weights = dict(BASE)
     for kind in kinds:
         weights.update(kind.weights)
     # Some are killed all the time, some hardly ever.
     mix = [weight * random.choice((0.2, 1, 1, 4)) for weight in weights.values()]
     episodes = [
-        kind.episode for kind in kinds if kind.episode for _ in range(random.choice((1, 1, 2)))
+        kind.episode for kind in kinds if kind.episode for _ in range(random.choice((1, 2)))
     ]
     yield Step("grow", amount(random))
-    for _ in range(len(episodes) + 1):
+    for episode in random.sample(episodes, len(episodes)) or [_nothing]:
         for action in random.choices(list(weights), mix, k=random.choice((2, 6, 12))):
             yield Step(action, amount(random))
-        if episodes:
-            yield from episodes.pop()(random)
+        yield from episode(random)
+    if episodes and random.random() < 0.4:
+        return  # The world ends in the midst of it.
+    for action in random.choices(list(weights), mix, k=random.choice((2, 6, 12))):
+        yield Step(action, amount(random))
     yield from _end(random)
+
+
+def _nothing(_: Random) -> list[Step]:
+    return []
 
 
 def _end(random: Random) -> list[Step]:

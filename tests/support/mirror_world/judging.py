@@ -109,6 +109,8 @@ class Judge:
     def __post_init__(self) -> None:
         """Find out what is true."""
         self._truths = self.drawn.world.truths()
+        if self.readable.misnamed:  # No position of another topic is right.
+            self._truths = [-1] * len(self._truths)
         self._copies = [0]
         for entry in self.drawn.world.target.entries:
             self._copies.append(self._copies[-1] + (entry.origin >= 0))

@@ -23,6 +23,8 @@ class Kind:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """See ``MirrorSettings``; a tuple is to choose from."""
     equal_records: bool = False
+    mixes: bool = True
+    """It also happens to worlds of other kinds."""
 
 
 BASE: Mapping[str, float] = MappingProxyType({"grow": 4, "copy": 8, "commit": 3})
@@ -40,11 +42,13 @@ def _steps(random: Random, *actions: str) -> list[Step]:
 
 
 def _second_life(random: Random) -> list[Step]:
-    return _steps(random, "grow", "copy", "?commit", "?grow", "reinstall", "?lose", "copy")
+    before = _steps(random, "grow", "grow", random.choice(("copy", "catch_up")), "?commit", "?grow")
+    return [*before, *_steps(random, "reinstall", "?lose", "copy", "?unblock", "?copy")]
 
 
 def _syncs_lost(random: Random) -> list[Step]:
-    return _steps(random, "grow", "copy", "?kill", "recreate_syncs", "?reset_offsets", "copy")
+    before = _steps(random, "grow", "grow", random.choice(("copy", "catch_up")), "?kill")
+    return [*before, *_steps(random, "recreate_syncs", "?reset_offsets", "copy", "?copy")]
 
 
 def _jump(random: Random) -> list[Step]:
@@ -100,6 +104,7 @@ KINDS = (
     Kind(name="syncs-recreated", episode=_syncs_lost),
     Kind(name="jump", episode=_jump),
     Kind(name="refilter", episode=_refilter),
+    Kind(name="misnamed", mixes=False),
     Kind(name="target-recreated", episode=_recreated_target),
     Kind(name="source-recreated", episode=_recreated_source),
 )

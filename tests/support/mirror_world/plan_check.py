@@ -1,42 +1,75 @@
 """Asks for a plan, with what a user may decide and with what may be lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 
-from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.core import SyncsLocation
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
-from tests.support.mirror_world.clusters import TOPIC, WorldClusters
+from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.judging import Judge
-from tests.support.mirror_world.records import FOREIGN
+from tests.support.mirror_world.kinds import amount
+from tests.support.mirror_world.records import FOREIGN, Step
 from tests.support.mirror_world.telling import Readable
 
-POSITIONS = 12
-"""How many positions of a world one plan answers."""
+POSITIONS = 16
+"""How many positions of a world one plan answers at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """How a plan was asked for."""
+    """How a plan is asked for."""
 
+    positions: tuple[int, ...]
+    """One for each partition."""
     read_source: bool
     connect: bool
     sole_writer: bool
     reads_records: bool
+    goes_on: bool
+    """The world goes on while the plan is made."""
+    misnamed: bool
     cleaned: int
     """So many syncs compaction has removed."""
 
     @classmethod
     def of(cls, drawn: Drawn) -> "Asked":
-        """Draw it."""
+        """Draw it; ``sole_writer`` only where it is true."""
         random, world = drawn.random, drawn.world
-        syncs = len(world.syncs.syncs)
+        last = max(0, len(world.syncs.syncs) - 1)
         foreign = any(entry.origin == FOREIGN for entry in world.target.entries)
         return cls(
+            positions=_positions(drawn),
             read_source=random.random() < 0.6,
             connect=random.random() < 0.5,
             sole_writer=not foreign and random.random() < 0.5,
             reads_records=random.random() < 0.8,
-            cleaned=random.choice((0, 0, max(0, syncs - 1), random.randrange(max(1, syncs)))),
+            goes_on=random.random() < 0.2,
+            misnamed="misnamed" in drawn.kinds,
+            cleaned=random.choice((0, 0, last, random.randrange(last + 1))),
+        )
+
+    @property
+    def options(self) -> PlanOptions:
+        """What the user decides."""
+        return PlanOptions(
+            read_source=self.read_source,
+            sole_writer=self.sole_writer,
+            max_bytes=DEFAULT_OPTIONS.max_bytes if self.reads_records else 0,
+        )
+
+    def readable(self, drawn: Drawn) -> Readable:
+        """Return what of the world can be known."""
+        log = drawn.world.syncs
+        return Readable(
+            syncs=log.syncs[self.cleaned :],
+            of_target=log.of_target[self.cleaned :],
+            source=self.read_source and self.reads_records,
+            target=self.reads_records,
+            watermarks=True,
+            config=self.connect,
+            misnamed=self.misnamed,
         )
 
     def __str__(self) -> str:
@@ -47,42 +80,63 @@ class Asked:
             *(["sole writer"] if self.sole_writer else []),
             *([] if self.reads_records else ["no records read"]),
             *([f"syncs from {self.cleaned} on"] if self.cleaned else []),
+            *(["the world goes on"] if self.goes_on else []),
         ]
         return "plan: " + ", ".join(words)
 
 
 def judge_plan(drawn: Drawn) -> Judge:
     """Judge one plan for some positions of a world."""
-    asked, world = Asked.of(drawn), drawn.world
-    readable = Readable(
-        syncs=world.syncs.syncs[asked.cleaned :],
-        of_target=world.syncs.of_target[asked.cleaned :],
-        source=asked.read_source and asked.reads_records,
-        target=asked.reads_records,
-        watermarks=True,
+    asked = Asked.of(drawn)
+    readable = asked.readable(drawn)
+    reach = Reach(
+        partitions=len(asked.positions),
+        cleaned=asked.cleaned,
+        connect=asked.connect,
+        misnamed=asked.misnamed,
     )
-    judge = Judge(drawn=drawn, asked=str(asked), readable=readable)
-    positions = _positions(drawn)
-    clusters = WorldClusters.of(
-        world, partitions=len(positions), cleaned=asked.cleaned, asks_connect=asked.connect
-    )
-    options = PlanOptions(
-        read_source=asked.read_source,
-        sole_writer=asked.sole_writer,
-        max_bytes=DEFAULT_OPTIONS.max_bytes if asked.reads_records else 0,
-    )
+    clusters = WorldClusters(drawn.world, reach, on=SyncsLocation.TARGET)
+    if asked.goes_on:
+        _Meanwhile(clusters=clusters, random=drawn.random).watch()
+    positions = {TOPIC: dict(enumerate(asked.positions))}
     try:
-        plan = plan_failover(clusters.pair, {TOPIC: dict(enumerate(positions))}, options=options)
-    except SyncsTopicError:
-        return judge  # Nothing to translate with: no answer, none above the truth.
+        plan = plan_failover(clusters.pair, positions, options=asked.options)
+    except Mm2OffsetsError as error:
+        return Judge(drawn=drawn, asked=f"{asked}: {error}", readable=readable)
+    # What is true when the plan is there: the job starts later still.
+    judge = Judge(drawn=drawn, asked=str(asked), readable=readable)
     for planned in plan.partitions:
         judge.judge(planned.translation)
     return judge
 
 
-def _positions(drawn: Drawn) -> list[int]:
+@dataclass(slots=True, kw_only=True)
+class _Meanwhile:
+    """Lets the world go on now and then, when a cluster is asked something."""
+
+    clusters: WorldClusters
+    random: Random
+    left: int = field(default=3)
+
+    def watch(self) -> None:
+        self.clusters.source.meanwhile = self.clusters.target.meanwhile = self
+
+    def __call__(self) -> None:
+        if self.left and self.random.random() < 0.2:
+            self.left -= 1
+            actions = ("grow", "grow", "copy", "copy", "commit", "expire", "expire_all", "kill")
+            steps = [
+                Step(self.random.choice(actions), amount(self.random))
+                for _ in range(self.random.randrange(1, 5))
+            ]
+            self.clusters.world.run(steps)
+            self.clusters.refresh()
+
+
+def _positions(drawn: Drawn) -> tuple[int, ...]:
     source = drawn.world.source
-    known = {0, source.low, source.high, *(up for up, _ in drawn.world.syncs.syncs[-2:])}
-    drawable = [each for each in range(source.high + 1) if each not in known]
-    some = drawn.random.sample(drawable, min(len(drawable), POSITIONS))
-    return sorted({*some, *(each for each in known if each <= source.high)})[-POSITIONS:]
+    last = [up for up, _ in drawn.world.syncs.syncs[-2:]]
+    known = {each for each in (0, source.low, source.high, *last) if each <= source.high}
+    others = [each for each in range(source.high) if each not in known]
+    some = drawn.random.sample(others, min(len(others), POSITIONS - len(known)))
+    return tuple(sorted({*some, *known}))

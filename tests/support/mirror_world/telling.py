@@ -12,7 +12,9 @@ offset) shows that something was copied again in it, as does one back. That is t
   records that the source still has there, or has deleted;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
   holds a content twice in the step around ``t``;
-- by the ``marks``, the target's watermarks, where syncs lie beyond its end.
+- by the ``marks``, the target's watermarks, where syncs lie beyond its end;
+- by the connector's ``config``, where it names another topic than was asked for: then the records
+  of both sides of each sync differ, too.
 
 Where no later sync is of s or before it, it was not the syncs that were wrong but what was made of
 other ``evidence``.
@@ -39,6 +41,7 @@ class ToldBy(StrEnum):
     SYNCS = "syncs"
     EVIDENCE = "evidence"
     WATERMARKS = "marks"
+    CONFIG = "config"
     SOURCE = "source"
     RECORDS = "records"
     NOTHING = "nothing"
@@ -58,10 +61,16 @@ class Readable:
     """The target's."""
     watermarks: bool = False
     """The target's."""
+    config: bool = False
+    """The connector's, from Connect."""
+    misnamed: bool = False
+    """What is taken for the target topic is another one."""
 
 
 def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
     """Return what could have told that an answer is above ``truth``."""
+    if readable.misnamed:
+        return _misnamed(world, readable)
     if readable.of_target and readable.of_target[0] != world.target.incarnation:
         return _recreated(world, readable)
     if truth == world.target.high:
@@ -97,6 +106,14 @@ def _told_by_logs(world: World, readable: Readable, truth: int, step: tuple[Sync
     if readable.target and _is_seen(world, readable, truth, begin, end):
         return ToldBy.RECORDS
     return ToldBy.NOTHING
+
+
+def _misnamed(world: World, readable: Readable) -> ToldBy:
+    if readable.config:
+        return ToldBy.CONFIG
+    source, target = world.source.records, world.target
+    seen = any(up in source and target.low <= down < target.high for up, down in readable.syncs)
+    return ToldBy.RECORDS if readable.source and seen else ToldBy.NOTHING
 
 
 def _recreated(world: World, readable: Readable) -> ToldBy:
