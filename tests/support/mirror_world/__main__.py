@@ -20,7 +20,7 @@ def main() -> int:
     started = time.monotonic()
     kinds = [kind for kind in KINDS if options.kind in {None, kind.name}]
     with memory_clients():
-        for drawn in worlds(options.seed, kinds):
+        for drawn in worlds(options.seed, kinds, alone=options.alone):
             for judge in judge_index(drawn):
                 index.add(judge)
             if options.plans:
@@ -37,6 +37,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--positions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", help="only worlds of it (and of others as it comes)")
+    parser.add_argument("--alone", action="store_true", help="each world of one kind only")
     parser.add_argument("--show", type=int, default=3, help="findings printed for each kind")
     parser.add_argument("--no-plans", dest="plans", action="store_false", help="only the index")
     return parser.parse_args()

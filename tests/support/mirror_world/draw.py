@@ -22,17 +22,17 @@ class Drawn:
     """For what else is to be drawn."""
 
 
-def worlds(seed: int, kinds: Sequence[Kind] = KINDS) -> Iterator[Drawn]:
+def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
     """Yield worlds without end; the first kind of each takes its turn."""
     for number in count():
-        yield draw(seed * 10**9 + number, kinds[number % len(kinds)])
+        yield draw(seed * 10**9 + number, kinds[number % len(kinds)], alone=alone)
 
 
-def draw(seed: int, first: Kind) -> Drawn:
-    """Draw one world of a kind, and of some others as it comes."""
+def draw(seed: int, first: Kind, *, alone: bool = False) -> Drawn:
+    """Draw one world of a kind, and of some others as it comes, unless it is to be alone."""
     random = Random(seed)  # noqa: S311 - the same seed makes the same world
     mixing = [kind for kind in KINDS if kind.mixes]
-    others = random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
+    others = [] if alone else random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
     kinds = (first, *(each for each in others if each is not first))
     settings = {
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()

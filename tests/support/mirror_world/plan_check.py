@@ -97,7 +97,9 @@ def judge_plan(drawn: Drawn) -> Judge:
     )
     clusters = WorldClusters(drawn.world, reach, on=SyncsLocation.TARGET)
     if asked.goes_on:
-        _Meanwhile(clusters=clusters, random=drawn.random).watch()
+        deletes = ("expire", "expire_all") if "retention" in drawn.kinds else ()
+        actions = ("grow", "grow", "copy", "copy", "commit", "kill", *deletes)
+        _Meanwhile(clusters=clusters, random=drawn.random, actions=actions).watch()
     positions = {TOPIC: dict(enumerate(asked.positions))}
     try:
         plan = plan_failover(clusters.pair, positions, options=asked.options)
@@ -116,17 +118,18 @@ class _Meanwhile:
 
     clusters: WorldClusters
     random: Random
+    actions: tuple[str, ...]
     left: int = field(default=3)
 
     def watch(self) -> None:
+        self.clusters.world.steps.append(Step("PLAN"))  # What follows happens while it is made.
         self.clusters.source.meanwhile = self.clusters.target.meanwhile = self
 
     def __call__(self) -> None:
         if self.left and self.random.random() < 0.2:
             self.left -= 1
-            actions = ("grow", "grow", "copy", "copy", "commit", "expire", "expire_all", "kill")
             steps = [
-                Step(self.random.choice(actions), amount(self.random))
+                Step(self.random.choice(self.actions), amount(self.random))
                 for _ in range(self.random.randrange(1, 5))
             ]
             self.clusters.world.run(steps)
