@@ -23,17 +23,22 @@ class Drawn:
 
 
 def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
-    """Yield worlds without end; the first kind of each takes its turn."""
+    """Yield worlds without end; each kind takes its turn, with others unless it is to be alone."""
     for number in count():
-        yield draw(seed * 10**9 + number, kinds[number % len(kinds)], alone=alone)
+        first = kinds[number % len(kinds)]
+        each = seed * 10**9 + number
+        yield draw(each, first, *([] if alone else _others(each, first)))
 
 
-def draw(seed: int, first: Kind, *, alone: bool = False) -> Drawn:
-    """Draw one world of a kind, and of some others as it comes, unless it is to be alone."""
+def _others(seed: int, first: Kind) -> list[Kind]:
+    random = Random(-seed)  # noqa: S311 - the same seed makes the same world
+    mixing = [kind for kind in KINDS if kind.mixes and kind is not first]
+    return random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
+
+
+def draw(seed: int, *kinds: Kind) -> Drawn:
+    """Draw one world of all of ``kinds``."""
     random = Random(seed)  # noqa: S311 - the same seed makes the same world
-    mixing = [kind for kind in KINDS if kind.mixes]
-    others = [] if alone else random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
-    kinds = (first, *(each for each in others if each is not first))
     settings = {
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
     }

@@ -53,6 +53,11 @@ class Finding:
     told_by: ToldBy
     """What could have told so."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anything could."""
+        return self.told_by is not ToldBy.NOTHING
+
     def __str__(self) -> str:
         """Return all it takes to see it."""
         world, answer = self.drawn.world, self.answer

@@ -81,6 +81,16 @@ def _late_start(random: Random) -> list[Step]:
     return [Step("grow", 30), Step("expire", random.randrange(30)), Step("copy", amount(random))]
 
 
+def _hidden_rewind(random: Random) -> list[Step]:
+    before = [*_steps(random, "grow", "copy", "commit", "skip", "skip", "grow", "lose", "copy")]
+    return [*before, Step("kill"), Step("copy", random.choice((1, 2)))]
+
+
+def _hidden_target(random: Random) -> list[Step]:
+    before = _steps(random, "grow", "grow", "copy", "commit", "lose", "recreate_target")
+    return [*before, Step("grow", 30), Step("copy", 30), *_steps(random, "unblock", "grow", "copy")]
+
+
 KINDS = (
     Kind(name="plain"),
     Kind(name="holes", weights={"skip": 3}),
@@ -104,7 +114,14 @@ KINDS = (
     Kind(name="syncs-recreated", episode=_syncs_lost),
     Kind(name="jump", episode=_jump),
     Kind(name="refilter", episode=_refilter),
+    Kind(name="archived", weights={"archive": 1}),
     Kind(name="misnamed", mixes=False),
     Kind(name="target-recreated", episode=_recreated_target),
     Kind(name="source-recreated", episode=_recreated_source),
 )
+
+HIDING = (
+    Kind(name="hidden-rewind", episode=_hidden_rewind, mixes=False),
+    Kind(name="hidden-target", episode=_hidden_target, mixes=False),
+)
+"""Kinds made to show as little as possible; drawn on request, see ``telling``."""

@@ -13,6 +13,7 @@ offset) shows that something was copied again in it, as does one back. That is t
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
   holds a content twice in the step around ``t``;
 - by the ``marks``, the target's watermarks, where syncs lie beyond its end;
+- by the ``ids`` of the target topic, where an archive has seen another;
 - by the connector's ``config``, where it names another topic than was asked for: then the records
   of both sides of each sync differ, too.
 
@@ -42,6 +43,7 @@ class ToldBy(StrEnum):
     EVIDENCE = "evidence"
     WATERMARKS = "marks"
     CONFIG = "config"
+    IDS = "ids"
     SOURCE = "source"
     RECORDS = "records"
     NOTHING = "nothing"
@@ -63,6 +65,8 @@ class Readable:
     """The target's."""
     config: bool = False
     """The connector's, from Connect."""
+    archived_targets: frozenset[int] = frozenset()
+    """The incarnations of the target topic that an archive has seen."""
     misnamed: bool = False
     """What is taken for the target topic is another one."""
 
@@ -121,6 +125,8 @@ def _recreated(world: World, readable: Readable) -> ToldBy:
     downs = [down for _, down in readable.syncs]
     if any(later <= one for one, later in pairwise(downs)):
         return ToldBy.SYNCS
+    if readable.archived_targets - {world.target.incarnation}:
+        return ToldBy.IDS
     if readable.watermarks and world.target.high <= downs[-1]:
         return ToldBy.WATERMARKS
     if readable.source and readable.target and _differs(world, readable.syncs):

@@ -7,6 +7,8 @@ them just the same. Copies of an earlier incarnation of the source topic do not.
 """
 
 from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
 from random import Random
 
 from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
@@ -34,6 +36,8 @@ class World:
         self.mirror = Mirror(settings, self.source, self.target, self.syncs)
         self.steps: list[Step] = []
         """What has happened."""
+        self.archived: list[World] = []
+        """What it was like each time that its syncs were archived."""
         self._written = 0
 
     def run(self, steps: Iterable[Step]) -> "World":
@@ -142,6 +146,16 @@ class World:
         self.mirror.copy(self.source.high + 1)
         self.mirror.commit()
 
+    def archive(self, _: int = 0) -> None:
+        """Let the syncs be archived, with the topics' ids."""
+        then = copy(self)
+        then.source = replace(self.source, records=dict(self.source.records))
+        then.target = replace(self.target, entries=list(self.target.entries))
+        then.syncs = replace(
+            self.syncs, syncs=list(self.syncs.syncs), of_target=list(self.syncs.of_target)
+        )
+        self.archived.append(then)
+
     def _record(self) -> Record:
         self._written += 1
         number = self._written % self.kinds
@@ -157,6 +171,19 @@ class World:
         for position in range(self.source.high - 1, -1, -1):
             truths[position] = min(truths[position + 1], highest.get(position, end))
         return truths
+
+    def left_to_copy(self) -> bool:
+        """Tell whether MirrorMaker 2 will copy a record that was never copied."""
+        copied, dropped = self.highest_copies(), self.mirror.settings.dropped
+        begin = self.mirror.task.position or 0
+        return any(
+            offset >= begin and self.source.luck[offset] >= dropped and offset not in copied
+            for offset in self.source.records
+        )
+
+    def is_idle(self) -> bool:
+        """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
+        return bool(self.steps) and self.steps[-1].action == "catch_up"
 
     def highest_copies(self) -> dict[int, int]:
         """Return the highest target offset of each source offset that has a copy."""
