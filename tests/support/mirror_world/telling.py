@@ -123,7 +123,8 @@ def _misnamed(world: World, readable: Readable) -> ToldBy:
 def _recreated(world: World, readable: Readable) -> ToldBy:
     """Return what could have told that syncs speak of another incarnation of the target."""
     downs = [down for _, down in readable.syncs]
-    if any(later <= one for one, later in pairwise(downs)):
+    stale = sum(each != world.target.incarnation for each in readable.of_target)
+    if stale < len(downs) and downs[stale] <= downs[stale - 1]:
         return ToldBy.SYNCS
     if readable.archived_targets - {world.target.incarnation}:
         return ToldBy.IDS
