@@ -104,7 +104,8 @@ def _local_topic(like: TargetLog, partitions: int) -> MemoryTopic:
 def _topic(
     side: str, log: SourceLog | TargetLog, records: list[MemoryRecord], partitions: int
 ) -> MemoryTopic:
-    partition = MemoryPartition(low=log.low, high=log.high, records=records)
+    stable = log.stable if isinstance(log, SourceLog) else None
+    partition = MemoryPartition(low=log.low, high=log.high, stable=stable, records=records)
     return MemoryTopic(id=f"{side}-{log.incarnation}", partitions=[partition] * partitions)
 
 

@@ -94,6 +94,12 @@ def _hidden_target(random: Random) -> list[Step]:
 KINDS = (
     Kind(name="plain"),
     Kind(name="holes", weights={"skip": 3}),
+    Kind(name="transactions", weights={"begin": 2, "decide": 2}),
+    Kind(
+        name="uncommitted",
+        weights={"begin": 2, "decide": 2},
+        settings={"uncommitted": (True,)},
+    ),
     Kind(name="compacted", weights={"skip": 1, "clean": 2}),
     Kind(name="restarts", weights={"kill": 2, "commit_unseen": 1, "write": 1, "stop": 0.5}),
     Kind(name="lost-syncs", weights={"block": 1, "lose": 1, "unblock": 1.5, "hold": 0.5}),

@@ -21,6 +21,8 @@ class MirrorSettings:
 
     lag_max: int = 100
     exactly_once: bool = False
+    uncommitted: bool = False
+    """It reads what is not committed yet, as it does unless told otherwise."""
     dropped: float = 0.0
     """The share of records that a filter drops."""
     changed: float = 0.0
@@ -199,7 +201,7 @@ class Mirror:
         task, source = self.task, self.source
         if task.position is None or not source.low <= task.position <= source.high:
             task.position = source.low
-        read = source.read(task.position, most)
+        read = source.read(task.position, most, uncommitted=self.settings.uncommitted)
         if read:
             task.position = read[-1][0] + 1
         kept = [each for each in read if source.luck[each[0]] >= self.settings.dropped]

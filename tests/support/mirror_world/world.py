@@ -3,7 +3,8 @@
 The truth for a source position p: g(p) = min over all source offsets s >= p that have a copy on
 the target of the highest target offset that holds a copy of s; the target's end where there is
 none. Copies that the target's retention has deleted count: an answer that passes over them loses
-them just the same. Copies of an earlier incarnation of the source topic do not.
+them just the same. Copies of an earlier incarnation of the source topic do not, nor do those of
+aborted records, which nobody reads on the source.
 """
 
 from collections.abc import Iterable
@@ -58,6 +59,15 @@ class World:
     def skip(self, offsets: int) -> None:
         """Add offsets that deliver nothing."""
         self.source.skip(offsets)
+
+    def begin(self, _: int = 0) -> None:
+        """Begin a transaction: what follows is of it."""
+        if self.source.open_from is None:
+            self.source.open_from = self.source.high
+
+    def decide(self, _: int = 0) -> None:
+        """Commit or abort it."""
+        self.source.decide(commits=self.random.random() < 0.6)
 
     def expire(self, offsets: int) -> None:
         """Let the source's retention delete up to ``offsets`` more."""
@@ -177,18 +187,23 @@ class World:
         copied, dropped = self.highest_copies(), self.mirror.settings.dropped
         begin = self.mirror.task.position or 0
         return any(
-            offset >= begin and self.source.luck[offset] >= dropped and offset not in copied
+            begin <= offset < self.source.stable
+            and self.source.luck[offset] >= dropped
+            and offset not in copied
             for offset in self.source.records
         )
 
     def is_idle(self) -> bool:
         """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
-        return bool(self.steps) and self.steps[-1].action == "catch_up"
+        decided = self.source.open_from is None
+        return decided and bool(self.steps) and self.steps[-1].action == "catch_up"
 
     def highest_copies(self) -> dict[int, int]:
         """Return the highest target offset of each source offset that has a copy."""
         return {
             entry.origin: offset
             for offset, entry in enumerate(self.target.entries)
-            if entry.origin >= 0 and entry.incarnation == self.source.incarnation
+            if entry.origin >= 0
+            and entry.incarnation == self.source.incarnation
+            and entry.origin not in self.source.aborted
         }
