@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e bench bench-spark bench-api check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation bench bench-spark bench-api check lint types contracts format clean
 
 help:  ## List the entry points
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## Make the virtual environment from constraints.txt
 
@@ -44,6 +44,9 @@ integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (contain
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
 	@$(BIN)/python -m pytest tests/e2e
+
+soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
+	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

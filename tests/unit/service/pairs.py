@@ -1,6 +1,7 @@
 """Two clusters in the test's own process, with what MirrorMaker 2 would have made of them."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -72,10 +73,19 @@ def connect(
     offsets: Mapping[tuple[str, int], int] | None = None,
     *,
     state: str = "RUNNING",
+    config: Mapping[str, str] = MappingProxyType({}),
     tasks: Iterable[Mapping[str, Any]] = ({"id": 0, "state": "RUNNING"},),
 ) -> ConnectClient:
-    """Return a Connect with one connector from a to b, and how far it says that it has copied."""
+    """Return a Connect with one connector from a to b, and how far it says that it has copied.
+
+    Args:
+        offsets: The last copied offsets.
+        state: The connector's.
+        config: What its configuration says beside its class and the aliases.
+        tasks: Their states.
+    """
     config = {
+        **config,
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
         "source.cluster.alias": "a",
         "target.cluster.alias": "b",

@@ -1,0 +1,55 @@
+"""An archive of what a world's syncs topic held, made at the times that the world says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from upath import UPath
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import SyncsLocation
+from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.service.archiving import archive_syncs
+from tests.support.mirror_world.clusters import Reach, WorldClusters
+from tests.support.mirror_world.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """What an archive holds of a world."""
+
+    syncs: tuple[tuple[int, int], ...] = ()
+    of_target: tuple[int, ...] = ()
+    targets: frozenset[int] = frozenset()
+    """The incarnations of the target topic that it has seen."""
+
+    @classmethod
+    def of(cls, world: World, *, reads_topic: bool) -> "Archived":
+        """Return what it holds, and what the topic has since."""
+        logs = {each.syncs.incarnation: each.syncs for each in world.archived}
+        if reads_topic:
+            logs[world.syncs.incarnation] = world.syncs
+        return cls(
+            syncs=tuple(sync for log in logs.values() for sync in log.syncs),
+            of_target=tuple(target for log in logs.values() for target in log.of_target),
+            targets=frozenset(each.target.incarnation for each in world.archived),
+        )
+
+
+@contextmanager
+def archive_of(world: World, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
+    """Yield the archive, in memory, that running now and then would have made."""
+    folder = UPath(f"memory://mirror-world/{id(world)}")
+    archive = SyncArchive(folder)
+    reach = Reach(partitions=partitions, connect=False)
+    try:
+        for then in world.archived:
+            clusters = WorldClusters(then, reach, on=on)
+            try:
+                archive_syncs(clusters.pair, archive)
+            except SyncsTopicError:
+                continue  # There was no sync yet.
+        yield archive
+    finally:
+        if folder.exists():
+            folder.fs.rm(folder.path, recursive=True)

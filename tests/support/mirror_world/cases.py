@@ -1,0 +1,62 @@
+"""Worlds for pytest: a few of each kind alone, and what is not mended yet."""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import strategies as st
+
+from tests.support.mirror_world.draw import Drawn, worlds
+from tests.support.mirror_world.judging import Judge
+from tests.support.mirror_world.kinds import BASE, KINDS, Kind
+from tests.support.mirror_world.mirror import MirrorSettings
+from tests.support.mirror_world.records import Step
+from tests.support.mirror_world.world import World
+
+_EPISODIC = (
+    *("alter_back", "alter_forward", "put_back", "reset_offsets", "reinstall", "recreate_syncs"),
+    *("recreate_source", "recreate_target", "expire_all", "catch_up"),
+)
+"""What else can happen, in the episodes of kinds."""
+
+
+def by_kind(unmended: Mapping[str, str]) -> pytest.MarkDecorator:
+    """Run a test for each kind; those that are not mended yet must fail, with the reason."""
+    return pytest.mark.parametrize(
+        "kind",
+        [
+            pytest.param(
+                kind,
+                id=kind.name,
+                marks=[pytest.mark.xfail(strict=True, reason=unmended[kind.name])]
+                if kind.name in unmended
+                else [],
+            )
+            for kind in KINDS
+        ],
+    )
+
+
+def drawn_worlds() -> st.SearchStrategy[Drawn]:
+    """Let Hypothesis pick what happens, so that it makes a loss small."""
+    actions = sorted({*BASE, *(action for kind in KINDS for action in kind.weights), *_EPISODIC})
+    steps = st.lists(st.builds(Step, st.sampled_from(actions), st.integers(1, 8)), max_size=25)
+    return st.builds(_happened, steps, st.sampled_from((0, 1, 3, 5, 10)), st.booleans())
+
+
+def _happened(steps: list[Step], lag_max: int, exactly_once: bool) -> Drawn:  # noqa: FBT001 - Hypothesis
+    random = Random(0)  # noqa: S311 - the same steps make the same world
+    world = World(MirrorSettings(lag_max=lag_max, exactly_once=exactly_once), random)
+    return Drawn(seed=0, kinds=("picked",), world=world.run(steps), random=random)
+
+
+def some(count: int, *kinds: Kind, alone: bool = True) -> Iterable[Drawn]:
+    """Draw worlds."""
+    return islice(worlds(1, kinds or KINDS, alone=alone), count)
+
+
+def check(judge: Judge) -> None:
+    """Fail with the first answer above the truth where something could have told."""
+    for finding in judge.findings:
+        assert not finding.is_known, str(finding)

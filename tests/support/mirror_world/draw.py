@@ -1,0 +1,90 @@
+"""Draws worlds: each kind often, and often with others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+
+from tests.support.mirror_world.kinds import BASE, KINDS, Kind, amount
+from tests.support.mirror_world.mirror import MirrorSettings
+from tests.support.mirror_world.records import Step
+from tests.support.mirror_world.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A world, and what makes it again."""
+
+    seed: int
+    kinds: tuple[str, ...]
+    world: World
+    random: Random
+    """For what else is to be drawn."""
+
+
+def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
+    """Yield worlds without end; each kind takes its turn, with others unless it is to be alone."""
+    for number in count():
+        first = kinds[number % len(kinds)]
+        each = seed * 10**9 + number
+        yield draw(each, first, *([] if alone else _others(each, first)))
+
+
+def _others(seed: int, first: Kind) -> list[Kind]:
+    random = Random(-seed)  # noqa: S311 - the same seed makes the same world
+    mixing = [kind for kind in KINDS if kind.mixes and kind is not first]
+    return random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
+
+
+def draw(seed: int, *kinds: Kind) -> Drawn:
+    """Draw one world of all of ``kinds``."""
+    random = Random(seed)  # noqa: S311 - the same seed makes the same world
+    settings = {
+        name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
+    }
+    equal = any(kind.equal_records for kind in kinds)
+    world = World(
+        MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30, 100)), **settings),
+        random,
+        kinds=random.choice((2, 3, 5, 20)) if equal else 10**9,
+    )
+    world.run(_script(random, kinds))
+    return Drawn(seed=seed, kinds=tuple(each.name for each in kinds), world=world, random=random)
+
+
+def _script(random: Random, kinds: Sequence[Kind]) -> Iterator[Step]:
+    """Yield what happens: a mix of its own for each world, its episodes, and one of some ends."""
+    weights = dict(BASE)
+    for kind in kinds:
+        weights.update(kind.weights)
+    # Some are killed all the time, some hardly ever.
+    mix = [weight * random.choice((0.2, 1, 1, 4)) for weight in weights.values()]
+    episodes = [
+        kind.episode for kind in kinds if kind.episode for _ in range(random.choice((1, 2)))
+    ]
+    yield Step("grow", amount(random))
+    for episode in random.sample(episodes, len(episodes)) or [_nothing]:
+        for action in random.choices(list(weights), mix, k=random.choice((2, 6, 12))):
+            yield Step(action, amount(random))
+        yield from episode(random)
+    if episodes and random.random() < 0.4:
+        return  # The world ends in the midst of it.
+    for action in random.choices(list(weights), mix, k=random.choice((2, 6, 12))):
+        yield Step(action, amount(random))
+    yield from _end(random)
+
+
+def _nothing(_: Random) -> list[Step]:
+    return []
+
+
+def _end(random: Random) -> list[Step]:
+    match random.choice(("settled", "settled", "middle", "middle", "idle", "left behind")):
+        case "settled":
+            return [Step("catch_up")]
+        case "idle":
+            return [Step("grow", 1), Step("catch_up"), Step("kill")]
+        case "left behind":
+            return [Step("catch_up"), Step("grow", amount(random)), Step("copy", amount(random))]
+        case _:
+            return [Step("copy", amount(random))]

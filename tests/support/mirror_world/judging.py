@@ -1,0 +1,142 @@
+"""Compares answers with the truth, and counts."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from airflow_mm2_offsets.core import Status, Translation
+from tests.support.mirror_world.draw import Drawn
+from tests.support.mirror_world.telling import Readable, ToldBy, told_by
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What came of many positions."""
+
+    worlds: int = 0
+    lossy: int = 0
+    """Worlds with an answer above the truth that could have been known."""
+    positions: int = 0
+    refused: int = 0
+    exact_below: int = 0
+    """Answers called exact that read records again."""
+    reread: int = 0
+    """Records read again, in all."""
+    above: Counter[ToldBy] = field(default_factory=Counter)
+    """Answers that lose records, by what could have told so."""
+
+    @property
+    def known_above(self) -> int:
+        """Answers that lose records where something could have told so."""
+        return self.above.total() - self.above[ToldBy.NOTHING]
+
+    @property
+    def mean_reread(self) -> float:
+        """How many records are read again for an answer that loses none."""
+        return self.reread / max(1, self.positions - self.refused - self.above.total())
+
+    def add(self, other: "Tally") -> None:
+        """Add another count."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An answer above the truth."""
+
+    drawn: Drawn
+    asked: str
+    """Of what the answer was made."""
+    answer: Translation
+    truth: int
+    told_by: ToldBy
+    """What could have told so."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything could."""
+        return self.told_by is not ToldBy.NOTHING
+
+    def __str__(self) -> str:
+        """Return all it takes to see it."""
+        world, answer = self.drawn.world, self.answer
+        source = world.source
+        steps = " ".join(f"{step.action}:{step.amount}" for step in world.steps)
+        return (
+            f"seed {self.drawn.seed} {'+'.join(self.drawn.kinds)}, {self.asked}: position "
+            f"{answer.position} -> {answer.target} ({answer.status.value}, {answer.basis.value}), "
+            f"truth {self.truth}, told by {self.told_by.value}\n"
+            f"  {world.mirror.settings}\n  {steps}\n"
+            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.noted}\n"
+            f"  source [{source.low}, {source.high}) holds {_spans(source.records)}\n"
+            f"  target from {world.target.low}: {_copied(self.drawn)}"
+        )
+
+
+def _spans(offsets: Iterable[int]) -> str:
+    spans: list[list[int]] = []
+    for offset in offsets:
+        if spans and spans[-1][1] == offset - 1:
+            spans[-1][1] = offset
+        else:
+            spans.append([offset, offset])
+    return " ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in spans)
+
+
+def _copied(drawn: Drawn) -> str:
+    """Return what the target's offsets copy: d=first-last of the source; -1 foreign, -2 marker."""
+    spans: list[tuple[int, list[int]]] = []
+    for offset, entry in enumerate(drawn.world.target.entries):
+        stale = entry.origin >= 0 and entry.incarnation != drawn.world.source.incarnation
+        origin = -3 if stale else entry.origin
+        follows = spans and spans[-1][1][1] == (origin - 1 if origin >= 0 else origin)
+        if follows:
+            spans[-1][1][1] = origin
+        else:
+            spans.append((offset, [origin, origin]))
+    return " ".join(f"{offset}={first}-{last}" for offset, (first, last) in spans)
+
+
+@dataclass(slots=True, kw_only=True)
+class Judge:
+    """Judges the answers about one world."""
+
+    drawn: Drawn
+    asked: str
+    readable: Readable
+    tally: Tally = field(default_factory=lambda: Tally(worlds=1))
+    findings: list[Finding] = field(default_factory=list)
+    _truths: list[int] = field(init=False)
+    _copies: list[int] = field(init=False)
+    """How many copies lie below each target offset."""
+
+    def __post_init__(self) -> None:
+        """Find out what is true."""
+        self._truths = self.drawn.world.truths()
+        if self.readable.misnamed:  # No position of another topic is right.
+            self._truths = [-1] * len(self._truths)
+        self._copies = [0]
+        for entry in self.drawn.world.target.entries:
+            self._copies.append(self._copies[-1] + (entry.origin >= 0))
+
+    def judge(self, answer: Translation) -> None:
+        """Judge one answer."""
+        tally, truth = self.tally, self._truths[answer.position]
+        tally.positions += 1
+        if answer.target is None:
+            tally.refused += 1
+        elif answer.target > truth:
+            self._convict(answer, truth)
+        else:
+            tally.reread += self._copies[truth] - self._copies[answer.target]
+            tally.exact_below += answer.status is Status.EXACT and answer.target < truth
+
+    def _convict(self, answer: Translation, truth: int) -> None:
+        told = told_by(self.drawn.world, self.readable, truth)
+        self.tally.above[told] += 1
+        if told is not ToldBy.NOTHING:
+            self.tally.lossy = 1
+        self.findings.append(
+            Finding(drawn=self.drawn, asked=self.asked, answer=answer, truth=truth, told_by=told)
+        )

@@ -1,0 +1,173 @@
+"""Asks for a plan, with what a user may decide and with what may be lost."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from random import Random
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
+from tests.support.mirror_world.archives import Archived, archive_of
+from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
+from tests.support.mirror_world.draw import Drawn
+from tests.support.mirror_world.judging import Judge
+from tests.support.mirror_world.kinds import amount
+from tests.support.mirror_world.records import FOREIGN, Step
+from tests.support.mirror_world.telling import Readable
+
+POSITIONS = 16
+"""How many positions of a world one plan answers at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a plan is asked for."""
+
+    positions: tuple[int, ...]
+    """One for each partition."""
+    read_source: bool
+    connect: bool
+    sole_writer: bool
+    reads_records: bool
+    goes_on: bool
+    """The world goes on while the plan is made."""
+    misnamed: bool
+    cleaned: int
+    """So many syncs compaction has removed."""
+    archived: bool
+    """There is an archive."""
+    on: SyncsLocation
+    """Where the syncs topic lies."""
+
+    @classmethod
+    def of(cls, drawn: Drawn) -> "Asked":
+        """Draw it; ``sole_writer`` only where it is true."""
+        random, world = drawn.random, drawn.world
+        last = max(0, len(world.syncs.syncs) - 1)
+        archived = bool(world.archived)
+        read_source = random.random() < 0.6
+        foreign = any(entry.origin == FOREIGN for entry in world.target.entries)
+        return cls(
+            positions=_positions(drawn),
+            read_source=read_source,
+            connect=random.random() < 0.5,
+            sole_writer=not foreign and random.random() < 0.5,
+            reads_records=random.random() < 0.8,
+            goes_on=random.random() < 0.2,
+            misnamed="misnamed" in drawn.kinds,
+            cleaned=0 if archived else random.choice((0, 0, last, random.randrange(last + 1))),
+            archived=archived,
+            # On a source that is lost, it is lost with it.
+            on=random.choice(list(SyncsLocation))
+            if archived or read_source
+            else SyncsLocation.TARGET,
+        )
+
+    def options(self, archive: SyncArchive | None) -> PlanOptions:
+        """Return what the user decides."""
+        return PlanOptions(
+            archive=archive,
+            read_source=self.read_source,
+            sole_writer=self.sole_writer,
+            max_bytes=DEFAULT_OPTIONS.max_bytes if self.reads_records else 0,
+        )
+
+    def readable(self, drawn: Drawn) -> Readable:
+        """Return what of the world can be known."""
+        reads_topic = self.read_source or self.on is SyncsLocation.TARGET
+        known = Archived.of(drawn.world, reads_topic=reads_topic)
+        return Readable(
+            syncs=known.syncs[self.cleaned :],
+            of_target=known.of_target[self.cleaned :],
+            archived_targets=known.targets,
+            source=self.read_source and self.reads_records,
+            target=self.reads_records,
+            watermarks=True,
+            config=self.connect,
+            misnamed=self.misnamed,
+        )
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        words = [
+            "source read" if self.read_source else "source lost",
+            "Connect" if self.connect else "no Connect",
+            *(["sole writer"] if self.sole_writer else []),
+            *([] if self.reads_records else ["no records read"]),
+            *([f"syncs from {self.cleaned} on"] if self.cleaned else []),
+            *([f"an archive, syncs topic on {self.on.value}"] if self.archived else []),
+            *(["the world goes on"] if self.goes_on else []),
+        ]
+        return "plan: " + ", ".join(words)
+
+
+def judge_plan(drawn: Drawn) -> Judge:
+    """Judge one plan for some positions of a world."""
+    asked = Asked.of(drawn)
+    readable = asked.readable(drawn)
+    words = str(asked)
+    try:
+        plan = _plan(drawn, asked)
+    except Mm2OffsetsError as error:
+        return Judge(drawn=drawn, asked=f"{words}: {error}", readable=readable)
+    # What is true when the plan is there: the job starts later still.
+    judge = Judge(drawn=drawn, asked=words, readable=readable)
+    for planned in plan.partitions:
+        judge.judge(planned.translation)
+    return judge
+
+
+def _plan(drawn: Drawn, asked: Asked) -> FailoverPlan:
+    reach = Reach(
+        partitions=len(asked.positions),
+        cleaned=asked.cleaned,
+        connect=asked.connect,
+        misnamed=asked.misnamed,
+    )
+    clusters = WorldClusters(drawn.world, reach, on=asked.on)
+    positions = {TOPIC: dict(enumerate(asked.positions))}
+    archived = (
+        archive_of(drawn.world, partitions=reach.partitions, on=asked.on)
+        if asked.archived
+        else nullcontext()
+    )
+    with archived as archive:
+        if asked.goes_on:
+            deletes = ("expire", "expire_all") if "retention" in drawn.kinds else ()
+            actions = ("grow", "grow", "copy", "copy", "commit", "kill", *deletes)
+            _Meanwhile(clusters=clusters, random=drawn.random, actions=actions).watch()
+        return plan_failover(clusters.pair, positions, options=asked.options(archive))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Meanwhile:
+    """Lets the world go on now and then, when a cluster is asked something."""
+
+    clusters: WorldClusters
+    random: Random
+    actions: tuple[str, ...]
+    left: int = field(default=3)
+
+    def watch(self) -> None:
+        self.clusters.world.steps.append(Step("PLAN"))  # What follows happens while it is made.
+        self.clusters.source.meanwhile = self.clusters.target.meanwhile = self
+
+    def __call__(self) -> None:
+        if self.left and self.random.random() < 0.2:
+            self.left -= 1
+            steps = [
+                Step(self.random.choice(self.actions), amount(self.random))
+                for _ in range(self.random.randrange(1, 5))
+            ]
+            self.clusters.world.run(steps)
+            self.clusters.refresh()
+
+
+def _positions(drawn: Drawn) -> tuple[int, ...]:
+    source = drawn.world.source
+    last = [up for up, _ in drawn.world.syncs.syncs[-2:]]
+    known = {each for each in (0, source.low, source.high, *last) if each <= source.high}
+    others = [each for each in range(source.high) if each not in known]
+    some = drawn.random.sample(others, min(len(others), POSITIONS - len(known)))
+    return tuple(sorted({*some, *known}))

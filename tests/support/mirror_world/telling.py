@@ -1,0 +1,180 @@
+"""Whether anything could have told that an answer loses records, and what.
+
+An answer is above the truth ``t`` where record s, at or after the position, has its highest copy
+at ``t``, and the answer rests on what was written later. So MirrorMaker 2 stepped back to s or
+before it after ``t``, and has not copied s again. Of the syncs from the last one up to ``t`` on,
+each with the next makes a step; one from which the target grows by more than the source (and one
+offset) shows that something was copied again in it, as does one back. That is told
+
+- by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
+  seems to have copied every offset; one that leaves out some may have left out s;
+- by the ``source``, where it can be read and the target has grown by more (and one) than the
+  records that the source still has there, or has deleted;
+- by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
+  holds a content twice in the step around ``t``;
+- by the ``marks``, the target's watermarks, where syncs lie beyond its end;
+- by the ``ids`` of the target topic, where an archive has seen another;
+- by the connector's ``config``, where it names another topic than was asked for: then the records
+  of both sides of each sync differ, too.
+
+Where no later sync is of s or before it, it was not the syncs that were wrong but what was made of
+other ``evidence``.
+
+Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
+MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
+lies in place of another hole): the answer is right there, so ``nothing`` tells. Connect's offset
+can't: it lags by up to a flush interval in any world.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from tests.support.mirror_world.world import World
+from tests.support.mirror_world.writer import Sync
+
+
+class ToldBy(StrEnum):
+    """What could have told."""
+
+    SYNCS = "syncs"
+    EVIDENCE = "evidence"
+    WATERMARKS = "marks"
+    CONFIG = "config"
+    IDS = "ids"
+    SOURCE = "source"
+    RECORDS = "records"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """What could be read of a world."""
+
+    syncs: Sequence[tuple[int, int]]
+    """In log order."""
+    of_target: Sequence[int]
+    """Which incarnation of the target topic each speaks of."""
+    source: bool = False
+    """The source's records."""
+    target: bool = False
+    """The target's."""
+    watermarks: bool = False
+    """The target's."""
+    config: bool = False
+    """The connector's, from Connect."""
+    archived_targets: frozenset[int] = frozenset()
+    """The incarnations of the target topic that an archive has seen."""
+    misnamed: bool = False
+    """What is taken for the target topic is another one."""
+
+
+def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
+    """Return what could have told that an answer is above ``truth``."""
+    if readable.misnamed:
+        return _misnamed(world, readable)
+    if readable.of_target and readable.of_target[0] != world.target.incarnation:
+        return _recreated(world, readable)
+    if truth == world.target.high:
+        return ToldBy.EVIDENCE
+    record = world.target.entries[truth].origin
+    before = [sync for sync in readable.syncs if sync[1] <= truth]
+    after = [sync for sync in readable.syncs if sync[1] > truth]
+    if all(up > record for up, _ in after):
+        return ToldBy.EVIDENCE
+    steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
+    shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
+    if shown is not None and not any(_has_all(record, *step) for step in steps[shown + 1 :]):
+        return ToldBy.SYNCS
+    return _told_by_logs(world, readable, truth, steps[0])
+
+
+def _goes_back(before: Sync, after: Sync) -> bool:
+    """Tell whether a step shows that something was copied again in it."""
+    return after[0] <= before[0] or after[1] - before[1] > after[0] - before[0] + 1
+
+
+def _has_all(record: int, before: Sync, after: Sync) -> bool:
+    """Tell whether a step passes over a record and seems to have copied all that it passed."""
+    passes = before[0] < record < after[0]
+    return passes and after[1] - before[1] >= after[0] - before[0]
+
+
+def _told_by_logs(world: World, readable: Readable, truth: int, step: tuple[Sync, Sync]) -> ToldBy:
+    (begin_up, begin), (end_up, end) = step
+    rises = begin_up < end_up
+    if rises and readable.source and end - begin > _most_records(world, begin_up, end_up) + 1:
+        return ToldBy.SOURCE
+    if readable.target and _is_seen(world, readable, truth, begin, end):
+        return ToldBy.RECORDS
+    return ToldBy.NOTHING
+
+
+def _misnamed(world: World, readable: Readable) -> ToldBy:
+    if readable.config:
+        return ToldBy.CONFIG
+    source, target = world.source.records, world.target
+    seen = any(up in source and target.low <= down < target.high for up, down in readable.syncs)
+    return ToldBy.RECORDS if readable.source and seen else ToldBy.NOTHING
+
+
+def _recreated(world: World, readable: Readable) -> ToldBy:
+    """Return what could have told that syncs speak of another incarnation of the target."""
+    downs = [down for _, down in readable.syncs]
+    stale = sum(each != world.target.incarnation for each in readable.of_target)
+    if stale < len(downs) and downs[stale] <= downs[stale - 1]:
+        return ToldBy.SYNCS
+    if readable.archived_targets - {world.target.incarnation}:
+        return ToldBy.IDS
+    if readable.watermarks and world.target.high <= downs[-1]:
+        return ToldBy.WATERMARKS
+    if readable.source and readable.target and _differs(world, readable.syncs):
+        return ToldBy.RECORDS
+    return ToldBy.NOTHING
+
+
+def _differs(world: World, syncs: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether the records of a sync differ, where the copies of others do not."""
+    if not _keeps_content(world):
+        return False
+    entries = world.target.entries
+    return any(
+        up in world.source.records
+        and world.target.low <= down < len(entries)
+        and entries[down].record != world.source.records[up]
+        for up, down in syncs
+    )
+
+
+def _keeps_content(world: World) -> bool:
+    settings = world.mirror.settings
+    return not (settings.append_time or settings.stamped or settings.changed)
+
+
+def _most_records(world: World, after: int, last: int) -> int:
+    """Return how many records the source has in ``(after, last]``, or has deleted by now."""
+    source = world.source
+    deleted = max(0, min(last + 1, source.low) - (after + 1))
+    offsets = sorted(source.records)
+    return deleted + bisect_right(offsets, last) - bisect_right(offsets, after)
+
+
+def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int) -> bool:
+    copies = [
+        entry.record
+        for entry in world.target.entries[max(first, world.target.low, 0) : last + 1]
+        if entry.record is not None
+    ]
+    if len(set(copies)) < len(copies):
+        return True
+    if not readable.source or not world.target.low <= truth < world.target.high:
+        return False
+    entry = world.target.entries[truth]
+    if entry.record is None:
+        return False
+    originals = list(world.source.records.values())
+    return originals.count(entry.record) == 1 and entry.record == world.source.records.get(
+        entry.origin
+    )

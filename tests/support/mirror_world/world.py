@@ -1,0 +1,209 @@
+"""A world of one partition: what happens to it, and what is true of it.
+
+The truth for a source position p: g(p) = min over all source offsets s >= p that have a copy on
+the target of the highest target offset that holds a copy of s; the target's end where there is
+none. Copies that the target's retention has deleted count: an answer that passes over them loses
+them just the same. Copies of an earlier incarnation of the source topic do not, nor do those of
+aborted records, which nobody reads on the source.
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from random import Random
+
+from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
+from tests.support.mirror_world.mirror import Mirror, MirrorSettings
+from tests.support.mirror_world.records import FOREIGN, Entry, Record, Step
+
+BORN = 1_800_000_000_000
+"""The timestamp of the first record."""
+
+
+class World:
+    """Source, target, offset syncs, MirrorMaker 2 and Connect of one partition."""
+
+    def __init__(self, settings: MirrorSettings, random: Random, *, kinds: int = 10**9) -> None:
+        """Begin with empty logs.
+
+        Args:
+            settings: How MirrorMaker 2 is set up.
+            random: Decides what a step leaves open.
+            kinds: How many different records there are.
+        """
+        self.random = random
+        self.kinds = kinds
+        self.source, self.target, self.syncs = SourceLog(), TargetLog(), SyncsLog()
+        self.mirror = Mirror(settings, self.source, self.target, self.syncs)
+        self.steps: list[Step] = []
+        """What has happened."""
+        self.archived: list[World] = []
+        """What it was like each time that its syncs were archived."""
+        self._written = 0
+
+    def run(self, steps: Iterable[Step]) -> "World":
+        """Let ``steps`` happen."""
+        for step in steps:
+            self.steps.append(step)
+            owner = self if hasattr(self, step.action) else self.mirror
+            getattr(owner, step.action)(step.amount)
+        return self
+
+    # What the source's owners do.
+
+    def grow(self, records: int) -> None:
+        """Write records to the source."""
+        for _ in range(records):
+            self.source.append(self._record(), self.random.random())
+
+    def skip(self, offsets: int) -> None:
+        """Add offsets that deliver nothing."""
+        self.source.skip(offsets)
+
+    def begin(self, _: int = 0) -> None:
+        """Begin a transaction: what follows is of it."""
+        if self.source.open_from is None:
+            self.source.open_from = self.source.high
+
+    def decide(self, _: int = 0) -> None:
+        """Commit or abort it."""
+        self.source.decide(commits=self.random.random() < 0.6)
+
+    def expire(self, offsets: int) -> None:
+        """Let the source's retention delete up to ``offsets`` more."""
+        self.source.delete_before(self.source.low + offsets)
+
+    def expire_all(self, _: int = 0) -> None:
+        """Let the source's retention delete everything."""
+        self.source.delete_before(self.source.high)
+
+    def clean(self, percent: int) -> None:
+        """Let compaction remove some of the source's records; never the last."""
+        last = max(self.source.records, default=0)
+        self.source.clean(
+            each
+            for each in list(self.source.records)
+            if each != last and self.random.random() * 100 < percent
+        )
+
+    def recreate_source(self, _: int = 0) -> None:
+        """Delete the source topic and create it again."""
+        self.source = SourceLog(incarnation=self.source.incarnation + 1)
+        self.mirror.source = self.source
+
+    # What the target's owners do.
+
+    def foreign(self, records: int) -> None:
+        """Let another writer write to the target, now and then a copy of a source record."""
+        for _ in range(records):
+            self.target.append(Entry(FOREIGN, 0, self._record()))
+
+    def expire_target(self, offsets: int) -> None:
+        """Let the target's retention delete up to ``offsets`` more."""
+        self.target.delete_before(self.target.low + offsets)
+
+    def recreate_target(self, _: int = 0) -> None:
+        """Delete the target topic and create it again; the task goes on."""
+        self.target = TargetLog(incarnation=self.target.incarnation + 1)
+        self.mirror.target = self.target
+        self.mirror.task.unacknowledged.clear()
+
+    # What MirrorMaker 2's owners do.
+
+    def reinstall(self, _: int = 0) -> None:
+        """Install the connector anew: nothing is noted, the syncs topic is a new one."""
+        self.recreate_syncs()
+        self.mirror.noted = self.mirror.highest_noted = None
+        self.mirror.kill()
+
+    def recreate_syncs(self, _: int = 0) -> None:
+        """Delete the syncs topic and create it again."""
+        self.syncs = SyncsLog(incarnation=self.syncs.incarnation + 1)
+        self.mirror.syncs = self.syncs
+
+    def reset_offsets(self, _: int = 0) -> None:
+        """Delete the connector's offsets by REST: it begins at the source's first record."""
+        self.mirror.alter(None)
+
+    def alter_back(self, offsets: int) -> None:
+        """Alter the noted offset to an earlier one."""
+        self.mirror.stop()
+        back = (self.mirror.noted or 0) - offsets
+        self.mirror.alter(back if back >= 0 else None)
+
+    def alter_forward(self, offsets: int) -> None:
+        """Alter the noted offset to a later one, at most the source's last."""
+        self.mirror.stop()
+        last = -1 if self.mirror.noted is None else self.mirror.noted
+        self.mirror.alter(min(last + offsets, self.source.high - 1))
+
+    def put_back(self, _: int = 0) -> None:
+        """Alter the noted offset to the highest that it ever was."""
+        self.mirror.alter(self.mirror.highest_noted)
+
+    def refilter(self, percent: int) -> None:
+        """Restart with another filter."""
+        self.mirror.stop()
+        self.mirror.set(dropped=percent / 100)
+
+    def restamp(self, _: int = 0) -> None:
+        """From now on the target's topic has LogAppendTime."""
+        self.mirror.set(append_time=True)
+
+    def catch_up(self, _: int = 0) -> None:
+        """Copy all there is, with room for syncs, and commit."""
+        self.mirror.unblock()
+        self.mirror.copy(self.source.high + 1)
+        self.mirror.commit()
+
+    def archive(self, _: int = 0) -> None:
+        """Let the syncs be archived, with the topics' ids."""
+        then = copy(self)
+        then.source = replace(self.source, records=dict(self.source.records))
+        then.target = replace(self.target, entries=list(self.target.entries))
+        then.syncs = replace(
+            self.syncs, syncs=list(self.syncs.syncs), of_target=list(self.syncs.of_target)
+        )
+        self.archived.append(then)
+
+    def _record(self) -> Record:
+        self._written += 1
+        number = self._written % self.kinds
+        return Record(b"key", b"%d" % number, BORN + number)
+
+    # What is true.
+
+    def truths(self) -> list[int]:
+        """Return g(p) for p from 0 to the source's end."""
+        highest = self.highest_copies()
+        end = self.target.high
+        truths = [end] * (self.source.high + 1)
+        for position in range(self.source.high - 1, -1, -1):
+            truths[position] = min(truths[position + 1], highest.get(position, end))
+        return truths
+
+    def left_to_copy(self) -> bool:
+        """Tell whether MirrorMaker 2 will copy a record that was never copied."""
+        copied, dropped = self.highest_copies(), self.mirror.settings.dropped
+        begin = self.mirror.task.position or 0
+        return any(
+            begin <= offset < self.source.stable
+            and self.source.luck[offset] >= dropped
+            and offset not in copied
+            for offset in self.source.records
+        )
+
+    def is_idle(self) -> bool:
+        """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
+        decided = self.source.open_from is None
+        return decided and bool(self.steps) and self.steps[-1].action == "catch_up"
+
+    def highest_copies(self) -> dict[int, int]:
+        """Return the highest target offset of each source offset that has a copy."""
+        return {
+            entry.origin: offset
+            for offset, entry in enumerate(self.target.entries)
+            if entry.origin >= 0
+            and entry.incarnation == self.source.incarnation
+            and entry.origin not in self.source.aborted
+        }

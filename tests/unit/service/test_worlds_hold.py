@@ -1,0 +1,85 @@
+"""In simulated worlds of each kind, no plan has an answer above the truth.
+
+Whatever is lost or read: the source, Connect, records; and while the world goes on.
+"""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import pytest
+
+from tests.support.memory_brokers import memory_clients
+from tests.support.mirror_world.cases import by_kind, check, some
+from tests.support.mirror_world.draw import draw
+from tests.support.mirror_world.kinds import KINDS, Kind
+from tests.support.mirror_world.plan_check import judge_plan
+
+_DELETED = "A1: deleted on the source is taken for never there"
+_UNSEEN = "A2: what was copied before the first known sync counts for nothing"
+_SKIPPED = "A3: what only an older epoch copied counts for nothing"
+UNMENDED = MappingProxyType(
+    {
+        "retention": _DELETED,
+        "restarts": _UNSEEN,
+        "second-life": _UNSEEN,
+        "syncs-recreated": _UNSEEN,
+        "overtaking": _SKIPPED,
+        "jump": _SKIPPED,
+        "refilter": _SKIPPED,
+        "misnamed": "A7: another topic is taken for the target's",
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def _memory() -> Iterator[None]:
+    with memory_clients():
+        yield
+
+
+@by_kind(UNMENDED)
+def test_a_plan_loses_nothing(kind: Kind) -> None:
+    """Each world is asked once, for some positions."""
+    for drawn in some(80, kind):
+        check(judge_plan(drawn))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(
+            ("archived", "target-recreated"),
+            marks=pytest.mark.xfail(strict=True, reason="A4: an archive's ids are not compared"),
+        ),
+        pytest.param(
+            ("retries", "append-time"),
+            marks=pytest.mark.xfail(strict=True, reason="A5: copies that differ are not counted"),
+        ),
+        pytest.param(
+            ("retries", "stamps"),
+            marks=pytest.mark.xfail(strict=True, reason="A5: copies that differ are not counted"),
+        ),
+        pytest.param(
+            ("restarts", "lost-syncs"), marks=pytest.mark.xfail(strict=True, reason=_UNSEEN)
+        ),
+        pytest.param(
+            ("restarts", "target-retention"), marks=pytest.mark.xfail(strict=True, reason=_UNSEEN)
+        ),
+        ("restarts", "holes"),
+        ("exactly-once", "filter"),
+        ("retries", "equal-records"),
+    ],
+    ids="+".join,
+)
+def test_a_plan_loses_nothing_where_two_kinds_meet(names: tuple[str, ...]) -> None:
+    """The same in worlds of both."""
+    kinds = [kind for name in names for kind in KINDS if kind.name == name]
+    for seed in range(200):
+        check(judge_plan(draw(seed, *kinds)))
+
+
+@pytest.mark.xfail(strict=True, reason="A1 to A7")
+def test_a_plan_loses_nothing_where_kinds_meet() -> None:
+    """The same in worlds of several kinds."""
+    for drawn in some(400, alone=False):
+        check(judge_plan(drawn))
