@@ -49,7 +49,7 @@ def test_the_first_batch_starts_where_the_sources_began(tmp_path: Path) -> None:
     """With nothing committed it's sources/N/0 that batch 0 starts from; other sources stay."""
     files = {
         "sources/0/0": start(orders(5)),
-        "sources/1/0": "v1\n" + '{"path":"file:///in/a.txt","timestamp":1,"batchId":0}',
+        "sources/1/0": "v1\n" + '{"path":"file:///in/a.txt","timestamp":1,"batchId":0}\n' * 2,
         "offsets/0": batch(orders(9), '{"logOffset":0}'),
     }
     write(tmp_path, files)
@@ -104,3 +104,13 @@ def test_one_topic_twice_at_different_positions(tmp_path: Path) -> None:
     files = {"offsets/0": batch(orders(4), orders(7)), "commits/0": commit()}
     (text,) = _rewritten(write(tmp_path, files)).values()
     assert text.split("\n")[2:] == ['{"a.orders":{"0":1004}}', '{"a.orders":{"0":1007}}']
+
+
+def test_line_endings_stay(tmp_path: Path) -> None:
+    """Whatever ends the lines, and whether something ends the last one, stays as it is."""
+    text = batch(orders(4), '{"logOffset":0}').replace("\n", "\r\n") + "\n"
+    files = {"offsets/0": "", "commits/0": commit()}
+    root = write(tmp_path, files)
+    (root / "offsets" / "0").write_bytes(text.encode())
+    expected = text.replace(orders(4), '{"a.orders":{"0":1004}}')
+    assert _rewritten(root) == {"offsets/0": expected}
