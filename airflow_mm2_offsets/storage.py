@@ -1,8 +1,9 @@
-"""Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs."""
+"""Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs; under Spark's names too."""
 
+import re
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,78 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 _LOCAL = frozenset({"", "file", "local"})
 _CHUNK = 2**20
+_KINDS = {
+    **dict.fromkeys(_LOCAL, "file"),
+    **dict.fromkeys(("s3a", "s3n"), "s3"),
+    "gcs": "gs",
+    **dict.fromkeys(("abfss", "az", "wasb", "wasbs"), "abfs"),
+    "viewfs": "hdfs",
+}
+"""Protocols that are other names of one storage."""
+_AZURE = re.compile(
+    r"(abfss?|wasbs?)://(?P<container>[^/@]+)@(?P<account>[^/.]+)\.(dfs|blob)\.[^/]+(?P<path>/.*)?"
+)
+_VIEW = re.compile(r"(?P<host>viewfs://[^/]*)(?P<path>/.*)?")
+
+
+def spark_location(location: str) -> UPath | None:
+    """Return a location that only Hadoop's file systems understand, as fsspec has it.
+
+    ``abfss://container@account.dfs.core.windows.net/path`` (credentials are those of the process),
+    and ``viewfs://cluster/path``.
+
+    Returns:
+        None where the location is one that fsspec and Airflow understand as Spark does.
+    """
+    if azure := _AZURE.fullmatch(location):
+        place = f"abfs://{azure['container']}{azure['path'] or '/'}"
+        return UPath(place, account_name=azure["account"])
+    if view := _VIEW.fullmatch(location):
+        return UPath(f"hdfs://{view['path'] or '/'}", host=view["host"])
+    return None
+
+
+def storage_kind(protocol: str) -> str:
+    """Return one name for all protocols of a storage: ``s3a`` is ``s3``."""
+    return _KINDS.get(protocol, protocol)
+
+
+def folder_id(path: UPath) -> str:
+    """Return what is equal for a folder however it is spelled: ``s3a://b/f``, ``s3://conn@b/f/``."""
+    kind = storage_kind(path.protocol)
+    # Names of buckets are unique, those of folders are not.
+    host = path.storage_options.get("host", "") if kind == "hdfs" else ""
+    return f"{kind}://{host}/{path.path.strip('/')}/"
+
+
+def spark_spelling(path: UPath, like: str) -> str | None:
+    """Return a location as Spark spells it.
+
+    Args:
+        path: The location.
+        like: Another location on the same storage, as Spark spells it; it may be in another bucket.
+
+    Returns:
+        None where ``like`` is on another kind of storage, so nothing is known.
+    """
+    scheme, _, rest = like.partition(":")
+    if storage_kind(scheme) != storage_kind(path.protocol):
+        return None
+    authority = rest.removeprefix("//").partition("/")[0] if rest.startswith("//") else ""
+    folder = path.path.strip("/")
+    match storage_kind(scheme):
+        case "file":
+            return f"{scheme}:/{folder}"
+        case "hdfs":
+            return f"{scheme}://{authority}/{folder}"
+        case "abfs" if "@" in authority:
+            container, _, inner = folder.partition("/")
+            return f"{scheme}://{container}@{authority.partition('@')[2]}/{inner}"
+    return f"{scheme}://{folder}"
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
-    """Return ``location`` as a path whose storage is read anew.
+    """Return ``location`` as a path whose storage is read anew; Spark's spelling will do.
 
     Object stores' file systems remember what they once listed; a job elsewhere goes on writing.
 
@@ -25,9 +94,10 @@ def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
         Mm2OffsetsError: ``error``, when no library for its storage is installed.
     """
     with storage_errors(location, error):
-        path = location if isinstance(location, UPath) else UPath(location)
-        path.fs.invalidate_cache()
-    return path
+        if isinstance(location, str):
+            location = spark_location(location) or UPath(location)
+        location.fs.invalidate_cache()
+    return location
 
 
 def list_directory(directory: UPath, error: type[Mm2OffsetsError]) -> dict[str, dict[str, Any]]:
@@ -141,6 +211,23 @@ def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> Non
             shutil.copyfileobj(given, taken, _CHUNK)
 
 
+def fetch_files(
+    source: UPath, folder: Path, names: Iterable[str], error: type[Mm2OffsetsError]
+) -> None:
+    """Copy files to a folder on this machine, many at once; those that are there stay.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    lacking = [name for name in names if not (folder / name).exists()]
+    for parent in {(folder / name).parent for name in lacking}:
+        parent.mkdir(parents=True, exist_ok=True)
+    if lacking:
+        places = [f"{source.path.rstrip('/')}/{name}" for name in lacking]
+        with storage_errors(source, error):
+            source.fs.get(places, [str(folder / name) for name in lacking])
+
+
 def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool:
     """Tell whether two files hold the same bytes.
 
@@ -159,11 +246,18 @@ def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool
 @contextmanager
 def _whole(path: UPath) -> Iterator[UPath]:
     """Yield where to write ``path``: readers see it once it is whole."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    if storage_kind(path.protocol) == "hdfs":
+        yield temporary
+        path.fs.makedirs(path.parent.path, exist_ok=True)
+        if path.exists():
+            path.fs.rm_file(path.path)  # HDFS renames to no name that is taken
+        path.fs.mv(temporary.path, path.path)
+        return
     if path.protocol not in _LOCAL:
         yield path  # object stores show a file once it is whole
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
         Path(temporary.path).replace(path.path)
