@@ -34,6 +34,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
             know, for jobs that read partitions they name (``assign``).
+        target_uri: How Spark spells ``target_checkpoint``. Only for state that is kept by absolute
+            paths (``transformWithState``), where the copy lies on another kind of storage.
 
     Returns:
         What was done (``docs/checkpoints.md``). Beside it the XComs ``summary``,
@@ -45,7 +47,10 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         CheckpointError: The checkpoint can't be migrated, still changes, or a storage failed.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "target_checkpoint", "mm2_conn_id", "archive")
+    template_fields: Sequence[str] = (
+        *("checkpoint", "target_checkpoint", "target_uri"),
+        *("mm2_conn_id", "archive"),
+    )
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
+        target_uri: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -74,6 +80,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
+        self.target_uri = target_uri
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the copy, or accept the one that is there."""
@@ -104,4 +111,5 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             ),
             allow_bounded=self.allow_bounded,
             allow_new_partitions=self.allow_new_partitions,
+            target_uri=self.target_uri,
         )

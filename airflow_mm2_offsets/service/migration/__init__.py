@@ -23,11 +23,14 @@ from airflow_mm2_offsets.spark.copying import (
     MARKER,
     METADATA,
     CheckpointCopy,
+    crc_name,
     inventory,
     is_scratch,
 )
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
 from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
+from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
+from airflow_mm2_offsets.storage import folder_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class MigrationOptions:
     allow_new_partitions: bool = False
     """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
     jobs that read partitions they name (``assign``)."""
+    target_uri: str | None = None
+    """How Spark spells the copy's location, where that can't be told from the original's."""
 
 
 DEFAULT_OPTIONS = MigrationOptions()
@@ -79,8 +84,9 @@ def migrate_checkpoint(
     if copy.whole is not None:
         return dict(copy.whole)
     wanted = needs(found.files)
+    moved = found.state_for(target, options.target_uri)
     plan = _decide(pair, found.files, wanted, copy, options)
-    sizes = found.copy_to(copy, plan)
+    sizes = found.copy_to(copy, plan, moved)
     done = report(found.logs, wanted, plan, target) | sizes
     copy.finish(original, done)
     return done
@@ -94,12 +100,19 @@ class _Original:
     inventory: Mapping[str, tuple[int, str]]
     logs: CheckpointLogs
     files: Sequence[KeptFile]
+    state: Sequence[StateMetadata]
 
     @classmethod
     def read(cls, place: UPath) -> Self:
         before = inventory(place)
         logs = read_logs(place)
-        return cls(place=place, inventory=before, logs=logs, files=kept_files(logs))
+        return cls(
+            place=place,
+            inventory=before,
+            logs=logs,
+            files=kept_files(logs),
+            state=read_state_metadata(place, before),
+        )
 
     def identity(self, pair: ClusterPair) -> dict[str, Any]:
         """Return what tells this migration from any other: not the place, it has many names."""
@@ -114,11 +127,17 @@ class _Original:
             "to": pair.naming.target_alias,
         }
 
-    def copy_to(self, copy: CheckpointCopy, plan: MigrationPlan) -> dict[str, int]:
+    def state_for(self, target: UPath, uri: str | None) -> dict[str, str]:
+        """Return the texts of the files that name others of the checkpoint by absolute paths."""
+        return {file.name: file.move(target, uri) for file in self.state}
+
+    def copy_to(
+        self, copy: CheckpointCopy, plan: MigrationPlan, moved: dict[str, str]
+    ) -> dict[str, int]:
         """Copy and rewrite all files but the last one; return how many files and bytes that is."""
         targets = plan.targets()
         copied = self._copied()
-        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}
+        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files} | moved
         copy.fill(self.place, copied, written)
         _check_reads_back(self.logs, copy.root)
         if inventory(self.place) != self.inventory:
@@ -133,7 +152,8 @@ class _Original:
 
         Hadoop's sums of files that are rewritten or left out are left out too.
         """
-        own = {METADATA, MARKER, f".{METADATA}.crc", f".{MARKER}.crc"}
+        own = {METADATA, MARKER, *(file.name for file in self.state)}
+        own |= {crc_name(name) for name in own}
         left = ("offsets/", *(f"sources/{name}/" for name in kafka_sources(self.logs)))
         return {
             name: size
@@ -143,7 +163,7 @@ class _Original:
 
 
 def _check_apart(original: UPath, target: UPath) -> None:
-    one, other = (str(path).rstrip("/") + "/" for path in (original, target))
+    one, other = folder_id(original), folder_id(target)
     if one.startswith(other) or other.startswith(one):
         raise CheckpointError(
             f"{target}: lies in {original}, or the other way round; a copy needs a location of its "
