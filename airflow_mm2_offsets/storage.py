@@ -1,6 +1,5 @@
-"""Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs; under Spark's names too."""
+"""Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs."""
 
-import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,78 +10,10 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.locations import LOCAL, spark_location, storage_kind
 
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-_LOCAL = frozenset({"", "file", "local"})
 _CHUNK = 2**20
-_KINDS = {
-    **dict.fromkeys(_LOCAL, "file"),
-    **dict.fromkeys(("s3a", "s3n"), "s3"),
-    "gcs": "gs",
-    **dict.fromkeys(("abfss", "az", "wasb", "wasbs"), "abfs"),
-    "viewfs": "hdfs",
-}
-"""Protocols that are other names of one storage."""
-_AZURE = re.compile(
-    r"(abfss?|wasbs?)://(?P<container>[^/@]+)@(?P<account>[^/.]+)\.(dfs|blob)\.[^/]+(?P<path>/.*)?"
-)
-_VIEW = re.compile(r"(?P<host>viewfs://[^/]*)(?P<path>/.*)?")
-
-
-def spark_location(location: str) -> UPath | None:
-    """Return a location that only Hadoop's file systems understand, as fsspec has it.
-
-    ``abfss://container@account.dfs.core.windows.net/path`` (credentials are those of the process),
-    and ``viewfs://cluster/path``.
-
-    Returns:
-        None where the location is one that fsspec and Airflow understand as Spark does.
-    """
-    if azure := _AZURE.fullmatch(location):
-        place = f"abfs://{azure['container']}{azure['path'] or '/'}"
-        return UPath(place, account_name=azure["account"])
-    if view := _VIEW.fullmatch(location):
-        return UPath(f"hdfs://{view['path'] or '/'}", host=view["host"])
-    return None
-
-
-def storage_kind(protocol: str) -> str:
-    """Return one name for all protocols of a storage: ``s3a`` is ``s3``."""
-    return _KINDS.get(protocol, protocol)
-
-
-def folder_id(path: UPath) -> str:
-    """Return what is equal for a folder however it is spelled: ``s3a://b/f``, ``s3://conn@b/f/``."""
-    kind = storage_kind(path.protocol)
-    # Names of buckets are unique, those of folders are not.
-    host = path.storage_options.get("host", "") if kind == "hdfs" else ""
-    return f"{kind}://{host}/{path.path.strip('/')}/"
-
-
-def spark_spelling(path: UPath, like: str) -> str | None:
-    """Return a location as Spark spells it.
-
-    Args:
-        path: The location.
-        like: Another location on the same storage, as Spark spells it; it may be in another bucket.
-
-    Returns:
-        None where ``like`` is on another kind of storage, so nothing is known.
-    """
-    scheme, _, rest = like.partition(":")
-    if storage_kind(scheme) != storage_kind(path.protocol):
-        return None
-    authority = rest.removeprefix("//").partition("/")[0] if rest.startswith("//") else ""
-    folder = path.path.strip("/")
-    match storage_kind(scheme):
-        case "file":
-            return f"{scheme}:/{folder}"
-        case "hdfs":
-            return f"{scheme}://{authority}/{folder}"
-        case "abfs" if "@" in authority:
-            container, _, inner = folder.partition("/")
-            return f"{scheme}://{container}@{authority.partition('@')[2]}/{inner}"
-    return f"{scheme}://{folder}"
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
@@ -204,7 +135,7 @@ def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> Non
         Mm2OffsetsError: ``error``, when a storage refuses.
     """
     with storage_errors(f"{source} or {target}", error):
-        if target.protocol not in _LOCAL and source.fs == target.fs:
+        if target.protocol not in LOCAL and source.fs == target.fs:
             source.fs.cp_file(source.path, target.path)
             return
         with _whole(target) as place, source.open("rb") as given, place.open("wb") as taken:
@@ -246,20 +177,32 @@ def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool
 @contextmanager
 def _whole(path: UPath) -> Iterator[UPath]:
     """Yield where to write ``path``: readers see it once it is whole."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     if storage_kind(path.protocol) == "hdfs":
-        yield temporary
-        path.fs.makedirs(path.parent.path, exist_ok=True)
-        if path.exists():
-            path.fs.rm_file(path.path)  # HDFS renames to no name that is taken
-        path.fs.mv(temporary.path, path.path)
+        with _named_last(path) as place:
+            yield place
         return
-    if path.protocol not in _LOCAL:
+    if path.protocol not in LOCAL:
         yield path  # object stores show a file once it is whole
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
         Path(temporary.path).replace(path.path)
     finally:
         Path(temporary.path).unlink(missing_ok=True)
+
+
+@contextmanager
+def _named_last(path: UPath) -> Iterator[UPath]:
+    """Yield where to write ``path`` on HDFS, which shows files that are being written."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    path.fs.makedirs(path.parent.path, exist_ok=True)
+    try:
+        yield temporary
+        if path.exists():
+            path.fs.rm_file(path.path)  # it renames to no name that is taken
+        path.fs.mv(temporary.path, path.path)
+    finally:
+        if temporary.exists():
+            path.fs.rm_file(temporary.path)

@@ -7,7 +7,8 @@ from airflow.sdk.io import has_fs
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.storage import open_location, spark_location, storage_errors
+from airflow_mm2_offsets.locations import spark_location
+from airflow_mm2_offsets.storage import open_location, storage_errors
 
 
 def storage_path(location: str) -> UPath:

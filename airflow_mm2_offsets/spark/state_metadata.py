@@ -14,9 +14,9 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.locations import spark_spelling
 from airflow_mm2_offsets.spark.logs import read_required
 from airflow_mm2_offsets.spark.offset_log import parse_object, split_log
-from airflow_mm2_offsets.storage import spark_spelling
 
 _METADATA = re.compile(r"state/\d+/_metadata/(?P<layout>[^./][^/]*)(/(?P<batch>[^./][^/]*))?")
 _SCHEMA = re.compile(r"(?P<root>.+)/(?P<name>state/\d+/_stateSchema/.+)")

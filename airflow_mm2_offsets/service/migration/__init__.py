@@ -8,6 +8,7 @@ from typing import Any, Self
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
 from airflow_mm2_offsets.service.migration.plan import (
     MigrationPlan,
@@ -30,7 +31,6 @@ from airflow_mm2_offsets.spark.copying import (
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
 from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
 from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
-from airflow_mm2_offsets.storage import folder_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,12 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.locations import folder_id, spark_spelling
 from airflow_mm2_offsets.storage import (
     copy_file,
-    folder_id,
     list_files,
     open_location,
     read_text,
-    spark_spelling,
     write_text,
 )
 
