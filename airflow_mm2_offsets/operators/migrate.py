@@ -34,6 +34,9 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
             know, for jobs that read partitions they name (``assign``).
+        subscribe_pattern: The job's ``subscribePattern`` on the target, if it has one: a topic
+            there that matches, and that the checkpoint does not know, is refused.
+        new_topics: Such topics that the job is to read from their beginning.
         target_uri: How Spark spells ``target_checkpoint``. Only for state that is kept by absolute
             paths (``transformWithState``), where the copy lies on another kind of storage.
 
@@ -49,6 +52,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
 
     template_fields: Sequence[str] = (
         *("checkpoint", "target_checkpoint", "target_uri"),
+        *("subscribe_pattern", "new_topics"),
         *("mm2_conn_id", "archive"),
     )
 
@@ -65,6 +69,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
+        subscribe_pattern: str | None = None,
+        new_topics: Sequence[str] = (),
         target_uri: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -80,6 +86,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
+        self.subscribe_pattern = subscribe_pattern
+        self.new_topics = new_topics
         self.target_uri = target_uri
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -111,5 +119,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             ),
             allow_bounded=self.allow_bounded,
             allow_new_partitions=self.allow_new_partitions,
+            subscribe_pattern=self.subscribe_pattern,
+            new_topics=self.new_topics,
             target_uri=self.target_uri,
         )

@@ -1,6 +1,6 @@
 """Migrates a Spark checkpoint: a copy that goes on where the original stopped, on the target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self
@@ -10,6 +10,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
+from airflow_mm2_offsets.service.migration.new_topics import new_topics
 from airflow_mm2_offsets.service.migration.plan import (
     MigrationPlan,
     Need,
@@ -45,6 +46,10 @@ class MigrationOptions:
     allow_new_partitions: bool = False
     """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
     jobs that read partitions they name (``assign``)."""
+    subscribe_pattern: str | None = None
+    """The job's ``subscribePattern`` on the target, if it has one."""
+    new_topics: Collection[str] = ()
+    """Topics that match it, which the checkpoint does not know and the job may begin to read."""
     target_uri: str | None = None
     """How Spark spells the copy's location, where that can't be told from the original's."""
 
@@ -194,7 +199,11 @@ def _plan(
     new = new_partitions(
         pair, files, ask_source=options.plan.read_source, check=not options.allow_new_partitions
     )
-    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=new.notes)
+    topics: list[str] = []
+    if options.subscribe_pattern is not None:
+        topics = new_topics(pair, files, options.subscribe_pattern, options.new_topics)
+    notes = [*new.notes, *topics]
+    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=notes)
     check_plan(plan, new.needs, allow_bounded=options.allow_bounded)
     return plan
 

@@ -12,7 +12,11 @@ from fsspec.implementations.memory import MemoryFileSystem
 from upath import UPath
 
 from airflow_mm2_offsets.core import ReplicationPolicy
-from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    ConfigurationError,
+    TranslationRefusedError,
+)
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.migration import (
     DEFAULT_OPTIONS,
@@ -42,6 +46,19 @@ def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
         clusters.copy("orders", range(10), partition)
         clusters.sync("orders", (0, shift), (9, 9 + shift), partition=partition)
     return clusters
+
+
+@pytest.fixture
+def renamed(copied: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """Return clusters where DefaultReplicationPolicy names the topics, and others beside them."""
+    naming = replace(copied.pair.naming, policy=ReplicationPolicy.DEFAULT)
+    monkeypatch.setattr(copied, "pair", replace(copied.pair, naming=naming))
+    copied.copy("a.orders", range(100, 100 + BEFORE))
+    for partition in range(4):
+        copied.copy("a.orders", range(10), partition)
+    for name in ("heartbeats", "a.orders-eu", "refunds"):
+        copied.copy(name, range(3))
+    return copied
 
 
 def _ends(first: int, rest: int = 3) -> str:
@@ -119,16 +136,9 @@ def test_a_pending_batch_keeps_both_ends(copied: Pair, tmp_path: Path) -> None:
     assert (done["committed_batch"], done["pending_batch"]) == (5, 6)
 
 
-def test_topics_get_the_names_of_the_target(
-    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_get_the_names_of_the_target(renamed: Pair, tmp_path: Path) -> None:
     """The copy names them as the replication policy does, and the job is told to."""
-    naming = replace(copied.pair.naming, policy=ReplicationPolicy.DEFAULT)
-    monkeypatch.setattr(copied, "pair", replace(copied.pair, naming=naming))
-    copied.copy("a.orders", range(100, 100 + BEFORE))
-    for partition in range(4):
-        copied.copy("a.orders", range(10), partition)
-    done = _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
+    done = _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
     assert read_checkpoint(str(tmp_path / "copy")).positions == {
         "a.orders": {0: 12, 1: 3, 2: 3, 3: 3}
     }
@@ -408,6 +418,54 @@ def test_reading_from_a_storage_that_fails_midway(
             break
     assert asked > 5
     assert checkpoint.pending_batch == 6
+
+
+@pytest.mark.parametrize(
+    ("pattern", "foreign"),
+    [
+        (r"(a\.)?orders.*", "a.orders-eu, orders"),
+        (r"^a\.orders", "a.orders-eu"),
+        ("orders$", "orders"),
+        (".*", "a.orders-eu, heartbeats, mm2-offset-syncs.a.internal, orders, refunds"),
+    ],
+)
+def test_topics_that_the_job_would_begin_to_read(
+    renamed: Pair, tmp_path: Path, pattern: str, foreign: str
+) -> None:
+    """A topic that matches anywhere, and that the checkpoint does not know, needs a word."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    with pytest.raises(TranslationRefusedError) as refused:
+        _migrate(renamed, original, target, MigrationOptions(subscribe_pattern=pattern))
+    assert f"matches {foreign} on the target, which the checkpoint does not" in str(refused.value)
+    assert not target.exists()
+
+    names = foreign.split(", ")
+    options = MigrationOptions(subscribe_pattern=pattern, new_topics=names)
+    notes = _migrate(renamed, original, target, options)["notes"]
+    for name in names:
+        assert f"{name}, which the checkpoint does not know, is read from its beginning" in notes
+
+
+def test_a_pattern_of_the_source_s_names(renamed: Pair, tmp_path: Path) -> None:
+    """Where the copies have other names, the job would pass them over in silence."""
+    options = MigrationOptions(subscribe_pattern="^orders")
+    with pytest.raises(TranslationRefusedError, match=r"does not match a\.orders, which the"):
+        _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
+
+
+def test_a_pattern_that_matches_what_is_known(renamed: Pair, tmp_path: Path) -> None:
+    """Then nothing is new."""
+    options = MigrationOptions(subscribe_pattern=r"^a\.orders$")
+    done = _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
+    assert not [note for note in done["notes"] if "does not know" in note]
+
+
+@pytest.mark.parametrize("pattern", ["(", r"\p{Alpha}+", "[a-z&&[^o]]+", r"\Qorders\E"])
+def test_a_pattern_of_java_s_own(renamed: Pair, tmp_path: Path, pattern: str) -> None:
+    """What Python can't read, or reads otherwise, is not guessed at."""
+    options = MigrationOptions(subscribe_pattern=pattern)
+    with pytest.raises(ConfigurationError, match="means the same to Java and to Python"):
+        _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
 
 
 _STATE = "state/0/_metadata/v2/0"
