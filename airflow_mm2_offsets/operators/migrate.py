@@ -37,6 +37,10 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         subscribe_pattern: The job's ``subscribePattern`` on the target, if it has one: a topic
             there that matches, and that the checkpoint does not know, is refused.
         new_topics: Such topics that the job is to read from their beginning.
+        sink: Where the job writes files or a table, if it does: one that has batches which the
+            checkpoint does not know would drop as many new ones, and is refused.
+        txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as
+            ``hoodie.datasource.write.streaming.checkpoint.identifier``, if it does.
         target_uri: How Spark spells ``target_checkpoint``. Only for state that is kept by absolute
             paths (``transformWithState``), where the copy lies on another kind of storage.
 
@@ -48,11 +52,12 @@ class MigrateSparkCheckpointOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A position is not known exactly; each is named with its batch.
         CheckpointError: The checkpoint can't be migrated, still changes, or a storage failed.
+        NotReadyError: The sink is further than the checkpoint.
     """
 
     template_fields: Sequence[str] = (
         *("checkpoint", "target_checkpoint", "target_uri"),
-        *("subscribe_pattern", "new_topics"),
+        *("subscribe_pattern", "new_topics", "sink", "txn_app_id"),
         *("mm2_conn_id", "archive"),
     )
 
@@ -71,6 +76,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         allow_new_partitions: bool = False,
         subscribe_pattern: str | None = None,
         new_topics: Sequence[str] = (),
+        sink: str | None = None,
+        txn_app_id: str | None = None,
         target_uri: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -88,6 +95,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.allow_new_partitions = allow_new_partitions
         self.subscribe_pattern = subscribe_pattern
         self.new_topics = new_topics
+        self.sink = sink
+        self.txn_app_id = txn_app_id
         self.target_uri = target_uri
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -121,5 +130,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             allow_new_partitions=self.allow_new_partitions,
             subscribe_pattern=self.subscribe_pattern,
             new_topics=self.new_topics,
+            sink=storage_path(self.sink) if self.sink else None,
+            txn_app_id=self.txn_app_id,
             target_uri=self.target_uri,
         )

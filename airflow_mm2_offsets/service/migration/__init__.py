@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
 from airflow_mm2_offsets.service.migration.new_topics import new_topics
@@ -21,6 +21,7 @@ from airflow_mm2_offsets.service.migration.plan import (
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.copying import (
     MARKER,
     METADATA,
@@ -50,6 +51,10 @@ class MigrationOptions:
     """The job's ``subscribePattern`` on the target, if it has one."""
     new_topics: Collection[str] = ()
     """Topics that match it, which the checkpoint does not know and the job may begin to read."""
+    sink: UPath | None = None
+    """Where the job writes; a sink that is further than the checkpoint is refused."""
+    txn_app_id: str | None = None
+    """Under which name it writes there, see ``SinkWriter``."""
     target_uri: str | None = None
     """How Spark spells the copy's location, where that can't be told from the original's."""
 
@@ -80,6 +85,7 @@ def migrate_checkpoint(
     Raises:
         CheckpointError: The original can't be read or is being written to, something else is at
             the target, or a storage failed.
+        NotReadyError: The sink has batches that the checkpoint does not know.
         TranslationRefusedError: A position is not known exactly.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
@@ -88,6 +94,7 @@ def migrate_checkpoint(
     copy = CheckpointCopy.open(target, found.identity(pair))
     if copy.whole is not None:
         return dict(copy.whole)
+    _check_sink(found.logs, options)
     wanted = needs(found.files)
     moved = found.state_for(target, options.target_uri)
     plan = _decide(pair, found.files, wanted, copy, options)
@@ -174,6 +181,18 @@ def _check_apart(original: UPath, target: UPath) -> None:
             f"{target}: lies in {original}, or the other way round; a copy needs a location of its "
             f"own, for the original must stay as it is"
         )
+
+
+def _check_sink(logs: CheckpointLogs, options: MigrationOptions) -> None:
+    if options.sink is None:
+        return
+    writer = SinkWriter(
+        query_id=logs.query_id,
+        first_batch=max(logs.newest, logs.committed or 0) + 1,
+        txn_app_id=options.txn_app_id,
+    )
+    if problems := find_sink_problems(options.sink, writer):
+        raise NotReadyError("\n".join(problems))
 
 
 def _decide(
