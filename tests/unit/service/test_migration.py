@@ -320,11 +320,14 @@ def test_the_copy_of_another_time_is_refused(copied: Pair, tmp_path: Path) -> No
         _migrate(copied, original, target)
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
 @pytest.mark.parametrize("place", ["original", "original/copy", "."])
-def test_a_copy_needs_a_place_of_its_own(copied: Pair, tmp_path: Path, place: str) -> None:
-    """Within the original, or around it, it would change it."""
+def test_a_copy_needs_a_place_of_its_own(
+    copied: Pair, tmp_path: Path, place: str, scheme: str
+) -> None:
+    """Within the original, or around it, however it is spelled, it would change it."""
     with pytest.raises(CheckpointError, match="needs a location of its own"):
-        _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / place))
+        _migrate(copied, _checkpoint(tmp_path), UPath(f"{scheme}{tmp_path / place}"))
 
 
 def test_a_job_that_still_runs_is_found_out(
