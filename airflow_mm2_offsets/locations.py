@@ -69,8 +69,22 @@ def spark_spelling(path: UPath, like: str) -> str | None:
         case "file":
             return f"{scheme}:/{folder}"
         case "hdfs":
-            return f"{scheme}://{authority}/{folder}"
+            return f"{_name_node(path) or f'{scheme}://{authority}'}/{folder}"
         case "abfs" if "@" in authority:
             container, _, inner = folder.partition("/")
-            return f"{scheme}://{container}@{authority.partition('@')[2]}/{inner}"
+            return f"{scheme}://{container}@{_account(path, authority)}/{inner}"
     return f"{scheme}://{folder}"
+
+
+def _name_node(path: UPath) -> str | None:
+    """Return what an HDFS location says of its name node, if anything."""
+    host, port = path.storage_options.get("host"), path.storage_options.get("port")
+    if not host or str(host).startswith("viewfs:"):
+        return host
+    return f"hdfs://{host}:{port}" if port else f"hdfs://{host}"
+
+
+def _account(path: UPath, authority: str) -> str:
+    """Return the host of a location's account: another location's, unless it names its own."""
+    account, dot, service = authority.partition("@")[2].partition(".")
+    return f"{path.storage_options.get('account_name', account)}{dot}{service}"

@@ -8,7 +8,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.locations import spark_location
-from airflow_mm2_offsets.storage import open_location, storage_errors
+from airflow_mm2_offsets.storage import storage_errors
 
 
 def storage_path(location: str) -> UPath:
@@ -27,4 +27,5 @@ def storage_path(location: str) -> UPath:
             if has_fs(path.protocol or "file"):
                 # It wraps a UPath and does all that one does, but is no subclass of it.
                 path = cast("UPath", ObjectStoragePath(location))
-    return open_location(path, ConfigurationError)
+        path.fs.invalidate_cache()  # object stores' file systems remember what they once listed
+    return path

@@ -34,10 +34,13 @@ class SinkWriter:
             who: Who drops what the job writes.
             remedy: What to give the job instead.
         """
-        begins, step = f"goes on at batch {self.first_batch}", "migrate its newest checkpoint"
+        begins, step = (
+            f"the job goes on at batch {self.first_batch}",
+            "migrate its newest checkpoint",
+        )
         if not self.first_batch:
-            begins, step = "with a fresh checkpoint begins at 0", _MIGRATE
+            begins, step = "a job with a fresh checkpoint begins at 0", _MIGRATE
         return (
-            f"{output}: {has}; a job that {begins} would lose all up to that one, for {who} drops "
-            f"them in silence: {step}, or give the job on the target {remedy}"
+            f"{output}: {has}; {begins}, and {who} drops all up to that one in silence: {step}, or "
+            f"give the job on the target {remedy}"
         )

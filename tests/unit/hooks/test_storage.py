@@ -134,15 +134,31 @@ def test_folders_that_differ(one: str, other: str) -> None:
             "abfss://old@account.dfs.core.windows.net/original",
             "abfss://new@account.dfs.core.windows.net/copy",
         ),
+        ("hdfs:///copy", "hdfs://name:8020/original", "hdfs://name:8020/copy"),
+        ("hdfs://other/copy", "hdfs://name:8020/original", "hdfs://other/copy"),
+        ("viewfs://cluster/copy", "hdfs://name:8020/original", "viewfs://cluster/copy"),
+        (
+            "abfss://new@other.dfs.core.windows.net/copy",
+            "abfss://old@account.dfs.core.windows.net/original",
+            "abfss://new@other.dfs.core.windows.net/copy",
+        ),
         ("/data/copy", "s3a://old/original", None),
     ],
 )
 def test_spark_s_spelling(location: str, like: str, spelled: str | None) -> None:
-    """Scheme and authority are those that Spark used before on that storage."""
+    """Scheme and authority are those that Spark used before, unless the location has its own."""
     assert spark_spelling(storage_path(location), like) == spelled
 
 
-def test_a_storage_that_nobody_knows() -> None:
-    """The location is named."""
-    with pytest.raises(ConfigurationError, match="nosuch://bucket/folder is out of reach"):
-        storage_path("nosuch://bucket/folder")
+@pytest.mark.parametrize(
+    "location", ["nosuch://bucket/folder", "gs://bucket/folder", "hdfs://namenode/folder"]
+)
+def test_a_storage_without_its_library(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The location is named as it was given."""
+    monkeypatch.setattr(Hdfs, "__init__", _fails)
+    with pytest.raises(ConfigurationError, match=f"^{location} is out of reach: .*Error"):
+        storage_path(location)
+
+
+def _fails(*_: object, **__: object) -> None:
+    raise OSError("unable to load libhdfs")

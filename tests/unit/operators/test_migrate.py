@@ -77,7 +77,9 @@ def test_a_sink_that_is_further_is_refused(worker: Worker, job: Job, tmp_path: P
     (log / "0").write_text("v1")
     (log / "1").write_text("v1")
     sink = str(log.parent)
-    with pytest.raises(NotReadyError, match="goes on at batch 1 would lose all up to that one"):
+    with pytest.raises(
+        NotReadyError, match="goes on at batch 1, and Spark drops all up to that one"
+    ):
         worker.run(_migrate(job, sink=sink))
     assert not (tmp_path / "target").exists()
     (log / "1").unlink()

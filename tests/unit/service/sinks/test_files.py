@@ -35,4 +35,4 @@ def test_a_checkpoint_older_than_its_sink(tmp_path: Path) -> None:
     _touch(tmp_path / "_spark_metadata", "10")
     assert find_sink_problems(UPath(tmp_path), SinkWriter(query_id="id", first_batch=11)) == []
     (problem,) = find_sink_problems(UPath(tmp_path), SinkWriter(query_id="id", first_batch=10))
-    assert "a job that goes on at batch 10 would lose all up to that one" in problem
+    assert "the job goes on at batch 10, and Spark drops all up to that one" in problem
