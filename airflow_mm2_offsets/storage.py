@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,16 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.locations import LOCAL, spark_location, storage_kind
 
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-_LOCAL = frozenset({"", "file", "local"})
 _CHUNK = 2**20
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS})
 """What mounted object stores and some network file systems say to the fsync of a folder."""
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
-    """Return ``location`` as a path whose storage is read anew.
+    """Return ``location`` as a path whose storage is read anew; Spark's spelling will do.
 
     Object stores' file systems remember what they once listed; a job elsewhere goes on writing.
 
@@ -29,9 +29,10 @@ def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
         Mm2OffsetsError: ``error``, when no library for its storage is installed.
     """
     with storage_errors(location, error):
-        path = location if isinstance(location, UPath) else UPath(location)
-        path.fs.invalidate_cache()
-    return path
+        if isinstance(location, str):
+            location = spark_location(location) or UPath(location)
+        location.fs.invalidate_cache()
+    return location
 
 
 def list_directory(directory: UPath, error: type[Mm2OffsetsError]) -> dict[str, dict[str, Any]]:
@@ -138,11 +139,28 @@ def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> Non
         Mm2OffsetsError: ``error``, when a storage refuses.
     """
     with storage_errors(f"{source} or {target}", error):
-        if target.protocol not in _LOCAL and source.fs == target.fs:
+        if target.protocol not in LOCAL and source.fs == target.fs:
             source.fs.cp_file(source.path, target.path)
             return
         with _whole(target) as place, source.open("rb") as given, place.open("wb") as taken:
             shutil.copyfileobj(given, taken, _CHUNK)
+
+
+def fetch_files(
+    source: UPath, folder: Path, names: Iterable[str], error: type[Mm2OffsetsError]
+) -> None:
+    """Copy files to a folder on this machine, many at once; those that are there stay.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    lacking = [name for name in names if not (folder / name).exists()]
+    for parent in {(folder / name).parent for name in lacking}:
+        parent.mkdir(parents=True, exist_ok=True)
+    if lacking:
+        places = [f"{source.path.rstrip('/')}/{name}" for name in lacking]
+        with storage_errors(source, error):
+            source.fs.get(places, [str(folder / name) for name in lacking])
 
 
 def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool:
@@ -166,7 +184,11 @@ def _whole(path: UPath) -> Iterator[UPath]:
 
     The disk holds the content before the name, and the name before the caller goes on.
     """
-    if path.protocol not in _LOCAL:
+    if storage_kind(path.protocol) == "hdfs":
+        with _named_last(path) as place:
+            yield place
+        return
+    if path.protocol not in LOCAL:
         yield path  # object stores show a file once it is whole
         return
     _make_folder(Path(path.path).parent)
@@ -200,3 +222,18 @@ def _flush(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _named_last(path: UPath) -> Iterator[UPath]:
+    """Yield where to write ``path`` on HDFS, which shows files that are being written."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    path.fs.makedirs(path.parent.path, exist_ok=True)
+    try:
+        yield temporary
+        if path.exists():
+            path.fs.rm_file(path.path)  # it renames to no name that is taken
+        path.fs.mv(temporary.path, path.path)
+    finally:
+        if temporary.exists():
+            path.fs.rm_file(temporary.path)

@@ -34,6 +34,15 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
             know, for jobs that read partitions they name (``assign``).
+        subscribe_pattern: The job's ``subscribePattern`` on the target, if it has one: a topic
+            there that matches, and that the checkpoint does not know, is refused.
+        new_topics: Such topics that the job is to read from their beginning.
+        sink: Where the job writes files or a table, if it does: one that has batches which the
+            checkpoint does not know would drop as many new ones, and is refused.
+        txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as
+            ``hoodie.datasource.write.streaming.checkpoint.identifier``, if it does.
+        target_uri: How Spark spells ``target_checkpoint``. Only for state that is kept by absolute
+            paths (``transformWithState``), where the copy lies on another kind of storage.
 
     Returns:
         What was done (``docs/checkpoints.md``). Beside it the XComs ``summary``,
@@ -43,9 +52,14 @@ class MigrateSparkCheckpointOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A position is not known exactly; each is named with its batch.
         CheckpointError: The checkpoint can't be migrated, still changes, or a storage failed.
+        NotReadyError: The sink is further than the checkpoint.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "target_checkpoint", "mm2_conn_id", "archive")
+    template_fields: Sequence[str] = (
+        *("checkpoint", "target_checkpoint", "target_uri"),
+        *("subscribe_pattern", "new_topics", "sink", "txn_app_id"),
+        *("mm2_conn_id", "archive"),
+    )
 
     def __init__(
         self,
@@ -60,6 +74,11 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
+        subscribe_pattern: str | None = None,
+        new_topics: Sequence[str] = (),
+        sink: str | None = None,
+        txn_app_id: str | None = None,
+        target_uri: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -74,6 +93,11 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
+        self.subscribe_pattern = subscribe_pattern
+        self.new_topics = new_topics
+        self.sink = sink
+        self.txn_app_id = txn_app_id
+        self.target_uri = target_uri
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the copy, or accept the one that is there."""
@@ -104,4 +128,9 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             ),
             allow_bounded=self.allow_bounded,
             allow_new_partitions=self.allow_new_partitions,
+            subscribe_pattern=self.subscribe_pattern,
+            new_topics=self.new_topics,
+            sink=storage_path(self.sink) if self.sink else None,
+            txn_app_id=self.txn_app_id,
+            target_uri=self.target_uri,
         )

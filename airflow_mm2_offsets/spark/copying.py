@@ -150,6 +150,12 @@ def inventory(root: UPath) -> dict[str, tuple[int, str]]:
     }
 
 
+def crc_name(name: str) -> str:
+    """Return where Hadoop keeps the check sum of a file on a local disk."""
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}.{last}.crc"
+
+
 def is_scratch(name: str) -> bool:
     """Tell whether a file is what a writer left that did not end."""
     last = name.rpartition("/")[2]

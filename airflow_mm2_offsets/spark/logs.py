@@ -13,7 +13,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
-from airflow_mm2_offsets.storage import list_directory, open_location, read_text
+from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
 
 Sources = Mapping[str, str]
 """What a file says of each source, as text, by the source's name: its number unless it has one."""
@@ -36,7 +36,7 @@ class CheckpointLogs:
     texts: Mapping[int, str]
     """``offsets/N`` of ``base`` and ``pending``, by batch."""
     start_texts: Sources
-    """``sources/NAME/0`` by source."""
+    """``sources/NAME/0`` by source, of Kafka sources."""
 
     @property
     def newest(self) -> int:
@@ -45,8 +45,12 @@ class CheckpointLogs:
 
     @property
     def starts(self) -> Sources:
-        """Where each source began, as far as the checkpoint still says so."""
-        return {name: offset_log.parse_start(text) for name, text in self.start_texts.items()}
+        """Where each Kafka source began, as far as the checkpoint still says so."""
+        return {
+            name: start
+            for name, text in self.start_texts.items()
+            if (start := offset_log.parse_start(text)) is not None
+        }
 
     def path(self, batch: int) -> str:
         """Return the location of a batch's file in the offset log."""
@@ -187,13 +191,15 @@ def _check_pending(logs: CheckpointLogs) -> None:
 
 
 def _start_texts(root: UPath) -> Sources:
-    """Return what each source's first file holds, by the source's name."""
-    texts = {
-        name: read_text(root / "sources" / name / "0", CheckpointError)
+    """Return what each Kafka source's first file holds, by the source's name."""
+    first = {
+        name: read_bytes(root / "sources" / name / "0", CheckpointError) or b""
         for name in sorted(list_directory(root / "sources", CheckpointError))
         if not name.startswith((".", "_"))
     }
-    return {name: text for name, text in texts.items() if text}
+    # Of other sources not even the encoding is known.
+    texts = {name: data.decode(errors="replace") for name, data in first.items()}
+    return {name: text for name, text in texts.items() if offset_log.parse_start(text) is not None}
 
 
 def _query_id(root: UPath) -> str:
@@ -208,7 +214,7 @@ def _query_id(root: UPath) -> str:
 
 
 def _check_commit(path: UPath) -> None:
-    version, _, body = read_required(path).partition("\n")
+    version, body, _ = offset_log.split_log(read_required(path))
     if version not in ("v1", "v2", "v3"):
         raise CheckpointError(f"{path}: none of v1 to v3 of Spark's commit log: {version!r}")
     offset_log.parse_object(body, str(path))

@@ -1,15 +1,37 @@
 """The files of a Spark checkpoint that hold positions: ``offsets/N`` and ``sources/N/0``.
 
 Formats: ``OffsetSeqLog`` (v1: one line per source in plan order; v2, from Spark 4.2: lines
-``name:offset`` in any order) and ``KafkaSourceInitialOffsetWriter`` (a NUL first).
+``name:offset`` in any order) and ``KafkaSourceInitialOffsetWriter`` (a NUL first). Spark reads a
+log with ``scala.io.Source.getLines``: a line ends with LF, CR or CRLF, the last one need not.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from io import StringIO
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError, PositionError
 from airflow_mm2_offsets.spark.offsets import parse_offsets
+
+
+def read_lines(text: str) -> list[str]:
+    """Return the lines of a log as Spark reads them."""
+    return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
+
+
+def split_log(text: str) -> tuple[str, str, list[str]]:
+    """Return a log's version, the line after it, and the other lines; what is missing is empty."""
+    lines = read_lines(text)
+    return "".join(lines[:1]), "".join(lines[1:2]), lines[2:]
+
+
+def rewrite_lines(text: str, first: int, rewrite: Callable[[str], str]) -> str:
+    """Return a log with its lines from number ``first`` on replaced; each ends as before."""
+    lines = list(StringIO(text, newline=""))
+    for number, line in enumerate(lines[first:], first):
+        content = line.rstrip("\r\n")
+        lines[number] = rewrite(content) + line[len(content) :]
+    return "".join(lines)
 
 
 def parse_batch(text: str, place: str) -> dict[str, str]:
@@ -22,24 +44,27 @@ def parse_batch(text: str, place: str) -> dict[str, str]:
     Raises:
         CheckpointError: The file is half-written, or of a version that is not known.
     """
-    version, _, rest = text.partition("\n")
-    metadata, _, lines = rest.partition("\n")
+    version, metadata, lines = split_log(text)
     if version not in ("v1", "v2"):
         raise CheckpointError(f"{place}: neither v1 nor v2 of Spark's offset log: {version!r}")
     if metadata:  # continuous processing leaves it empty
         parse_object(metadata, place)
     if version == "v1":
-        sources = {str(index): line for index, line in enumerate(lines.split("\n"))}
+        sources = {str(index): line for index, line in enumerate(lines)}
     else:
-        sources = dict(_split_named(line, place) for line in lines.split("\n"))
-    if "" in sources.values():
+        sources = dict(_split_named(line, place) for line in lines)
+    if not sources or "" in sources.values():
         raise CheckpointError(f"{place}: half-written, a source's offset is missing")
     return sources
 
 
-def parse_start(text: str) -> str:
-    """Return the offset in ``sources/N/0`` as text, or what else a source not Kafka's put there."""
-    return text.lstrip("\0").partition("\n")[2]
+def parse_start(text: str) -> str | None:
+    """Return the offset in ``sources/N/0`` as text; None where no Kafka source wrote the file.
+
+    Only Kafka's begins with a NUL. What others put there is theirs: a file source, for one, writes
+    a line per file.
+    """
+    return text.partition("\n")[2] if text.startswith("\0") else None
 
 
 def parse_object(text: str, place: str) -> dict[str, object]:

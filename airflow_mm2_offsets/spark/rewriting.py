@@ -71,10 +71,9 @@ class KeptFile:
         if self.name.startswith("sources/"):
             head, newline, offset = self.text.partition("\n")
             return f"{head}{newline}{_rewrite(offset, self.name, answer)}"
-        version, metadata, *lines = self.text.split("\n")
-        named = version == "v2"
-        return "\n".join(
-            [version, metadata, *(_rewrite_line(line, self.name, answer, named) for line in lines)]
+        named = self.text.startswith("v2")
+        return offset_log.rewrite_lines(
+            self.text, 2, lambda line: _rewrite_line(line, self.name, answer, named)
         )
 
 
@@ -101,7 +100,7 @@ def kept_files(logs: CheckpointLogs) -> tuple[KeptFile, ...]:
                 name=f"sources/{name}/0",
                 text=text,
                 use=Use.START,
-                sources={name: offset_log.parse_start(text)},
+                sources={name: logs.starts[name]},
             )
             for name, text in logs.start_texts.items()
             if name in kafka

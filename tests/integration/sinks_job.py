@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from upath import UPath
 
-from airflow_mm2_offsets.service.sinks import find_sink_problems
+from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -60,6 +60,15 @@ def aged(output: str, name: str) -> UPath:
     return UPath(copy)
 
 
+def writer(kind: str, checkpoint: Path) -> SinkWriter:
+    """Return what the user knows of the job that comes after one that had a checkpoint."""
+    if kind != "delta itself":
+        return SinkWriter(txn_app_id="orders-job")
+    metadata = checkpoint / "metadata"
+    query_id = json.loads(metadata.read_text())["id"] if metadata.exists() else None
+    return SinkWriter(replaced_query_id=query_id)
+
+
 SINKS: dict[str, tuple[Start, str, dict[str, str]]] = {
     "files": (into_files, "parquet", {}),
     "delta": (into_delta, "delta", {"checkpointPolicy": "classic"}),
@@ -77,11 +86,13 @@ def main() -> None:
         for key, value in properties.items():
             spark.conf.set(f"spark.databricks.delta.properties.defaults.{key}", value)
         output = f"{folder}/{name}/output"
-        told = [find_sink_problems(UPath(output))]
+        first = Path(folder, name, "checkpoint-0")
+        told = [find_sink_problems(UPath(output), writer(name, first))]
         for number in (0, 1):
             rows = spark.readStream.option("maxFilesPerTrigger", 1).text(f"{folder}/input-{number}")
             start(rows, output, f"{folder}/{name}/checkpoint-{number}")
-            told.append(find_sink_problems(aged(output, f"aged-{number}")))
+            copy = aged(output, f"aged-{number}")
+            told.append(find_sink_problems(copy, writer(name, first)))
         held = spark.read.format(kind).load(output).count()
         checkpoints = [path.name for path in Path(output).glob("_delta_log/0*.checkpoint.*")]
         found[name] = {"told": told, "held": held, "checkpoints": checkpoints}

@@ -6,15 +6,16 @@ file with what each one failed of, if anything.
 
 import json
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
 
 SCHEMA = "id INT, user STRING, at TIMESTAMP"
 STATE = "org.apache.spark.sql.execution.streaming.state."
@@ -60,10 +61,38 @@ def plain(spark: SparkSession, query: dict[str, Any]) -> DataFrame:
     return read(spark, query, query["orders"]).select("id", "user", "at")
 
 
+class Count(StatefulProcessor):
+    """Counts the rows of each user."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.rows = handle.getValueState("rows", "n INT")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self, key: tuple[str], rows: Iterator[Row], timers: object
+    ) -> Iterator[Row]:
+        del timers
+        before = self.rows.get()[0] if self.rows.exists() else 0
+        count = before + sum(1 for _ in rows)
+        self.rows.update((count,))
+        yield Row(user=key[0], rows=count)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def custom(spark: SparkSession, query: dict[str, Any]) -> DataFrame:
+    """Count rows of files and of a topic by user, in state of one's own."""
+    files = spark.readStream.schema(SCHEMA).json(query["files"])
+    rows = files.union(read(spark, query, query["orders"]))
+    return rows.groupBy("user").transformWithState(
+        Count(), "user STRING, rows INT", "append", "none"
+    )
+
+
 def start(spark: SparkSession, query: dict[str, Any]) -> StreamingQuery:
     provider = STATE + PROVIDERS[query.get("state", "hdfs")]
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    frame = {"stateful": stateful, "plain": plain}[query["kind"]](spark, query)
+    frame = {"stateful": stateful, "plain": plain, "custom": custom}[query["kind"]](spark, query)
     writer = frame.writeStream.format("parquet").option("path", query["output"])
     writer = writer.option("checkpointLocation", query["checkpoint"]).queryName(query["name"])
     return writer.trigger(availableNow=True).start()

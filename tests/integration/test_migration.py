@@ -21,9 +21,13 @@ from tests.integration.stateful_queries import CUT, END, FLUSH, PARTITIONS, Worl
 pytestmark = pytest.mark.timeout(900)  # Spark starts twice, for five queries
 FAILS_AT = 95
 """The order over which queries stumble on the source: their last batch there stays pending."""
+FILES = 3
+STATE_METADATA = "state/0/_metadata/v2/0"
 CLEAN, PENDING, DONE_UNSAID = "clean", "pending", "done-unsaid"
 """Queries on the source: stopped between batches; failed in one; killed after the sink had its
 batch and before the checkpoint said so."""
+CUSTOM = "custom"
+"""A query with state of its own (transformWithState), which reads files beside a topic."""
 POISONED = "poisoned"
 """A query that somebody starts against the target from the source's checkpoint as it is."""
 KINDS: Mapping[str, Mapping[str, Any]] = {
@@ -52,10 +56,15 @@ def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
             payments=made.create_topic(PARTITIONS),
         )
         world.write(0, CUT)
+        files = world.folder / "files"
+        files.mkdir()
+        for number in range(FILES):
+            (files / f"{number}.json").write_text('{"id":0,"user":"user 0"}\n')
         failures = world.run(
             world.query(CLEAN, **KINDS[CLEAN]),
             world.query(PENDING, **KINDS[PENDING], fails_at=FAILS_AT),
             world.query(DONE_UNSAID, **KINDS[DONE_UNSAID]),
+            _custom(world),
         )
         assert "left pending" in (failures.pop(PENDING) or "")
         assert set(failures.values()) == {None}
@@ -68,6 +77,11 @@ def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
         world.wait_copied()
         world.add_partition()
         yield world
+
+
+def _custom(world: World, **settings: Any) -> dict[str, Any]:
+    files = str(world.folder / "files")
+    return world.query(CUSTOM, kind="custom", state="rocksdb", files=files, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +105,12 @@ def finished(world: World, moved: Mapping[str, Any]) -> Mapping[str, str | None]
     (poisoned / "metadata").write_text(json.dumps({"id": str(uuid4())}))
     half = UPath(world.folder / "target" / "half")
     CheckpointCopy.open(half, {"of": "a test"}).begin({"nothing": 1})
+    _migrate(world, CUSTOM)
+    shutil.move(world.folder / "source" / CUSTOM, world.folder / "out-of-reach")
     settings = KINDS[DONE_UNSAID]
     return world.run(
         *(world.query(name, migrated=True, **KINDS[name]) for name in KINDS),
+        _custom(world, migrated=True),
         world.query("one-cluster", **KINDS[CLEAN], batch_size=1000),
         world.query("half", migrated=True, **settings),
         world.query(POISONED, migrated=True, **KINDS[CLEAN])
@@ -165,6 +182,28 @@ def test_an_exactly_once_sink_stays_so(world: World, finished: Mapping[str, str 
     expected = Counter(range(END)) + Counter(twice)
     expected.update(FLUSH + partition for partition in range(PARTITIONS))
     assert numbers == expected
+
+
+def test_a_copy_stands_alone(world: World, finished: Mapping[str, str | None]) -> None:
+    """State that is kept by absolute paths goes on with the original out of reach.
+
+    Nothing is missed or counted twice, and nothing is written where the original was. The query
+    reads files as well, whose log of the first batch has a line for each.
+    """
+    assert finished[CUSTOM] is None
+    original = world.folder / "out-of-reach"
+    begun = (original / "sources" / "0" / "0").read_text().splitlines()
+    assert len(begun) == 1 + FILES
+    assert str(world.folder / "source" / CUSTOM) in (original / STATE_METADATA).read_text()
+    assert not (world.folder / "source" / CUSTOM).exists()
+
+    counts: Counter[str] = Counter()
+    for user, count in world.rows(CUSTOM):
+        counts[user] = max(counts[user], count)
+    numbers = [*range(END), *range(-3, END - 3), *(FLUSH + each for each in range(PARTITIONS))]
+    expected = Counter(f"user {number % 3}" for number in numbers)
+    expected["user 0"] += FILES
+    assert counts == expected
 
 
 def test_no_query_starts_from_half_a_copy(finished: Mapping[str, str | None]) -> None:

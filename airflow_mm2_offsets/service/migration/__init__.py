@@ -1,14 +1,16 @@
 """Migrates a Spark checkpoint: a copy that goes on where the original stopped, on the target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
+from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
+from airflow_mm2_offsets.service.migration.new_topics import new_topics
 from airflow_mm2_offsets.service.migration.plan import (
     MigrationPlan,
     Need,
@@ -19,15 +21,18 @@ from airflow_mm2_offsets.service.migration.plan import (
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.copying import (
     MARKER,
     METADATA,
     CheckpointCopy,
+    crc_name,
     inventory,
     is_scratch,
 )
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
 from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
+from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,16 @@ class MigrationOptions:
     allow_new_partitions: bool = False
     """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
     jobs that read partitions they name (``assign``)."""
+    subscribe_pattern: str | None = None
+    """The job's ``subscribePattern`` on the target, if it has one."""
+    new_topics: Collection[str] = ()
+    """Topics that match it, which the checkpoint does not know and the job may begin to read."""
+    sink: UPath | None = None
+    """Where the job writes; a sink that is further than the checkpoint is refused."""
+    txn_app_id: str | None = None
+    """Under which name it writes there, see ``SinkWriter``."""
+    target_uri: str | None = None
+    """How Spark spells the copy's location, where that can't be told from the original's."""
 
 
 DEFAULT_OPTIONS = MigrationOptions()
@@ -70,6 +85,7 @@ def migrate_checkpoint(
     Raises:
         CheckpointError: The original can't be read or is being written to, something else is at
             the target, or a storage failed.
+        NotReadyError: The sink has batches that the checkpoint does not know.
         TranslationRefusedError: A position is not known exactly.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
@@ -78,9 +94,11 @@ def migrate_checkpoint(
     copy = CheckpointCopy.open(target, found.identity(pair))
     if copy.whole is not None:
         return dict(copy.whole)
+    _check_sink(found.logs, options)
     wanted = needs(found.files)
+    moved = found.state_for(target, options.target_uri)
     plan = _decide(pair, found.files, wanted, copy, options)
-    sizes = found.copy_to(copy, plan)
+    sizes = found.copy_to(copy, plan, moved)
     done = report(found.logs, wanted, plan, target) | sizes
     copy.finish(original, done)
     return done
@@ -94,12 +112,19 @@ class _Original:
     inventory: Mapping[str, tuple[int, str]]
     logs: CheckpointLogs
     files: Sequence[KeptFile]
+    state: Sequence[StateMetadata]
 
     @classmethod
     def read(cls, place: UPath) -> Self:
         before = inventory(place)
         logs = read_logs(place)
-        return cls(place=place, inventory=before, logs=logs, files=kept_files(logs))
+        return cls(
+            place=place,
+            inventory=before,
+            logs=logs,
+            files=kept_files(logs),
+            state=read_state_metadata(place, before),
+        )
 
     def identity(self, pair: ClusterPair) -> dict[str, Any]:
         """Return what tells this migration from any other: not the place, it has many names."""
@@ -114,11 +139,17 @@ class _Original:
             "to": pair.naming.target_alias,
         }
 
-    def copy_to(self, copy: CheckpointCopy, plan: MigrationPlan) -> dict[str, int]:
+    def state_for(self, target: UPath, uri: str | None) -> dict[str, str]:
+        """Return the texts of the files that name others of the checkpoint by absolute paths."""
+        return {file.name: file.move(target, uri) for file in self.state}
+
+    def copy_to(
+        self, copy: CheckpointCopy, plan: MigrationPlan, moved: dict[str, str]
+    ) -> dict[str, int]:
         """Copy and rewrite all files but the last one; return how many files and bytes that is."""
         targets = plan.targets()
         copied = self._copied()
-        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}
+        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files} | moved
         copy.fill(self.place, copied, written)
         _check_reads_back(self.logs, copy.root)
         if inventory(self.place) != self.inventory:
@@ -133,7 +164,8 @@ class _Original:
 
         Hadoop's sums of files that are rewritten or left out are left out too.
         """
-        own = {METADATA, MARKER, f".{METADATA}.crc", f".{MARKER}.crc"}
+        own = {METADATA, MARKER, *(file.name for file in self.state)}
+        own |= {crc_name(name) for name in own}
         left = ("offsets/", *(f"sources/{name}/" for name in kafka_sources(self.logs)))
         return {
             name: size
@@ -143,12 +175,24 @@ class _Original:
 
 
 def _check_apart(original: UPath, target: UPath) -> None:
-    one, other = (str(path).rstrip("/") + "/" for path in (original, target))
+    one, other = folder_id(original), folder_id(target)
     if one.startswith(other) or other.startswith(one):
         raise CheckpointError(
             f"{target}: lies in {original}, or the other way round; a copy needs a location of its "
             f"own, for the original must stay as it is"
         )
+
+
+def _check_sink(logs: CheckpointLogs, options: MigrationOptions) -> None:
+    if options.sink is None:
+        return
+    writer = SinkWriter(
+        query_id=logs.query_id,
+        first_batch=max(logs.newest, logs.committed or 0) + 1,
+        txn_app_id=options.txn_app_id,
+    )
+    if problems := find_sink_problems(options.sink, writer):
+        raise NotReadyError("\n".join(problems))
 
 
 def _decide(
@@ -174,7 +218,11 @@ def _plan(
     new = new_partitions(
         pair, files, ask_source=options.plan.read_source, check=not options.allow_new_partitions
     )
-    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=new.notes)
+    topics: list[str] = []
+    if options.subscribe_pattern is not None:
+        topics = new_topics(pair, files, options.subscribe_pattern, options.new_topics)
+    notes = [*new.notes, *topics]
+    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=notes)
     check_plan(plan, new.needs, allow_bounded=options.allow_bounded)
     return plan
 

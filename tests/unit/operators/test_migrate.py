@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import DAG
 
-from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    NotReadyError,
+    TranslationRefusedError,
+)
 from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from tests.unit.operators.clusters import Clusters, describable
@@ -64,6 +68,30 @@ def test_what_is_not_exact_needs_a_word(worker: Worker, tmp_path: Path) -> None:
     worker.run(_migrate(job, **blind, allow_bounded=True))
     assert worker.xcoms["migrate", "return_value"]["max_reread"] > 0
     assert "lower bounds" in worker.xcoms["migrate", "summary"]
+
+
+def test_a_sink_that_is_further_is_refused(worker: Worker, job: Job, tmp_path: Path) -> None:
+    """An older copy of the checkpoint begins with batches that the sink has: it drops as many."""
+    log = tmp_path / "output" / "_spark_metadata"
+    log.mkdir(parents=True)
+    (log / "0").write_text("v1")
+    (log / "1").write_text("v1")
+    sink = str(log.parent)
+    with pytest.raises(
+        NotReadyError, match="goes on at batch 1, and Spark drops all up to that one"
+    ):
+        worker.run(_migrate(job, sink=sink))
+    assert not (tmp_path / "target").exists()
+    (log / "1").unlink()
+    assert worker.run(_migrate(job, sink=sink)).type == "SucceedTask"
+
+
+def test_topics_that_match_the_job_s_pattern(worker: Worker, job: Job) -> None:
+    """The pattern of the job is compared with the target's topics."""
+    with pytest.raises(TranslationRefusedError, match="does not match orders, which the"):
+        worker.run(_migrate(job, subscribe_pattern="refunds"))
+    worker.run(_migrate(job, subscribe_pattern="^orders$"))
+    assert "does not know" not in worker.xcoms["migrate", "summary"]
 
 
 def test_a_place_that_is_taken(worker: Worker, job: Job) -> None:

@@ -12,7 +12,11 @@ from fsspec.implementations.memory import MemoryFileSystem
 from upath import UPath
 
 from airflow_mm2_offsets.core import ReplicationPolicy
-from airflow_mm2_offsets.errors import CheckpointError, TranslationRefusedError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    ConfigurationError,
+    TranslationRefusedError,
+)
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.migration import (
     DEFAULT_OPTIONS,
@@ -21,7 +25,8 @@ from airflow_mm2_offsets.service.migration import (
 )
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.copying import inventory
+from airflow_mm2_offsets.spark.copying import MARKER, inventory
+from airflow_mm2_offsets.spark.state_metadata import read_state_metadata
 from tests.unit.operators.clusters import describable
 from tests.unit.service.pairs import Pair
 from tests.unit.spark.checkpoints import batch, commit, orders, start, write
@@ -41,6 +46,19 @@ def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
         clusters.copy("orders", range(10), partition)
         clusters.sync("orders", (0, shift), (9, 9 + shift), partition=partition)
     return clusters
+
+
+@pytest.fixture
+def renamed(copied: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """Return clusters where DefaultReplicationPolicy names the topics, and others beside them."""
+    naming = replace(copied.pair.naming, policy=ReplicationPolicy.DEFAULT)
+    monkeypatch.setattr(copied, "pair", replace(copied.pair, naming=naming))
+    copied.copy("a.orders", range(100, 100 + BEFORE))
+    for partition in range(4):
+        copied.copy("a.orders", range(10), partition)
+    for name in ("heartbeats", "a.orders-eu", "refunds"):
+        copied.copy(name, range(3))
+    return copied
 
 
 def _ends(first: int, rest: int = 3) -> str:
@@ -118,16 +136,9 @@ def test_a_pending_batch_keeps_both_ends(copied: Pair, tmp_path: Path) -> None:
     assert (done["committed_batch"], done["pending_batch"]) == (5, 6)
 
 
-def test_topics_get_the_names_of_the_target(
-    copied: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_get_the_names_of_the_target(renamed: Pair, tmp_path: Path) -> None:
     """The copy names them as the replication policy does, and the job is told to."""
-    naming = replace(copied.pair.naming, policy=ReplicationPolicy.DEFAULT)
-    monkeypatch.setattr(copied, "pair", replace(copied.pair, naming=naming))
-    copied.copy("a.orders", range(100, 100 + BEFORE))
-    for partition in range(4):
-        copied.copy("a.orders", range(10), partition)
-    done = _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
+    done = _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"))
     assert read_checkpoint(str(tmp_path / "copy")).positions == {
         "a.orders": {0: 12, 1: 3, 2: 3, 3: 3}
     }
@@ -309,11 +320,14 @@ def test_the_copy_of_another_time_is_refused(copied: Pair, tmp_path: Path) -> No
         _migrate(copied, original, target)
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
 @pytest.mark.parametrize("place", ["original", "original/copy", "."])
-def test_a_copy_needs_a_place_of_its_own(copied: Pair, tmp_path: Path, place: str) -> None:
-    """Within the original, or around it, it would change it."""
+def test_a_copy_needs_a_place_of_its_own(
+    copied: Pair, tmp_path: Path, place: str, scheme: str
+) -> None:
+    """Within the original, or around it, however it is spelled, it would change it."""
     with pytest.raises(CheckpointError, match="needs a location of its own"):
-        _migrate(copied, _checkpoint(tmp_path), UPath(tmp_path / place))
+        _migrate(copied, _checkpoint(tmp_path), UPath(f"{scheme}{tmp_path / place}"))
 
 
 def test_a_job_that_still_runs_is_found_out(
@@ -407,3 +421,148 @@ def test_reading_from_a_storage_that_fails_midway(
             break
     assert asked > 5
     assert checkpoint.pending_batch == 6
+
+
+@pytest.mark.parametrize(
+    ("pattern", "foreign"),
+    [
+        (r"(a\.)?orders.*", "a.orders-eu, orders"),
+        (r"^a\.orders", "a.orders-eu"),
+        ("orders$", "orders"),
+        (".*", "a.orders-eu, heartbeats, mm2-offset-syncs.a.internal, orders, refunds"),
+    ],
+)
+def test_topics_that_the_job_would_begin_to_read(
+    renamed: Pair, tmp_path: Path, pattern: str, foreign: str
+) -> None:
+    """A topic that matches anywhere, and that the checkpoint does not know, needs a word."""
+    original, target = _checkpoint(tmp_path), UPath(tmp_path / "copy")
+    with pytest.raises(TranslationRefusedError) as refused:
+        _migrate(renamed, original, target, MigrationOptions(subscribe_pattern=pattern))
+    assert f"matches {foreign} on the target, which the checkpoint does not" in str(refused.value)
+    assert not target.exists()
+
+    names = foreign.split(", ")
+    options = MigrationOptions(subscribe_pattern=pattern, new_topics=names)
+    notes = _migrate(renamed, original, target, options)["notes"]
+    for name in names:
+        assert f"{name}, which the checkpoint does not know, is read from its beginning" in notes
+
+
+def test_a_pattern_of_the_source_s_names(renamed: Pair, tmp_path: Path) -> None:
+    """Where the copies have other names, the job would pass them over in silence."""
+    options = MigrationOptions(subscribe_pattern="^orders")
+    with pytest.raises(TranslationRefusedError, match=r"does not match a\.orders, which the"):
+        _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
+
+
+def test_a_pattern_that_matches_what_is_known(renamed: Pair, tmp_path: Path) -> None:
+    """Then nothing is new."""
+    options = MigrationOptions(subscribe_pattern=r"^a\.orders$")
+    done = _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
+    assert not [note for note in done["notes"] if "does not know" in note]
+
+
+@pytest.mark.parametrize("pattern", ["(", r"\p{Alpha}+", "[a-z&&[^o]]+", r"\Qorders\E"])
+def test_a_pattern_of_java_s_own(renamed: Pair, tmp_path: Path, pattern: str) -> None:
+    """What Python can't read, or reads otherwise, is not guessed at."""
+    options = MigrationOptions(subscribe_pattern=pattern)
+    with pytest.raises(ConfigurationError, match="means the same to Java and to Python"):
+        _migrate(renamed, _checkpoint(tmp_path), UPath(tmp_path / "copy"), options)
+
+
+_STATE = "state/0/_metadata/v2/0"
+_SCHEMA = "state/0/_stateSchema/default/0_a4a5ba37"
+
+
+def _transforming(root: Path, place: str, **changes: str) -> UPath:
+    """Write a checkpoint of a query with ``transformWithState``, as Spark 4.2 does."""
+    store = {
+        "storeName": "default",
+        "numColsPrefixKey": 0,
+        "numPartitions": 1,
+        "stateSchemaFilePaths": [f"{place}/{_SCHEMA}"],
+    }
+    metadata = {
+        "operatorInfo": {"operatorId": 0, "operatorName": "transformWithStateInPySparkExec"},
+        "stateStoreInfo": [store],
+        "operatorPropertiesJson": '{"timeMode":"NoTime","stateVariables":[]}',
+    }
+    files = {
+        _STATE.replace("/", "__"): f"v2\n{json.dumps(metadata, separators=(',', ':'))}",
+        "state__0___metadata__v2__.0.crc": "sum",
+        "state__1___metadata__metadata": 'v1\n{"operatorInfo":{}}',
+        _SCHEMA.replace("/", "__"): "schema",
+    }
+    return _checkpoint(root, **files | changes)
+
+
+def test_state_metadata_names_the_copy(copied: Pair, tmp_path: Path) -> None:
+    """Absolute paths to the state's schema are the copy's own; all else in the file stays."""
+    original = _transforming(tmp_path, f"file:{tmp_path}/original")
+    target = UPath(tmp_path / "copy")
+    done = _migrate(copied, original, target)
+    text = (original / _STATE).read_text()
+    assert (target / _STATE).read_text() == text.replace("/original/", "/copy/")
+    assert (target / "state/1/_metadata/metadata").read_text() == 'v1\n{"operatorInfo":{}}'
+    assert not (target / "state/0/_metadata/v2/.0.crc").exists()
+    for name in inventory(target):
+        assert f"{tmp_path}/original" not in (target / name).read_text() or name == MARKER
+    assert _migrate(copied, original, target) == done
+
+
+def test_what_spark_wrote_is_understood() -> None:
+    """Spark 4.2's own file names the schema's file of the copy."""
+    recorded = UPath(Path(__file__).parents[1] / "spark" / "recorded" / "transforming")
+    (file,) = read_state_metadata(recorded, inventory(recorded))
+    moved = file.move(UPath("/data/copy"), None)
+    assert moved == file.text.replace("file:/data/checkpoint/", "file:/data/copy/")
+
+
+def test_a_checkpoint_that_was_moved_before(copied: Pair, tmp_path: Path) -> None:
+    """Paths into a third place are mended as well, as long as the files are here."""
+    original = _transforming(tmp_path, "file:/elsewhere")
+    _migrate(copied, original, UPath(tmp_path / "copy"))
+    assert f"file:{tmp_path}/copy/{_SCHEMA}" in (tmp_path / "copy" / _STATE).read_text()
+
+
+def test_a_copy_on_another_storage_needs_spark_s_word(copied: Pair, tmp_path: Path) -> None:
+    """Nobody can tell how Spark spells a location on a storage it has not named."""
+    original, target = _transforming(tmp_path, "s3a://bucket/original"), UPath(tmp_path / "copy")
+    with pytest.raises(CheckpointError, match="say in target_uri how Spark spells that location"):
+        _migrate(copied, original, target)
+    assert not target.exists()
+    _migrate(copied, original, target, MigrationOptions(target_uri="file:///data/copy/"))
+    assert f'"file:///data/copy/{_SCHEMA}"' in (target / _STATE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"state__0___metadata__v3__0": "v3\n{}"}, "v3/0: operator metadata of a layout"),
+        ({"state__2___metadata__v2__0": "v9\n{}"}, "not v2 of operator metadata: 'v9'"),
+        (
+            {
+                "state__2___metadata__v2__0": "v2\n"
+                '{"stateStoreInfo":[{"stateSchemaFilePaths":["file:/c/state/2/_stateSchema/x"]}]}'
+            },
+            "the checkpoint has no state/2/_stateSchema/x",
+        ),
+        (
+            {
+                "state__2___metadata__v2__0": "v2\n"
+                '{"stateStoreInfo":[{"stateSchemaFilePaths":["file:/c/schema"]}]}'
+            },
+            "names file:/c/schema, which is no file of a checkpoint's state schema",
+        ),
+    ],
+)
+def test_what_can_not_stand_alone_is_refused(
+    copied: Pair, tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    """A copy that would need files outside it is never made."""
+    original = _transforming(tmp_path, f"file:{tmp_path}/original", **changes)
+    target = UPath(tmp_path / "copy")
+    with pytest.raises(CheckpointError, match=re.escape(message)):
+        _migrate(copied, original, target)
+    assert not target.exists()

@@ -173,3 +173,40 @@ def test_two_listings_tell_whether_it_stands_still(tmp_path: Path) -> None:
     assert listing(str(tmp_path)) == before
     (tmp_path / "offsets" / ".2.tmp").write_text(METADATA)
     assert listing(str(tmp_path)) != before
+
+
+def test_beside_a_file_source(tmp_path: Path) -> None:
+    """A file source's first log has a line per file: it is no damaged Kafka offset."""
+    files = {
+        "sources/0/0": "v1\n"
+        '{"path":"file:///in/a.txt","timestamp":1,"batchId":0}\n'
+        '{"path":"file:///in/b.txt","timestamp":2,"batchId":0}',
+        "sources/1/0": start(orders(1)),
+        "offsets/0": batch('{"logOffset":0}', orders(4)),
+        "commits/0": commit(),
+    }
+    checkpoint = read_checkpoint(str(write(tmp_path, files)))
+    assert checkpoint.positions == {"orders": {0: 4}}
+    assert checkpoint.start == {"orders": {0: 1}}
+
+
+@pytest.mark.parametrize("theirs", [b"", b"v1\n{", b"v1\n[1,2]\n", b"\xff\xfe\x01", b"{"])
+def test_what_other_sources_wrote_is_theirs(tmp_path: Path, theirs: bytes) -> None:
+    """Whatever a source that is not Kafka's keeps of its beginning, it is not looked into."""
+    simple(tmp_path, offsets__1=batch(orders(4, 6), "17"))
+    place = tmp_path / "sources" / "1" / "0"
+    place.parent.mkdir()
+    place.write_bytes(theirs)
+    assert read_checkpoint(str(tmp_path)).positions == {"orders": {0: 4, 1: 6}}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_spark_takes_them(tmp_path: Path, end: str) -> None:
+    """Spark's getLines takes any line ending, and one after the last line."""
+    simple(tmp_path, offsets__2=batch(orders(9, 9)))
+    for name in ("offsets/1", "offsets/2", "commits/1"):
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes().replace(b"\n", end.encode()) + end.encode())
+    checkpoint = read_checkpoint(str(tmp_path))
+    assert checkpoint.positions == {"orders": {0: 4, 1: 6}}
+    assert checkpoint.pending == {"orders": {0: 9, 1: 9}}

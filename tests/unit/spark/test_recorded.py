@@ -22,6 +22,7 @@ def _at(first: int, second: int, refunds: int | None = None) -> Positions:
         ("one_topic_twice", 1, _at(2, 2)),
         ("beside_rate", 1, _at(2, 2)),
         ("beside_files", 1, _at(2, 2)),
+        ("transforming", 1, _at(158, 158)),
         ("offset_log_v2", 1, _at(2, 2, 4)),
         ("named_sources", 45, _at(46, 46, 92)),
         ("state_ids", 23, _at(24, 24)),

@@ -1,0 +1,90 @@
+"""How one location is spelled: by Spark (Hadoop's file systems), by fsspec, and by Airflow."""
+
+import re
+
+from upath import UPath
+
+LOCAL = frozenset({"", "file", "local"})
+"""Protocols of this machine's own files."""
+_KINDS = {
+    **dict.fromkeys(LOCAL, "file"),
+    **dict.fromkeys(("s3a", "s3n"), "s3"),
+    "gcs": "gs",
+    **dict.fromkeys(("abfss", "az", "wasb", "wasbs"), "abfs"),
+    "viewfs": "hdfs",
+}
+"""Protocols that are other names of one storage."""
+_AZURE = re.compile(
+    r"(abfss?|wasbs?)://(?P<container>[^/@]+)@(?P<account>[^/.]+)\.(dfs|blob)\.[^/]+(?P<path>/.*)?"
+)
+_VIEW = re.compile(r"(?P<host>viewfs://[^/]*)(?P<path>/.*)?")
+
+
+def spark_location(location: str) -> UPath | None:
+    """Return a location that only Hadoop's file systems understand, as fsspec has it.
+
+    ``abfss://container@account.dfs.core.windows.net/path`` (credentials are those of the process),
+    and ``viewfs://cluster/path``.
+
+    Returns:
+        None where the location is one that fsspec and Airflow understand as Spark does.
+    """
+    if azure := _AZURE.fullmatch(location):
+        place = f"abfs://{azure['container']}{azure['path'] or '/'}"
+        return UPath(place, account_name=azure["account"])
+    if view := _VIEW.fullmatch(location):
+        return UPath(f"hdfs://{view['path'] or '/'}", host=view["host"])
+    return None
+
+
+def storage_kind(protocol: str) -> str:
+    """Return one name for all protocols of a storage: ``s3a`` is ``s3``."""
+    return _KINDS.get(protocol, protocol)
+
+
+def folder_id(path: UPath) -> str:
+    """Return what is equal for a folder however it is spelled: ``s3a://b/f``, ``s3://conn@b/f/``."""
+    kind = storage_kind(path.protocol)
+    # Names of buckets are unique, those of folders are not.
+    host = path.storage_options.get("host", "") if kind == "hdfs" else ""
+    return f"{kind}://{host}/{path.path.strip('/')}/"
+
+
+def spark_spelling(path: UPath, like: str) -> str | None:
+    """Return a location as Spark spells it.
+
+    Args:
+        path: The location.
+        like: Another location on the same storage, as Spark spells it; it may be in another bucket.
+
+    Returns:
+        None where ``like`` is on another kind of storage, so nothing is known.
+    """
+    scheme, _, rest = like.partition(":")
+    if storage_kind(scheme) != storage_kind(path.protocol):
+        return None
+    authority = rest.removeprefix("//").partition("/")[0] if rest.startswith("//") else ""
+    folder = path.path.strip("/")
+    match storage_kind(scheme):
+        case "file":
+            return f"{scheme}:/{folder}"
+        case "hdfs":
+            return f"{_name_node(path) or f'{scheme}://{authority}'}/{folder}"
+        case "abfs" if "@" in authority:
+            container, _, inner = folder.partition("/")
+            return f"{scheme}://{container}@{_account(path, authority)}/{inner}"
+    return f"{scheme}://{folder}"
+
+
+def _name_node(path: UPath) -> str | None:
+    """Return what an HDFS location says of its name node, if anything."""
+    host, port = path.storage_options.get("host"), path.storage_options.get("port")
+    if not host or str(host).startswith("viewfs:"):
+        return host
+    return f"hdfs://{host}:{port}" if port else f"hdfs://{host}"
+
+
+def _account(path: UPath, authority: str) -> str:
+    """Return the host of a location's account: another location's, unless it names its own."""
+    account, dot, service = authority.partition("@")[2].partition(".")
+    return f"{path.storage_options.get('account_name', account)}{dot}{service}"

@@ -1,0 +1,41 @@
+"""Finds out where a sink would drop, in silence, what a job writes.
+
+Sinks that write each batch once remember the numbers they have. A job with a fresh checkpoint
+begins again at batch 0.
+
+| sink | remembers | tells jobs apart by |
+|---|---|---|
+| Spark's files | ``_spark_metadata`` | nothing |
+| Delta, its own sink | transactions | the query's id, which a fresh checkpoint makes anew |
+| Delta in ``foreachBatch`` | transactions | ``txnAppId``, if the user gives one |
+| Hudi | the metadata of its commits | an identifier, the same for all unless given |
+| Iceberg | the summaries of its snapshots | the query's id |
+"""
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.service.sinks import delta, files, hudi, iceberg
+from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.storage import open_location
+
+__all__ = ["SinkWriter", "find_sink_problems"]
+
+FRESH = SinkWriter()
+
+
+def find_sink_problems(output: UPath, writer: SinkWriter = FRESH) -> list[str]:
+    """Return what a job would lose in a sink, each as one sentence.
+
+    Args:
+        output: Where the job is to write: a folder of files, or a table's.
+        writer: The job.
+
+    Raises:
+        CheckpointError: The storage can't be read, or a table's log is damaged.
+        ConfigurationError: The library that reads the table is not installed.
+    """
+    open_location(output, CheckpointError)
+    return [
+        problem for kind in (files, delta, hudi, iceberg) for problem in kind.find(output, writer)
+    ]

@@ -1,0 +1,164 @@
+"""Locations as users spell them: Airflow's way, Spark's way, and on storages of neither."""
+
+from importlib import import_module
+from typing import ClassVar
+
+import pytest
+from fsspec.implementations.arrow import HadoopFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
+
+from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.locations import folder_id, spark_spelling
+from airflow_mm2_offsets.storage import (
+    copy_file,
+    list_files,
+    open_location,
+    read_text,
+    write_text,
+)
+
+
+class Hdfs(MemoryFileSystem):
+    """HDFS as fsspec has it, without a name node: it renames to no name that is taken."""
+
+    store: ClassVar[dict[str, object]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    protocol = "hdfs"
+    _get_kwargs_from_urls = staticmethod(HadoopFileSystem._get_kwargs_from_urls)  # noqa: SLF001 - as it is there
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        stripped: str = HadoopFileSystem._strip_protocol(path)  # noqa: SLF001 - as it is there
+        return stripped.rstrip("/")
+
+    def mv(self, path1: str, path2: str, **_: object) -> None:
+        if self.exists(path2):
+            raise FileExistsError(path2)
+        super().mv(path1, path2)
+
+
+class Azure(MemoryFileSystem):
+    """Azure's storage as fsspec has it."""
+
+    store: ClassVar[dict[str, object]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    protocol = "abfs"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(path).removeprefix("abfs://").strip("/")
+
+
+@pytest.fixture(autouse=True)
+def storages(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = import_module("fsspec.registry")._registry  # noqa: SLF001 - there is no public way back
+    for name, implementation in (("hdfs", Hdfs), ("abfs", Azure)):
+        monkeypatch.setitem(registry, name, implementation)
+        implementation.clear_instance_cache()
+
+
+def test_hdfs_is_fsspec_s_own() -> None:
+    """No Airflow provider registers it; host, port and user come from the location."""
+    path = storage_path("hdfs://etl@namenode:8020/checkpoints/orders")
+    assert isinstance(path.fs, Hdfs)
+    assert path.path == "/checkpoints/orders"
+    assert path.fs.storage_options == {"host": "namenode", "port": 8020, "user": "etl"}
+
+
+@pytest.mark.parametrize("protocol", ["memory", "hdfs"])
+def test_any_storage_of_fsspec_will_do(protocol: str) -> None:
+    """A protocol that Airflow does not know is no reason to refuse."""
+    path = storage_path(f"{protocol}://bucket/folder/file")
+    write_text(path, "text", CheckpointError)
+    write_text(path, "other", CheckpointError)
+    copy_file(path, path.with_name("copy"), CheckpointError)
+    assert read_text(path, CheckpointError) == "other"
+    assert [*list_files(path.parent, CheckpointError)] == ["copy", "file"]
+    path.fs.rm(path.parent.path, recursive=True)
+
+
+def test_viewfs_is_hadoop_s() -> None:
+    """Hadoop's own client takes the mount table's URI for a host."""
+    path = storage_path("viewfs://cluster/checkpoints/orders")
+    assert (path.path, path.fs.storage_options) == (
+        "/checkpoints/orders",
+        {"host": "viewfs://cluster"},
+    )
+
+
+@pytest.mark.parametrize("scheme", ["abfss", "abfs"])
+def test_spark_s_azure_is_airflow_s(scheme: str) -> None:
+    """Container and account of the host part are not a connection and a bucket."""
+    spark = f"{scheme}://data@account.dfs.core.windows.net/checkpoints/orders"
+    for path in (storage_path(spark), open_location(spark, CheckpointError)):
+        assert path.fs.storage_options == {"account_name": "account"}
+        assert path.path.strip("/") == "data/checkpoints/orders"
+        assert folder_id(path) == folder_id(storage_path("abfs://data/checkpoints/orders/"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s3://conn@bucket/folder", "s3a://bucket/folder/"),
+        ("/data/folder", "file:///data/folder"),
+        ("hdfs://namenode/folder", "hdfs://namenode/folder/"),
+    ],
+)
+def test_one_folder_has_many_names(one: str, other: str) -> None:
+    """What only differs in spelling is one folder."""
+    assert folder_id(storage_path(one)) == folder_id(storage_path(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s3://bucket/folder", "s3://other/folder"),
+        ("hdfs://one/folder", "hdfs://two/folder"),
+        ("/data/folder", "/data/folder-2"),
+    ],
+)
+def test_folders_that_differ(one: str, other: str) -> None:
+    """Buckets and clusters are told apart."""
+    assert folder_id(storage_path(one)) != folder_id(storage_path(other))
+
+
+@pytest.mark.parametrize(
+    ("location", "like", "spelled"),
+    [
+        ("/data/copy", "file:/data/original", "file:/data/copy"),
+        ("s3://conn@new/copy", "s3a://old/original", "s3a://new/copy"),
+        ("hdfs://name:8020/copy", "hdfs://name:8020/original", "hdfs://name:8020/copy"),
+        (
+            "abfs://new/copy",
+            "abfss://old@account.dfs.core.windows.net/original",
+            "abfss://new@account.dfs.core.windows.net/copy",
+        ),
+        ("hdfs:///copy", "hdfs://name:8020/original", "hdfs://name:8020/copy"),
+        ("hdfs://other/copy", "hdfs://name:8020/original", "hdfs://other/copy"),
+        ("viewfs://cluster/copy", "hdfs://name:8020/original", "viewfs://cluster/copy"),
+        (
+            "abfss://new@other.dfs.core.windows.net/copy",
+            "abfss://old@account.dfs.core.windows.net/original",
+            "abfss://new@other.dfs.core.windows.net/copy",
+        ),
+        ("/data/copy", "s3a://old/original", None),
+    ],
+)
+def test_spark_s_spelling(location: str, like: str, spelled: str | None) -> None:
+    """Scheme and authority are those that Spark used before, unless the location has its own."""
+    assert spark_spelling(storage_path(location), like) == spelled
+
+
+@pytest.mark.parametrize(
+    "location", ["nosuch://bucket/folder", "gs://bucket/folder", "hdfs://namenode/folder"]
+)
+def test_a_storage_without_its_library(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The location is named as it was given."""
+    monkeypatch.setattr(Hdfs, "__init__", _fails)
+    with pytest.raises(ConfigurationError, match=f"^{location} is out of reach: .*Error"):
+        storage_path(location)
+
+
+def _fails(*_: object, **__: object) -> None:
+    raise OSError("unable to load libhdfs")
