@@ -90,6 +90,7 @@ class World:
         """Start everything; what was started ends again where that fails."""
         with ExitStack() as starting:
             starting.callback(self.airflow.stop)
+            self.airflow.start_database()
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
             create_topic(self.stack.source, TOPIC)

@@ -68,17 +68,26 @@ class Airflow:
             **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(to) for name, to in connections.items()},
             **env,
         }
+        self._migrate = self._program("migrate", "db", "migrate")
         self._parts = {part: self._program(part, part, *_PARTS[part]) for part in parts}
         watched = [self._postgres.program, *self._parts.values()]
         self._supervisor = Supervisor(watched, progress=progress)
 
-    def start(self) -> None:
-        """Make the database, start every part, and wait until all are healthy."""
+    def start_database(self) -> None:
+        """Begin to make the database, and return while its tables are still being made.
+
+        Raises:
+            ProgramError: The port is taken, or PostgreSQL does not start.
+        """
         refuse_taken({"Airflow": self.url.removeprefix("http://")})
         self._postgres.start()
-        migrate = self._program("migrate", "db", "migrate")
-        migrate.start()
-        migrate.wait_end(seconds=180, progress=self.progress)
+        self._migrate.start()
+
+    def start(self) -> None:
+        """Make the database, start every part, and wait until all are healthy."""
+        if self._migrate.session is None:
+            self.start_database()
+        self._migrate.wait_end(seconds=180, progress=self.progress)
         for part in self._parts.values():
             part.start()
         self._supervisor.start()
@@ -89,7 +98,7 @@ class Airflow:
         if "api" in vars(self):
             self.api.close()
         self._supervisor.stop()
-        stop_all(self._parts.values())
+        stop_all([self._migrate, *self._parts.values()])
         self._postgres.program.stop()
 
     def check(self) -> None:
