@@ -109,13 +109,14 @@ class Program:
 
     def signal(self, number: int) -> None:
         """Send a signal to it and all that it started."""
-        if self._process is not None:
-            sessions.send(number, [self._process.pid])
+        if (session := self.session) is not None:
+            sessions.send(number, [session])
 
     @property
     def session(self) -> int | None:
         """The id of its session; None where it was not started, or has ended whole."""
-        return self._process.pid if self._process is not None else None
+        process = self._process  # A supervisor's thread may change it meanwhile.
+        return None if process is None else process.pid
 
     def forget(self) -> None:
         """Know its processes no more: all have ended, and their ids may become somebody else's."""
