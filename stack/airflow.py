@@ -152,7 +152,8 @@ class Airflow:
             self.check()
             return self._healthy(since)
 
-        wait_until(healthy, "Airflow", seconds=180, progress=self.progress)
+        what = f"Airflow, whose logs are in {self.home}"
+        wait_until(healthy, what, seconds=180, progress=self.progress)
 
     def _healthy(self, since: datetime) -> bool:
         try:
