@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_mm2_offsets.spark import job

@@ -1,6 +1,7 @@
 """``run``: the failover with its proof; ``up`` and ``down``: everything, to look around in."""
 
 import argparse
+import os
 import shutil
 import signal
 import sys
@@ -8,6 +9,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 from demo.background import READY, AlreadyUpError, Background
 from demo.failover import FailedRunError, Failover
@@ -40,12 +42,15 @@ def main() -> int:
                 return 0
             case "serve":
                 with background.held():
-                    return serve()
+                    serve()
             case _:
                 return run()
     except (ProgramError, WaitTimeoutError, FailedRunError, AlreadyUpError) as error:
         say(f"FAILED: {error}")
         return 1
+    except KeyboardInterrupt:
+        say("interrupted; nothing of it runs any more")
+        return 128 + signal.SIGINT
 
 
 def run() -> int:
@@ -61,7 +66,7 @@ def run() -> int:
     return 0 if report.holds else 1
 
 
-def serve() -> int:
+def serve() -> NoReturn:
     """Keep everything running, with the job on the source, until told to stop."""
     with World(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT) as world:
         Failover(world).start_stream()
@@ -75,8 +80,9 @@ def serve() -> int:
         )
         say("`make down` stops everything")
         say(READY)
-        signal.pause()
-    return 0
+        while True:
+            world.airflow.check()
+            time.sleep(1)
 
 
 def say(line: str) -> None:
@@ -90,7 +96,7 @@ def _new_folder(kind: str) -> Path:
     runs.mkdir(parents=True, exist_ok=True)
     for old in sorted(path for path in runs.iterdir() if path.is_dir())[: -KEPT_RUNS + 1]:
         shutil.rmtree(old, ignore_errors=True)
-    folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
     folder.mkdir()
     return folder
 

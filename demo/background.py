@@ -68,13 +68,23 @@ class Background:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        try:
+            return self._follow(process)
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+
+    def _follow(self, process: subprocess.Popen[bytes]) -> bool:
+        """Show what the process says until it is ready; tell whether it is."""
         with self._log.open() as log:
             while True:
+                ended = process.poll() is not None  # Asked first: then no line comes any more.
                 if line := log.readline():
                     print(line, end="", flush=True)  # noqa: T201 - what the other process says
                     if line.strip().endswith(READY):
                         return True
-                elif process.poll() is not None:
+                elif ended:
                     return False
                 else:
                     time.sleep(0.1)

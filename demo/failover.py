@@ -1,7 +1,7 @@
 """Moves the running job, as a user would through Airflow, and gathers the proof."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy
@@ -12,7 +12,6 @@ from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink
 from demo.world import TOPIC, World
-from stack.waiting import wait_until
 
 STREAM, FAILOVER, VERIFY = "orders_stream", "mm2_failover", "verify"
 DONE = {"success", "skipped"}
@@ -73,7 +72,7 @@ class Failover:
         airflow = self.world.airflow
         folder = str(self.world.job_folder("source"))
         run_id = airflow.api.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
-        self._wait(
+        self.world.wait(
             "the job to deliver from the source",
             lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= BEFORE,
         )
@@ -87,7 +86,7 @@ class Failover:
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has done its work."""
-        self._wait(
+        self.world.wait(
             f"task {task_id}",
             lambda: (
                 self._ended(FAILOVER, self.run_id)
@@ -97,7 +96,7 @@ class Failover:
 
     def wait_for_end(self) -> None:
         """Wait until the failover has come to its end."""
-        self._wait("the failover's end", lambda: self._ended(FAILOVER, self.run_id))
+        self.world.wait("the failover's end", lambda: self._ended(FAILOVER, self.run_id))
 
     def move_producer(self) -> None:
         """Stop the producer, let MirrorMaker 2 copy the rest, and write to the target."""
@@ -105,7 +104,7 @@ class Failover:
         world.producer.stop()
         ends = world.pair.source.watermarks((TOPIC, number) for number in range(PARTITIONS))
         positions = {TOPIC: {partition: held.high for (_, partition), held in ends.items()}}
-        self._wait(
+        self.world.wait(
             "MirrorMaker 2 to copy the last records",
             lambda: not still_copying(world.pair, positions),
         )
@@ -115,9 +114,9 @@ class Failover:
         """Write more on the target, end the producer, and wait until all is delivered."""
         producer = self.world.producer
         goal = producer.produced + AFTER
-        self._wait("more records on the target", lambda: producer.produced >= goal)
+        self.world.wait("more records on the target", lambda: producer.produced >= goal)
         producer.stop()
-        self._wait(
+        self.world.wait(
             "every record to be delivered",
             lambda: len(self.sink.refresh()) >= producer.produced,
             seconds=120,
@@ -147,7 +146,7 @@ class Failover:
         # What the job delivers after the last number can only be a duplicate: let it end first.
         request_stop(str(self.world.job_folder("target") / "control"), "demo-end")
         run_id = f"{FAILOVER}__{self.run_id}"
-        self._wait("the target job to end", lambda: self._ended(STREAM, run_id))
+        self.world.wait("the target job to end", lambda: self._ended(STREAM, run_id))
         self.sink.refresh()
 
     def _ended(self, dag_id: str, run_id: str) -> bool:
@@ -159,9 +158,6 @@ class Failover:
             log = airflow.log(dag_id, run_id, failed) if failed else "no task failed"
             raise FailedRunError(f"run {run_id} of {dag_id} failed in task {failed}:\n{log}")
         return state == "success"
-
-    def _wait(self, what: str, condition: Callable[[], bool], seconds: float = 240) -> None:
-        wait_until(condition, what, seconds=seconds, progress=self.world.progress)
 
     @contextmanager
     def _step(self, name: str) -> Iterator[None]:

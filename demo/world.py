@@ -1,7 +1,7 @@
 """Everything that runs: two clusters, MirrorMaker 2, Airflow, and a producer."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ from demo.producer import NumberedProducer, create_topic, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow
 from stack.local import LocalStack, Ports
-from stack.waiting import Progress
+from stack.waiting import Progress, wait_until
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build"
@@ -72,10 +72,25 @@ class World:
         """Return where the job keeps checkpoint, control and output on one cluster."""
         return self.folder / "orders" / side
 
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 240) -> None:
+        """Wait for a condition, as long as Airflow is not given up.
+
+        Raises:
+            ProgramError: A part of Airflow died again and again.
+            WaitTimeoutError: The deadline passed.
+        """
+
+        def come() -> bool:
+            self.airflow.check()
+            return condition()
+
+        wait_until(come, what, seconds=seconds, progress=self.progress)
+
     def __enter__(self) -> Self:
         """Start everything; what was started ends again where that fails."""
         with ExitStack() as starting:
             starting.callback(self.airflow.stop)
+            self.airflow.start_database()
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
             create_topic(self.stack.source, TOPIC)

@@ -1,15 +1,16 @@
-"""Airflow for a demo or a test: the parts of ``airflow standalone``, on loopback alone.
+"""Airflow for a demo or a test: its parts on loopback alone, on PostgreSQL.
 
-``airflow standalone`` itself also serves its logs to every address of the machine.
+``airflow standalone`` serves its logs to every address of the machine, and does not start a part
+again that has died.
 """
 
 import json
 import os
 import secrets
-import sqlite3
+import signal
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from typing import Any
 import httpx
 
 from stack.airflow_api import AirflowApi
-from stack.process import Program, free_ports, stop_all
-from stack.waiting import Progress, quiet
+from stack.postgres import Postgres
+from stack.process import Program, free_ports, refuse_taken, stop_all
+from stack.supervisor import Supervisor
+from stack.waiting import Progress, quiet, wait_until
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "api-server": ("--host", "127.0.0.1"),
@@ -59,28 +62,58 @@ class Airflow:
         self.home = home
         self.progress = progress
         self.url = f"http://127.0.0.1:{port or free_ports(1)[0]}"
+        self._postgres = Postgres(home / "postgres", progress=progress)
         self._env = {
-            **_settings(home, dags, self.url),
+            **_settings(home, dags, self.url, self._postgres.url),
             **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(to) for name, to in connections.items()},
             **env,
         }
-        self._programs = {part: self._program(part, part, *_PARTS[part]) for part in parts}
+        self._migrate = self._program("migrate", "db", "migrate")
+        self._parts = {part: self._program(part, part, *_PARTS[part]) for part in parts}
+        watched = [self._postgres.program, *self._parts.values()]
+        self._supervisor = Supervisor(watched, progress=progress)
+
+    def start_database(self) -> None:
+        """Begin to make the database, and return while its tables are still being made.
+
+        Raises:
+            ProgramError: The port is taken, or PostgreSQL does not start.
+        """
+        refuse_taken({"Airflow": self.url.removeprefix("http://")})
+        self._postgres.start()
+        self._migrate.start()
 
     def start(self) -> None:
         """Make the database, start every part, and wait until all are healthy."""
-        migrate = self._program("migrate", "db", "migrate")
-        migrate.start()
-        migrate.wait_end(seconds=180, progress=self.progress)
-        _let_readers_be(self.home / "airflow.db")
-        for program in self._programs.values():
-            program.start()
-        self._programs["api-server"].wait_ready(self._healthy, seconds=180, progress=self.progress)
+        if self._migrate.session is None:
+            self.start_database()
+        self._migrate.wait_end(seconds=180, progress=self.progress)
+        for part in self._parts.values():
+            part.start()
+        self._supervisor.start()
+        self._wait_healthy(since=datetime.now(UTC))
 
     def stop(self) -> None:
         """Stop every part, and the tasks and Spark drivers that they run."""
         if "api" in vars(self):
             self.api.close()
-        stop_all(list(self._programs.values()))
+        self._supervisor.stop()
+        stop_all([self._migrate, *self._parts.values()])
+        self._postgres.program.stop()
+
+    def check(self) -> None:
+        """See that no part was given up.
+
+        Raises:
+            ProgramError: One died again and again; with the last lines of its log.
+        """
+        self._supervisor.check()
+
+    def kill(self, part: str) -> None:
+        """SIGKILL a part, with all that it runs, and wait until it is back."""
+        killed = datetime.now(UTC)
+        self._parts[part].signal(signal.SIGKILL)
+        self._wait_healthy(since=killed)
 
     def log(self, dag_id: str, run_id: str, task_id: str) -> str:
         """Return the last lines of a task's newest log."""
@@ -110,18 +143,27 @@ class Airflow:
     @cached_property
     def api(self) -> AirflowApi:
         """Its REST API, as the administrator."""
-        return AirflowApi(self.url, self.token(ADMIN), progress=self.progress)
+        return AirflowApi(self.url, self.token(ADMIN), check=self.check, progress=self.progress)
 
-    def _healthy(self) -> bool:
+    def _wait_healthy(self, since: datetime) -> None:
+        """Wait until every part has given a sign of life since a moment."""
+
+        def healthy() -> bool:
+            self.check()
+            return self._healthy(since)
+
+        what = f"Airflow, whose logs are in {self.home}"
+        wait_until(healthy, what, seconds=180, progress=self.progress)
+
+    def _healthy(self, since: datetime) -> bool:
         try:
             health = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=10).json()
         except (httpx.HTTPError, ValueError):
             return False
-        asked = ("metadatabase", *(part.replace("-", "_") for part in self._programs))
-        return all(
-            health.get(part, {}).get("status") == "healthy"
-            for part in asked
-            if part != "api_server"
+        return health.get("metadatabase", {}).get("status") == "healthy" and all(
+            _alive(health, part.replace("-", "_"), since)
+            for part in self._parts
+            if part != "api-server"
         )
 
     def _program(self, name: str, *command: str) -> Program:
@@ -133,10 +175,17 @@ class Airflow:
         )
 
 
-def _settings(home: Path, dags: Path, url: str) -> dict[str, str]:
+def _alive(health: Mapping[str, Any], part: str, since: datetime) -> bool:
+    beat = health.get(part, {}).get(f"latest_{part}_heartbeat")
+    return beat is not None and datetime.fromisoformat(beat) >= since
+
+
+def _settings(home: Path, dags: Path, url: str, database: str) -> dict[str, str]:
     programs = Path(sys.executable).parent
     return {
         "AIRFLOW_HOME": str(home),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
@@ -152,12 +201,6 @@ def _settings(home: Path, dags: Path, url: str) -> dict[str, str]:
         # spark-submit of the same environment comes first.
         "PATH": f"{programs}:{os.environ['PATH']}",
     }
-
-
-def _let_readers_be(database: Path) -> None:
-    """Let a writer of the database wait for other writers alone; the file remembers it."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _readable(line: str) -> str:

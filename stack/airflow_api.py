@@ -1,8 +1,9 @@
 """What a user does with a running Airflow, through its REST API."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -28,11 +29,15 @@ class AirflowApi:
     Args:
         url: Where Airflow is served.
         token: A bearer's.
+        check: Raises where Airflow has been given up.
         progress: Told what is being waited for.
     """
 
-    def __init__(self, url: str, token: str, *, progress: Progress = quiet) -> None:
+    def __init__(
+        self, url: str, token: str, *, check: Callable[[], None], progress: Progress = quiet
+    ) -> None:
         """Ask nothing yet."""
+        self._check = check
         self._progress = progress
         self._client = httpx.Client(
             base_url=f"{url}/api/v2", headers={"Authorization": f"Bearer {token}"}, timeout=60
@@ -45,46 +50,37 @@ class AirflowApi:
     def wait_dags(self, *dag_ids: str) -> None:
         """Wait until the DAGs have been read from their folder."""
         wait_until(
-            lambda: all(self._client.get(f"/dags/{each}").is_success for each in dag_ids),
+            lambda: all(self._ask("GET", f"/dags/{each}").is_success for each in dag_ids),
             f"Airflow to read {', '.join(dag_ids)}",
             seconds=120,
             progress=self._progress,
         )
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a run and return its id; the id is ours, so asking again starts no second run."""
-        run_id = f"manual__{datetime.now(UTC).isoformat()}"
-        self._post(
-            f"/dags/{dag_id}/dagRuns",
-            {"dag_run_id": run_id, "logical_date": None, "conf": dict(conf)},
-        )
-        return run_id
+        """Start a run and return its id."""
+        body = {"logical_date": None, "conf": dict(conf)}
+        return str(self._post(f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def state(self, dag_id: str, run_id: str) -> str | None:
         """Return the state of a run; None where there is no such run."""
-        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}")
+        answer = self._ask("GET", f"/dags/{dag_id}/dagRuns/{run_id}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         return str(answer.raise_for_status().json()["state"])
 
     def runs(self, dag_id: str) -> list[str]:
         """Return the ids of all runs of a DAG."""
-        answer = self._client.get(f"/dags/{dag_id}/dagRuns").raise_for_status()
-        return [run["dag_run_id"] for run in answer.json()["dag_runs"]]
+        return [run["dag_run_id"] for run in self._get(f"/dags/{dag_id}/dagRuns")["dag_runs"]]
 
     def tasks(self, dag_id: str, run_id: str) -> dict[str, TaskRun]:
         """Return the tasks of a run by their ids."""
-        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
-        found = answer.raise_for_status().json()["task_instances"]
-        return {each["task_id"]: _task_run(each) for each in found}
+        found = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
+        return {each["task_id"]: _task_run(each) for each in found["task_instances"]}
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:  # noqa: ANN401 - any JSON
         """Return what a task has pushed."""
-        answer = self._client.get(
-            f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}",
-            params={"deserialize": True},
-        )
-        return answer.raise_for_status().json()["value"]
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}"
+        return self._get(path, deserialize=True)["value"]
 
     def clear(self, dag_id: str, run_id: str, *task_ids: str) -> None:
         """Let tasks, and all that follow them, run again."""
@@ -100,19 +96,26 @@ class AirflowApi:
             },
         )
 
-    def _post(self, path: str, body: Mapping[str, Any]) -> None:
-        """Ask for a change until it is made: on SQLite, requests may lock each other out (500)."""
+    def _get(self, path: str, **params: bool) -> Any:  # noqa: ANN401 - any JSON
+        return self._ask("GET", path, params=params).raise_for_status().json()
 
-        def made() -> bool:
-            answer = self._client.post(path, json=body)
-            if answer.is_server_error:
-                self._progress(f"Airflow answered {answer.status_code} to {path}: {answer.text}")
-                return False
-            if answer.status_code != httpx.codes.CONFLICT:  # made, though its answer was lost
-                answer.raise_for_status()
-            return True
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+        return self._ask("POST", path, json=dict(body)).raise_for_status().json()
 
-        wait_until(made, f"Airflow to take {path}", seconds=60, progress=self._progress)
+    def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask, and ask again while the API server is being started again."""
+        # What may have been heard is said again only where that changes nothing.
+        unheard = httpx.TransportError if method == "GET" else httpx.ConnectError
+        answers: list[httpx.Response] = []
+
+        def answered() -> bool:
+            self._check()
+            with suppress(unheard):
+                answers.append(self._client.request(method, path, **request))
+            return bool(answers)
+
+        wait_until(answered, f"Airflow to answer {path}", seconds=180, progress=self._progress)
+        return answers[0]
 
 
 def _task_run(found: Mapping[str, Any]) -> TaskRun:

@@ -1,13 +1,13 @@
 """The stack as local JVMs, where there is no container engine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from stack.mirror import CLUSTER_IDS, CONFIG, Broker, Stack
-from stack.process import Program, accepts, free_ports, stop_all
+from stack.process import Program, accepts, free_ports, refuse_taken, stop_all
 from stack.waiting import Progress, quiet
 
 # A heap that fits a laptop, and no time spent on optimising code that runs for minutes.
@@ -59,7 +59,7 @@ class LocalStack(Stack):
     ) -> None:
         """Choose the ports; nothing runs yet."""
         super().__init__(progress=progress)
-        ports = ports or Ports.free()
+        self._ports = ports = ports or Ports.free()
         self.source = f"127.0.0.1:{ports.source}"
         self.target = f"127.0.0.1:{ports.target}"
         self.connect_url = f"http://127.0.0.1:{ports.connect}"
@@ -73,6 +73,7 @@ class LocalStack(Stack):
 
     def start(self) -> None:
         """Start both brokers, then Connect, and wait until all answer."""
+        refuse_taken({name: f"127.0.0.1:{port}" for name, port in asdict(self._ports).items()})
         self._format()
         for broker in self._brokers.values():
             broker.start()

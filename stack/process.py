@@ -1,13 +1,12 @@
-"""Programs that run beside us: each in a process group of its own, with a log file."""
+"""Programs that run beside us: each in a session of its own, with a log file."""
 
 import os
-import signal
 import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from stack import guard, sessions
 from stack.waiting import Progress, WaitTimeoutError, quiet, wait_until
 
 LOG_LINES = 15
@@ -18,7 +17,7 @@ class ProgramError(RuntimeError):
 
 
 class Program:
-    """A program in a process group of its own, so that its children end with it.
+    """A program in a session of its own, so that all it starts ends with it, and it with us.
 
     Args:
         name: What messages call it.
@@ -63,6 +62,7 @@ class Program:
                 cwd=self._cwd,
                 start_new_session=True,
             )
+        guard.watch(self._process.pid)
 
     def wait_ready(
         self, ready: Callable[[], bool], *, seconds: float = 120, progress: Progress = quiet
@@ -80,7 +80,7 @@ class Program:
             raise ProgramError(f"{error}; {self._last_words()}") from error
 
     def wait_end(self, *, seconds: float = 60, progress: Progress = quiet) -> None:
-        """Wait until the program has ended by itself.
+        """Wait until the program has ended by itself, and end what it left running.
 
         Raises:
             ProgramError: It failed, or still runs at the deadline; with the log's last lines.
@@ -94,34 +94,46 @@ class Program:
             )
         except WaitTimeoutError as error:
             raise ProgramError(f"{error}; {self._last_words()}") from error
-        if self._process is not None and self._process.returncode:
-            raise self._ended(self._process.returncode)
+        code = self._process and self._process.returncode
+        self.kill()
+        if code:
+            raise self._ended(code)
 
     def stop(self, *, grace: float = 10) -> None:
-        """End the whole group: TERM, and KILL for what is left after `grace` seconds."""
+        """End it and all that it started: TERM, and KILL for what is left after `grace` seconds."""
         stop_all([self], grace=grace)
 
     def kill(self) -> None:
-        """End the whole group at once, without a chance to tidy up."""
-        if self.signal(signal.SIGKILL) and self._process is not None:
+        """End it and all that it started at once, without a chance to tidy up."""
+        stop_all([self], grace=0)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and all that it started."""
+        if (session := self.session) is not None:
+            sessions.send(number, [session])
+
+    @property
+    def session(self) -> int | None:
+        """The id of its session; None where it was not started, or has ended whole."""
+        process = self._process  # A supervisor's thread may change it meanwhile.
+        return None if process is None else process.pid
+
+    def forget(self) -> None:
+        """Know its processes no more: all have ended, and their ids may become somebody else's."""
+        if self._process is not None:
             self._process.wait()
+            guard.forget(self._process.pid)
             self._process = None
 
-    def signal(self, number: int) -> bool:
-        """Send a signal to the whole group (0: none, only look); tell whether any of it is left."""
-        if self._process is None:
-            return False
-        self._process.poll()  # One that has ended would otherwise stay in its group.
-        try:
-            os.killpg(self._process.pid, number)
-        except (ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-            self._process = None  # All of it is gone: the id may become somebody else's.
-            return False
-        return True
+    @property
+    def death(self) -> ProgramError | None:
+        """How it ended, with the log's last lines; None while it runs, or does not know."""
+        code = self._process.poll() if self._process is not None else None
+        return None if code is None else self._ended(code)
 
     def _alive(self) -> bool:
-        if self._process is not None and (code := self._process.poll()) is not None:
-            raise self._ended(code)
+        if death := self.death:
+            raise death
         return self._process is not None
 
     def _ended(self, code: int) -> ProgramError:
@@ -132,14 +144,12 @@ class Program:
         return f"the last lines of {self.log}:\n" + "\n".join(lines)
 
 
-def stop_all(programs: Sequence[Program], *, grace: float = 10) -> None:
+def stop_all(programs: Iterable[Program], *, grace: float = 10) -> None:
     """End several programs together: TERM to all, `grace` seconds for all, KILL to the rest."""
-    for program in programs:
-        program.signal(signal.SIGTERM)
-    with suppress(WaitTimeoutError):
-        wait_until(lambda: not any(p.signal(0) for p in programs), "an end", seconds=grace)
-    for program in programs:
-        program.kill()
+    started = {each.session: each for each in programs}
+    sessions.end({session for session in started if session is not None}, grace=grace)
+    for program in started.values():
+        program.forget()
 
 
 def free_ports(count: int) -> list[int]:
@@ -152,6 +162,23 @@ def free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def refuse_taken(addresses: Mapping[str, str]) -> None:
+    """See that nothing listens where servers are to listen.
+
+    Args:
+        addresses: What is to listen, and its HOST:PORT.
+
+    Raises:
+        ProgramError: Something does; each address is named.
+    """
+    taken = [f"{address} ({name})" for name, address in addresses.items() if accepts(address)]
+    if taken:
+        raise ProgramError(
+            f"something listens already at {', '.join(taken)}: stop it, or what was left of an "
+            "earlier run; `ss -ltnp` names it"
+        )
 
 
 def accepts(address: str) -> bool:

