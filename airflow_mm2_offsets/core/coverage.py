@@ -7,17 +7,18 @@ not provably copied again, for one of two reasons:
   offsets that follow those (``Threat``).
 - They jumped: offsets were altered by Connect's REST API (KIP-875), or a batch was retried and
   landed after the next one. Where the target grew by less than the source from one sync to the
-  next, records are missing there; unless an older epoch that jumped over nothing has needed no
-  more target offsets between the same two source offsets.
+  next, records are missing; where it grew by more, that can hide it. So only equal growth shows
+  that nothing was jumped over; or an older epoch that jumped over nothing, and needed no more
+  target offsets between the same two neighbouring syncs.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_mm2_offsets.core.bounds import lacks_records, may_lack_records
+from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound, may_lack_records
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -35,6 +36,16 @@ class Threat(NamedTuple):
     """They took at most so many offsets on the target."""
     may_be_jumped: bool = True
     """Whether those may have been copied that the syncs since have jumped over."""
+
+
+class HiddenRewind(NamedTuple):
+    """What a rewind between two syncs may have copied that those since have not."""
+
+    threat: Threat
+    low: int
+    """Its copies lie here on the target, or above."""
+    end: int
+    """Positions from here on need none of them."""
 
 
 class Copied(NamedTuple):
@@ -74,6 +85,17 @@ class Epoch:
         self._counts: list[int] | None = None
         self.exposed = self.exposed_to(threats, self.start)
         """The source offsets whose records may have copies in older epochs only, rising."""
+        self.hidden: list[HiddenRewind] = []
+        """The rewinds within the epoch that may have copied what it has not."""
+        leaps = syncs.leaps[
+            bisect_left(syncs.leaps, self.start) : bisect_left(syncs.leaps, self.stop)
+        ]
+        for at in leaps:
+            offsets = self._downs[at + 1] - self._downs[at] - 1
+            threat = Threat(self._ups[at], offsets)
+            if exposed := self.exposed_to([threat], at + 1):
+                low = lower_bound(self._downs[at])
+                self.hidden.append(HiddenRewind(threat, low, exposed[-1][1]))
 
     def exposed_to(self, threats: Sequence[Threat], first: int) -> list[Range]:
         """Return which records of ``threats`` the syncs from ``first`` on may not have copied."""
@@ -103,19 +125,26 @@ class Epoch:
         copied = min(1, self._ups[at] - threat.upstream)
         if copied and at > first:
             copied = max(1, self._records(at - 1) - (threat.upstream - self._ups[at - 1]))
-        if copied >= threat.offsets:
+        # One more: a batch that was overtaken by the next one shows in the step after it.
+        records = threat.offsets and threat.offsets + 1
+        if copied >= records:
             return at
         counts = self._count()
-        needed = counts[at - self.start] + threat.offsets - copied
+        needed = counts[at - self.start] + records - copied
         reached = self.start + bisect_left(counts, needed, at - self.start)
         return reached if reached < self.stop else None
 
     def needed_at_most(self, offsets: int, upstream: int, until: int) -> bool:
-        """Tell whether it copied all between two of its syncs, with so few target offsets."""
-        one, other = self._find(upstream), self._find(until)
-        if one is None or other is None or self._downs[other] - self._downs[one] > offsets:
+        """Tell whether it copied all between two neighbouring syncs, with so few target offsets."""
+        one = bisect_left(self._ups, upstream, self.start, self.stop)
+        if one + 1 >= self.stop or (self._ups[one], self._ups[one + 1]) != (upstream, until):
             return False
-        return not any(begin < until and end > upstream for begin, end in self.exposed)
+        if self._downs[one + 1] - self._downs[one] > offsets:
+            return False
+        hidden = ((each.threat.upstream + 1, each.end) for each in self.hidden)
+        return not any(
+            begin < until and end > upstream for begin, end in chain(self.exposed, hidden)
+        )
 
     def _jumps(self, first: int, last: int) -> Iterator[Range]:
         """Yield the source offsets between two syncs where records may have been jumped over."""
@@ -134,10 +163,6 @@ class Epoch:
             yield last + 1, END
         elif lacks_records(self._copied.upstream - last, self._copied.offsets):
             yield last + 1, self._copied.upstream + 1
-
-    def _find(self, upstream: int) -> int | None:
-        at = bisect_left(self._ups, upstream, self.start, self.stop)
-        return at if at < self.stop and self._ups[at] == upstream else None
 
     def _records(self, at: int) -> int:
         return min(self._ups[at + 1] - self._ups[at], self._downs[at + 1] - self._downs[at])

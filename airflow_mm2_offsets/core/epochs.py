@@ -29,10 +29,11 @@ class History(StrEnum):
     UNKNOWN = "unknown"
     """Older syncs may be compacted away."""
     LATE = "late"
-    """Likewise, and what lies before the first sync is refused: the archive began after it."""
+    """Likewise, and what lies before the first sync is refused: the archive began after it, or
+    the target topic was recreated."""
     CUT = "cut"
-    """Older syncs are of another incarnation of a topic, or no answer needs them: those that
-    retention dropped. What lies before the first sync is refused."""
+    """The archive has dropped older syncs, which no answer needs: they are old, or of another
+    incarnation of a topic. What lies before the first sync is refused."""
 
     @property
     def is_cut(self) -> bool:
@@ -156,7 +157,7 @@ class PartitionSyncs:
         elif downstream <= downs[-1]:
             del ups[:], downs[:], self.starts[:], self.leaps[:]
             self.starts.append(0)
-            self.history = History.CUT
+            self.history = History.LATE
         elif is_rewind(upstream - ups[-1], downstream - downs[-1]):
             self.starts.append(len(ups))
         elif may_hide_rewind(upstream - ups[-1], downstream - downs[-1]):

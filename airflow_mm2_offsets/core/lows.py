@@ -46,10 +46,9 @@ def lows_of(syncs: "PartitionSyncs", copied: Copied | None = None) -> list[Lows]
     for bounds in syncs.epochs:
         noted = copied if bounds[1] == len(syncs) else None
         epoch = Epoch(syncs, bounds, threats=threats, older=older, copied=noted)
-        hidden = _hidden_rewinds(syncs, epoch)
-        lows = _laid_on(lows, syncs, epoch, hidden)
+        lows = _laid_on(lows, syncs, epoch)
         threats = [each for each in threats if epoch.reaches(each, epoch.start) is None]
-        threats += [each.threat for each in hidden if each.end == END]
+        threats += [each.threat for each in epoch.hidden if each.end == END]
         threats += _unsynced(syncs, epoch)
         older.insert(0, epoch)
     return lows
@@ -69,36 +68,14 @@ def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
 
     MirrorMaker 2 may have been installed anew on a target that it filled before, and copy all of
     it again; or older syncs that show a rewind are compacted away. Both show in a target that has
-    gained more offsets than the source; by one more for a transaction's marker.
+    gained more offsets than the source. So does a transaction's marker, which costs little: one
+    record copied since outweighs it.
     """
     first, history = syncs.first, syncs.history
-    surplus = first.downstream > first.upstream + 1 and history.is_open
+    surplus = first.downstream > first.upstream and history.is_open
     if surplus or (history.is_complete and first.downstream):
         return [Threat(-1, first.downstream, may_be_jumped=surplus)]
     return []
-
-
-class _HiddenRewind(NamedTuple):
-    """What a rewind between two syncs may have copied that those since have not."""
-
-    threat: Threat
-    low: int
-    """Its copies lie here, or above."""
-    end: int
-    """Positions from here on need none of them."""
-
-
-def _hidden_rewinds(syncs: "PartitionSyncs", epoch: Epoch) -> list[_HiddenRewind]:
-    first = bisect_left(syncs.leaps, epoch.start)
-    last = bisect_left(syncs.leaps, epoch.stop)
-    found = []
-    for at in syncs.leaps[first:last]:
-        before, after = syncs[at], syncs[at + 1]
-        threat = Threat(before.upstream, after.downstream - before.downstream - 1)
-        if exposed := epoch.exposed_to([threat], at + 1):
-            low = lower_bound(before.downstream)
-            found.append(_HiddenRewind(threat=threat, low=low, end=exposed[-1][1]))
-    return found
 
 
 def _unsynced(syncs: "PartitionSyncs", epoch: Epoch) -> Iterator[Threat]:
@@ -108,9 +85,7 @@ def _unsynced(syncs: "PartitionSyncs", epoch: Epoch) -> Iterator[Threat]:
         yield Threat(last.upstream, syncs.downstream[epoch.stop] - last.downstream - 1)
 
 
-def _laid_on(
-    lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch, hidden: Sequence[_HiddenRewind]
-) -> list[Lows]:
+def _laid_on(lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch) -> list[Lows]:
     """Return the lower bounds of an epoch and of the older ones, which are ``lows``."""
     position = syncs.upstream[epoch.start]
     laid = list(clipped(lows, 0, position))
@@ -120,7 +95,7 @@ def _laid_on(
             laid.append(Lows(position, 0, 0, low))
         laid += clipped(lows, begin, end)
         position = end
-    return laid + list(_own(epoch, position, hidden))
+    return laid + list(_own(epoch, position))
 
 
 def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
@@ -132,9 +107,9 @@ def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
         yield from runs[first + 1 : last]
 
 
-def _own(epoch: Epoch, position: int, hidden: Sequence[_HiddenRewind]) -> Iterator[Lows]:
+def _own(epoch: Epoch, position: int) -> Iterator[Lows]:
     """Yield an epoch's own lower bounds from a position on."""
-    for each in hidden:
+    for each in epoch.hidden:
         if each.end > position:
             begin = max(position, each.threat.upstream + 1)
             if position < begin:
