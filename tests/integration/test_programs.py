@@ -19,6 +19,8 @@ from stack.supervisor import DEATHS, Supervisor
 from stack.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
+# Starts a child in a process group of its own, as Airflow starts its tasks.
+GROUPS = "import subprocess; subprocess.Popen(['sleep', '600'], process_group=0).wait()"
 # Starts two programs, says their sessions, and waits to be killed.
 PARENT = """
 import sys, time
@@ -28,9 +30,9 @@ from stack.process import Program
 folder = Path(sys.argv[1])
 server = Postgres(folder)
 server.start()
-shell = Program("shell", ["bash", "-mc", "sleep 600 & exec sleep 600"], log=folder / "shell.log")
-shell.start()
-print(server.program.session, shell.session, flush=True)
+part = Program("part", [sys.executable, "-c", sys.argv[2]], log=folder / "part.log")
+part.start()
+print(server.program.session, part.session, flush=True)
 time.sleep(600)
 """
 
@@ -43,9 +45,8 @@ def dying(tmp_path: Path) -> Program:
 
 @pytest.fixture
 def lasting(tmp_path: Path) -> Iterator[Program]:
-    """A program whose child has a process group of its own, as Airflow's tasks have."""
-    command = ["bash", "-mc", "sleep 600 & wait"]
-    program = Program("part", command, log=tmp_path / "part.log")
+    """A program whose child has a process group of its own."""
+    program = Program("part", [sys.executable, "-c", GROUPS], log=tmp_path / "part.log")
     yield program
     program.kill()
 
@@ -68,7 +69,7 @@ def _one(server: Postgres) -> object:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_programs_end_with_their_parent(tmp_path: Path, number: signal.Signals) -> None:
     """However a process dies, what it has started ends, process groups of their own included."""
-    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    command = [sys.executable, "-c", PARENT, str(tmp_path), GROUPS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
         assert parent.stdout is not None
         started = [int(word) for word in parent.stdout.readline().split()]
