@@ -49,14 +49,12 @@ def _compare(output: UPath, writer: SinkWriter, last_version: LastVersion) -> It
         if version is not None and writer.loses(version):
             has = f"the Delta table has txnVersion {version} of txnAppId {application}"
             yield writer.problem(output, has=has, who="Delta", remedy="a txnAppId of its own")
-    if writer.txn_app_id is not None or writer.query_id is not None:
-        return
-    replaced = writer.replaced_query_id
-    if replaced is not None and last_version(replaced) is not None:
-        return  # by Delta's own sink, which goes by the query's id: a fresh one drops nothing
+    own = writer.query_id or writer.replaced_query_id
+    if writer.txn_app_id is not None or (own is not None and last_version(own) is not None):
+        return  # what Delta's own sink wrote has the query's id
     compared = "nothing could be compared"
-    if replaced is not None:
-        compared = f"compared was the query's id {replaced}, under which nothing was written"
+    if own is not None:
+        compared = f"compared was the query's id {own}, under which nothing was written"
     yield (
         f"{output}: a Delta table, and under which txnAppId the job writes to it is not known; "
         f"{compared}. A foreachBatch with a txnAppId would lose all batches up to its newest "

@@ -104,6 +104,10 @@ def test_a_job_that_keeps_its_id(tmp_path: Path) -> None:
             SinkWriter(replaced_query_id=QUERY),
             f"compared was the query's id {QUERY}, under which nothing was written",
         ),
+        (
+            SinkWriter(query_id=QUERY, first_batch=9),
+            f"compared was the query's id {QUERY}, under which nothing was written",
+        ),
     ],
 )
 def test_what_can_not_be_compared_is_said(
