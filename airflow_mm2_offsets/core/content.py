@@ -14,7 +14,7 @@ source was read to its end and has each content once: then equal content is the 
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
 from airflow_mm2_offsets.core.segments import Window
@@ -41,12 +41,10 @@ def match_content(
     wanted = {content: None for offset, content in originals if offset >= window.position}
     read_on = _between(window.begin.downstream, target.last, target.records)
     lasts = {content: offset for offset, content in read_on}
-    read_whole = source_end is not None and source.last >= source_end - 1
-    if read_whole and source.first <= window.begin.upstream and _tells_apart(copies, source):
-        copied = [lasts[content] for content in wanted if content in lasts]
-        # A later copy of the first record alone may be another writer's.
-        if copied[0] == min(copied):
-            return copied[0], copied[0]
+    if source_end is not None and source.last >= source_end - 1:
+        last = _last_copy(wanted, lasts, copies, source)
+        if last is not None and source.first <= window.begin.upstream:
+            return last, last
     known = {content for _, content in originals}
     counted = {content: offset for offset, content in reversed(copies) if content in known}
     found = min(counted[content] for content in wanted if content in counted)
@@ -77,10 +75,24 @@ def _meet(
     return (originals, copies) if same else None
 
 
-def _tells_apart(copies: Sequence[WindowRecord], source: SourceWindow) -> bool:
-    """Tell whether each record on the target is the copy of one certain record of the source."""
+def _last_copy(
+    wanted: Collection[Content],
+    lasts: Mapping[Content, int],
+    copies: Sequence[WindowRecord],
+    source: SourceWindow,
+) -> int | None:
+    """Return the last copy of the first record that was copied, if it is the truth.
+
+    Every record before it on the target must be the copy of one certain record of the source: an
+    unknown one may be the only copy of a record that the source has deleted. And all the others
+    must lie behind: a later copy of the first record alone may be another writer's.
+    """
     times = Counter(content for _, content in source.records)
-    return all(times[content] == 1 for _, content in copies)
+    copied = [content for content in wanted if content in lasts]
+    first = lasts[copied[0]]
+    before = [content for offset, content in copies if offset < first]
+    certain = all(times[content] == 1 for content in (*copied, *before))
+    return first if certain and first == min(lasts[content] for content in copied) else None
 
 
 def _between(first: int, last: int, records: Sequence[WindowRecord]) -> list[WindowRecord]:

@@ -36,10 +36,20 @@ def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[i
 
 
 def _can_count(bracket: SyncBracket, window: TargetWindow, evidence: Evidence) -> bool:
-    if not (evidence.sole_writer and bracket.after):
+    if not (evidence.sole_writer and bracket.after) or _differs(bracket.after, evidence):
         return False
     before: SyncPoint | None = bracket.before
     first = before.downstream if before else 0
     if evidence.target:
         first = max(first, evidence.target.low)
     return window.covers(first, bracket.after.downstream)
+
+
+def _differs(sync: SyncPoint, evidence: Evidence) -> bool:
+    """Tell whether the record of a sync was read on both sides, and is not the same.
+
+    Where a transform changes records on the way, two copies of one record may differ.
+    """
+    sides = zip(sync, (evidence.source_window, evidence.target_window), strict=True)
+    contents = {window and window.content_at(offset) for offset, window in sides}
+    return None not in contents and len(contents) > 1

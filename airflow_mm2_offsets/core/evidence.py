@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import TypeAlias
 
 
@@ -33,26 +34,37 @@ WindowRecord: TypeAlias = tuple[int, Content]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceWindow:
-    """What a read_committed consumer got of the source offsets ``[first, last]``."""
+class RecordWindow:
+    """What a read_committed consumer got of the offsets ``[first, last]`` of a partition."""
 
     first: int
     last: int
     records: Sequence[WindowRecord]
     """In log order."""
 
+    def covers(self, first: int, last: int) -> bool:
+        """Tell whether the window holds all of ``[first, last]``."""
+        return self.first <= first and last <= self.last
+
+    def content_at(self, offset: int) -> Content | None:
+        """Return what the record at ``offset`` holds; None where there is none."""
+        at = bisect_left(self.records, offset, key=itemgetter(0))
+        found = self.records[at : at + 1]
+        return found[0][1] if found and found[0][0] == offset else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetWindow:
-    """What a read_committed consumer got of the target offsets ``[first, last]``.
+class SourceWindow(RecordWindow):
+    """What was read of the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetWindow(RecordWindow):
+    """What was read of the target.
 
     Counting in it holds only if no one but MirrorMaker 2 writes to the topic.
     """
 
-    first: int
-    last: int
-    records: Sequence[WindowRecord]
-    """In log order."""
     delivered: Sequence[int]
     """The offsets of the records that are not copied again later, rising."""
     timed: bool = True
@@ -83,10 +95,6 @@ class TargetWindow:
         delivered = tuple(offset for offset, _ in read[:begin] + read[end:])
         return cls(first=first, last=last, records=read, delivered=delivered, timed=timed)
 
-    def covers(self, first: int, last: int) -> bool:
-        """Tell whether the window holds all of ``[first, last]``."""
-        return self.first <= first and last <= self.last
-
     def delivers(self, offset: int) -> bool:
         """Tell whether ``offset`` holds a record that is not copied again later."""
         index = bisect_left(self.delivered, offset)
@@ -116,8 +124,9 @@ class Evidence:
     target_window: TargetWindow | None = None
     source_window: SourceWindow | None = None
     sole_writer: bool = False
-    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, and that
-    it is not compacted there: only then may records be counted."""
+    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, that it is
+    not compacted there, and that no transform makes two copies of one record differ: only then
+    may records be counted."""
     drained: bool = False
     """Every record before the position was copied, and no record from it on was, when the
     target's end was read (which came after the first and before the second was established)."""

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.bracket import SyncPoint
-from airflow_mm2_offsets.core.duplicates import last_possible_duplicate
+from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.core.rules import segments_with
@@ -96,9 +96,8 @@ def gather_whole(
         key = (answer.topic, answer.partition)
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
-            segments = segments_with(index.partitions[key], evidence[key])
-            window = segments.window(segments.bracket(answer.position))
-            wanted = OffsetRange(window.begin.upstream if window else 0, source.high - 1)
+            first = _first_source_offset(index.partitions[key], answer, evidence[key])
+            wanted = OffsetRange(first, source.high - 1)
             if wanted.size <= MAX_WINDOW:
                 ranges[key] = wanted
     read = read_ranges(pair.source, ranges, max_bytes=max_bytes)
@@ -107,6 +106,22 @@ def gather_whole(
         for key, records in read.items()
         if (copies := evidence[key].target_window)
     }
+
+
+def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
+    """Return the lowest source offset of which a copy may have been read on the target."""
+    segments = segments_with(syncs, evidence)
+    window = segments.window(segments.bracket(answer.position))
+    if window is None or evidence.target_window is None:
+        return 0
+    rewinds = (
+        recopied_from(syncs, number)
+        for number in range(1, len(syncs.starts))
+        if window.begin.downstream
+        <= syncs.downstream[syncs.starts[number]]
+        <= evidence.target_window.last
+    )
+    return min((window.begin.upstream, *rewinds))
 
 
 def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence) -> _Wanted | None:

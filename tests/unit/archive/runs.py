@@ -63,13 +63,13 @@ def append(
     )
 
 
-def index_of(log: Iterable[Sync | None]) -> SyncIndex:
-    """Return what ``core`` makes of the log."""
+def index_of(log: Iterable[Sync | None], *, complete: bool = True) -> SyncIndex:
+    """Return what ``core`` makes of the log, which begins with the first sync ever written."""
     pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for sync in log:
         if sync:
             pairs.setdefault(sync[:2], []).append(sync[2:])
-    return SyncIndex.of_pairs(pairs)
+    return SyncIndex().extended(pairs, complete=pairs if complete else ())
 
 
 def contents(index: SyncIndex) -> dict[tuple[str, int], tuple[object, ...]]:

@@ -148,7 +148,7 @@ def test_a_second_copy_that_no_sync_shows_is_suspected() -> None:
     again = index.translate(TOPIC, 0, 7)
     assert (again.basis, again.low, again.high) == (Basis.COPYING_AGAIN, 7, 12)
     assert index.translate(TOPIC, 0, 6).status is Status.EXACT
-    caught_up = index.extended({(TOPIC, 0): [(11, 16)]})
+    caught_up = index.extended({(TOPIC, 0): [(12, 17)]})
     assert caught_up.translate(TOPIC, 0, 7).target == 12
     assert caught_up.translate(TOPIC, 0, 7).status is Status.EXACT
 

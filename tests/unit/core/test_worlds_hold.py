@@ -5,7 +5,6 @@
 
 from types import MappingProxyType
 
-import pytest
 from hypothesis import given, settings
 
 from tests.support.mirror_world.cases import by_kind, check, drawn_worlds, some
@@ -13,18 +12,7 @@ from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.index_check import judge_index
 from tests.support.mirror_world.kinds import Kind
 
-_UNSEEN = "A2: what was copied before the first known sync counts for nothing"
-_SKIPPED = "A3: what only an older epoch copied counts for nothing"
-UNMENDED = MappingProxyType(
-    {
-        "restarts": _UNSEEN,
-        "second-life": _UNSEEN,
-        "syncs-recreated": _UNSEEN,
-        "overtaking": _SKIPPED,
-        "jump": _SKIPPED,
-        "refilter": _SKIPPED,
-    }
-)
+UNMENDED: MappingProxyType[str, str] = MappingProxyType({})
 
 
 @by_kind(UNMENDED)
@@ -35,7 +23,6 @@ def test_the_syncs_lose_nothing(kind: Kind) -> None:
             check(judge)
 
 
-@pytest.mark.xfail(strict=True, reason="A2, A3")
 def test_the_syncs_lose_nothing_where_kinds_meet() -> None:
     """The same in worlds of several kinds."""
     for drawn in some(600, alone=False):
@@ -43,7 +30,6 @@ def test_the_syncs_lose_nothing_where_kinds_meet() -> None:
             check(judge)
 
 
-@pytest.mark.xfail(strict=True, reason="A2, A3")
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(drawn_worlds())
 def test_the_syncs_lose_nothing_in_any_world(drawn: Drawn) -> None:

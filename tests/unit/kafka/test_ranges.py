@@ -42,7 +42,7 @@ def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
         },
         max_bytes=ENOUGH,
     )
-    assert {place: [offset for offset, _ in records] for place, records in found.items()} == {
+    assert {place: [record.offset for record in records] for place, records in found.items()} == {
         ("orders", 0): [3, 4, 5],
         ("returns", 1): [18, 19],
         ("returns", 2): [],
@@ -120,6 +120,6 @@ def test_content_is_all_that_a_record_holds(broker: MockBroker) -> None:
     records = read_ranges(broker.cluster(), {("orders", 0): OffsetRange(0, 99)}, max_bytes=ENOUGH)[
         "orders", 0
     ]
-    first, again, *others = [content for _, content in records]
+    first, again, *others = [(each.digest, each.milliseconds) for each in records]
     assert first == again
     assert len({first, *others}) == 1 + len(list(_variants()))

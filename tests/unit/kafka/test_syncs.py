@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -168,43 +169,25 @@ def _left(monkeypatch: pytest.MonkeyPatch, gone: set[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "until", "complete"),
+    ("gone", "complete"),
     [
-        (set(), 8, {("orders", 0), ("returns", 0)}),
-        ({7}, 7, {("orders", 0), ("returns", 0)}),
-        ({4}, 4, {("orders", 0)}),
-        ({5}, 5, {("orders", 0)}),
-        ({0}, 0, set()),
-        ({0, 1, 2}, 0, set()),
+        (set(), {("orders", 0), ("returns", 0)}),
+        ({7}, {("orders", 0), ("returns", 0)}),
+        ({4}, {("orders", 0)}),
+        ({5}, {("orders", 0)}),
+        ({0}, set()),
+        ({0, 1, 2}, set()),
     ],
 )
 def test_it_is_known_whose_first_sync_is_the_first_ever(
     broker: MockBroker,
     monkeypatch: pytest.MonkeyPatch,
     gone: set[int],
-    until: int,
     complete: set[tuple[str, int]],
 ) -> None:
     """A partition's history is complete where nothing is missing before its first sync."""
     broker.write(TOPIC, [*_syncs(range(10, 15)), *_syncs(range(5, 8), "returns")])
     _left(monkeypatch, gone)
     read = read_syncs(broker.cluster(), TOPIC)
-    assert read.contiguous_until == until
-    assert read.complete == complete
-
-
-def test_what_a_later_read_finds_is_complete_after_a_complete_one(
-    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two reads in a row, both must lack nothing."""
-    broker.write(TOPIC, _syncs(range(10, 14)))
-    first = read_syncs(broker.cluster(), TOPIC)
-    broker.write(TOPIC, [*_syncs(range(14, 16)), *_syncs(range(5, 8), "returns")])
-    later = read_syncs(broker.cluster(), TOPIC, start=4, known=first.index)
-    orders, both = frozenset({ORDERS}), frozenset({ORDERS, ("returns", 0)})
-    assert later.complete_after(4, first.complete, first.index) == (9, both)
-    # Of the first read something was missing: nothing that came later is known to be first.
-    assert later.complete_after(2, first.complete, first.index) == (2, orders)
-    _left(monkeypatch, {5})
-    later = read_syncs(broker.cluster(), TOPIC, start=4, known=first.index)
-    assert later.complete_after(4, first.complete, first.index) == (5, orders)
+    partitions = read.index.partitions.items()
+    assert {place for place, syncs in partitions if syncs.history is History.COMPLETE} == complete

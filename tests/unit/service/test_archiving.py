@@ -9,6 +9,7 @@ import pytest
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
 from airflow_mm2_offsets.archive.values import TopicIds
 from airflow_mm2_offsets.core import Basis, SyncsLocation, Translation
+from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.archiving import load_syncs
@@ -73,7 +74,7 @@ def test_the_same_topics_are_answered(named: Named, tmp_path: Path) -> None:
     assert (answer(named.pair, archive).basis, answer(named.pair, archive).target) == ("sync", 810)
     syncs = load_syncs(named.pair, archive, ask_source=False)
     assert syncs.as_of == "1970-01-01T00:00:01+00:00"
-    assert syncs.complete == {("orders", 0)}
+    assert syncs.index.partitions["orders", 0].history is History.COMPLETE
 
 
 def test_a_target_topic_recreated_since_the_last_run_is_refused(
@@ -87,7 +88,8 @@ def test_a_target_topic_recreated_since_the_last_run_is_refused(
     assert "topic orders on the target had the id t1 when the archive" in refused.reason
     assert "and has t2 now" in refused.reason
     syncs = load_syncs(named.pair, archive, ask_source=False)
-    assert (syncs.as_of, syncs.complete) == ("1970-01-01T00:00:01+00:00", frozenset())
+    assert syncs.as_of == "1970-01-01T00:00:01+00:00"
+    assert syncs.index.partitions["orders", 0].history is History.CUT
 
 
 @pytest.mark.parametrize(("side", "old", "new"), [("source", "s1", "s2"), ("target", "t1", "t2")])

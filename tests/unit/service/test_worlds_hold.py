@@ -14,21 +14,7 @@ from tests.support.mirror_world.draw import draw
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.plan_check import judge_plan
 
-_DELETED = "A1: deleted on the source is taken for never there"
-_UNSEEN = "A2: what was copied before the first known sync counts for nothing"
-_SKIPPED = "A3: what only an older epoch copied counts for nothing"
-UNMENDED = MappingProxyType(
-    {
-        "retention": _DELETED,
-        "restarts": _UNSEEN,
-        "second-life": _UNSEEN,
-        "syncs-recreated": _UNSEEN,
-        "overtaking": _SKIPPED,
-        "jump": _SKIPPED,
-        "refilter": _SKIPPED,
-        "misnamed": "A7: another topic is taken for the target's",
-    }
-)
+UNMENDED = MappingProxyType({"misnamed": "A7: another topic is taken for the target's"})
 
 
 @pytest.fixture(autouse=True)
@@ -47,24 +33,11 @@ def test_a_plan_loses_nothing(kind: Kind) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(
-            ("archived", "target-recreated"),
-            marks=pytest.mark.xfail(strict=True, reason="A4: an archive's ids are not compared"),
-        ),
-        pytest.param(
-            ("retries", "append-time"),
-            marks=pytest.mark.xfail(strict=True, reason="A5: copies that differ are not counted"),
-        ),
-        pytest.param(
-            ("retries", "stamps"),
-            marks=pytest.mark.xfail(strict=True, reason="A5: copies that differ are not counted"),
-        ),
-        pytest.param(
-            ("restarts", "lost-syncs"), marks=pytest.mark.xfail(strict=True, reason=_UNSEEN)
-        ),
-        pytest.param(
-            ("restarts", "target-retention"), marks=pytest.mark.xfail(strict=True, reason=_UNSEEN)
-        ),
+        ("archived", "target-recreated"),
+        ("retries", "append-time"),
+        ("retries", "stamps"),
+        ("restarts", "lost-syncs"),
+        ("restarts", "target-retention"),
         ("restarts", "holes"),
         ("exactly-once", "filter"),
         ("retries", "equal-records"),
@@ -78,7 +51,6 @@ def test_a_plan_loses_nothing_where_two_kinds_meet(names: tuple[str, ...]) -> No
         check(judge_plan(draw(seed, *kinds)))
 
 
-@pytest.mark.xfail(strict=True, reason="A1 to A7")
 def test_a_plan_loses_nothing_where_kinds_meet() -> None:
     """The same in worlds of several kinds."""
     for drawn in some(400, alone=False):
