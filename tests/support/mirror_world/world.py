@@ -13,8 +13,9 @@ from dataclasses import replace
 from random import Random
 
 from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
-from tests.support.mirror_world.mirror import Mirror, MirrorSettings
+from tests.support.mirror_world.mirror import Mirror
 from tests.support.mirror_world.records import FOREIGN, Entry, Record, Step
+from tests.support.mirror_world.settings import MirrorSettings
 
 BORN = 1_800_000_000_000
 """The timestamp of the first record."""
