@@ -83,8 +83,10 @@ class Mirror:
         self.kill()
 
     def _send(self, sync: tuple[int, int]) -> None:
-        # The topics as they are then: they may be others than at the task's start.
-        self.syncs.append(sync, self.target.incarnation)
+        # A sync that was delayed or pending may speak of a target topic that is gone by now.
+        (upstream, downstream), entries = sync, self.target.entries
+        current = downstream < len(entries) and entries[downstream].origin in {upstream, MARKER}
+        self.syncs.append(sync, self.target.incarnation - (not current))
 
     def set(self, **changed: Any) -> None:
         """Change settings; what they mean holds from the next record on."""
