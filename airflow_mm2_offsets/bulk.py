@@ -102,8 +102,11 @@ def _translate(
     low, high = table.low(rows, wanted, extras), table.high(rows, wanted, extras)
     refused = rows == 0
     if not syncs.segments.is_plain:
-        older = _older_lows(syncs, wanted)
-        counts = (older != table.low(rows, wanted, Extras.POSSIBLE)) & ~refused
+        older = _lows(syncs, wanted)
+        own = np.where(refused, BEGINNING, table.low(rows, wanted, Extras.POSSIBLE))
+        # Both sides of a bracket must be settled: see ``Segments.older_low``.
+        settled = (table.highs == NONE) | (_lows(syncs, table.ups) >= table.downs)
+        counts = (older != own) | (_interleave(settled.astype(np.int64), 1)[rows] == 0)
         np.minimum(low, np.maximum(older, 0), out=low, where=counts)
         if syncs.history.is_cut:
             refused |= (older == BEGINNING) & counts
@@ -121,7 +124,7 @@ def _translate(
     return Translations(target=target, low=low, high=high, status=status)
 
 
-def _older_lows(syncs: PartitionSyncs, positions: Offsets) -> Offsets:
+def _lows(syncs: PartitionSyncs, positions: Offsets) -> Offsets:
     """Return ``Segments.low`` of each position."""
     lows = syncs.segments.lows
     ends = [run.begin for run in lows[1:]] + [END]

@@ -138,24 +138,37 @@ class Segments:
         return low_at(self.lows, self.upstream, self.downstream, position)
 
     def older_low(self, bracket: SyncBracket) -> int | None:
-        """Return the lower bound by older copies, if they count as well."""
+        """Return the lower bound where older copies count as well: an offset, or BEGINNING.
+
+        None where the bracket gives it: what is known of the records between its syncs, which no
+        older copy can undercut, may then raise it.
+        """
         low = self.low(bracket.position)
-        return None if low == bracket.low else low
+        if bracket.is_sync or bracket.after is None:
+            return None if low == bracket.low else low
+        return None if low == bracket.low and self._is_settled(bracket.after) else low
 
     def window(self, bracket: SyncBracket) -> Window | None:
         """Return what to read around a position; None where no sync ends it."""
-        older = self.older_low(bracket)
-        if older is None:
-            return bracket.end and Window(bracket.position, bracket.begin, bracket.end)
+        is_own = self.older_low(bracket) is None
+        if bracket.end is None and is_own:
+            return None
+        if bracket.end and is_own and self._is_settled(bracket.end):
+            return Window(bracket.position, bracket.begin, bracket.end)
         settled = self.lows[-1]
         if settled.low is not None:
             return None
+        low = max(0, self.low(bracket.position))
         last = bisect_left(self.upstream, settled.begin, settled.start, settled.stop)
         if last == settled.stop or self.upstream[last] <= bracket.position:
             return None
-        first = max(0, bisect_left(self.downstream, older) - 1)
+        first = max(0, bisect_left(self.downstream, low) - 1)
         lowest = min(bracket.position, *self.upstream[first : last + 1])
-        return Window(bracket.position, SyncPoint(lowest, max(0, older)), self._sync(last))
+        return Window(bracket.position, SyncPoint(lowest, low), self._sync(last))
+
+    def _is_settled(self, sync: SyncPoint) -> bool:
+        """Tell whether no record from a sync's on may have copies below it only."""
+        return self.low(sync.upstream) >= sync.downstream
 
     def since(self, at: int) -> tuple[object, ...]:
         """Return what is said of the positions from a sync on, its indexes counted from the end.

@@ -5,6 +5,7 @@ Ends with 1 where an answer is above the truth although something could have tol
 """
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -65,6 +66,7 @@ def _soak(options: argparse.Namespace, positions: int, seed: int) -> Soaked:
     )
     drawable = (*KINDS, *HIDING) if options.undetectable else KINDS
     kinds = [kind for kind in drawable if options.kind in {None, kind.name}]
+    logging.disable()  # Archives warn of recreated topics.
     with memory_clients():
         for drawn in worlds(seed, kinds, alone=options.alone):
             for judge in judge_index(drawn):

@@ -105,6 +105,8 @@ class Judge:
     drawn: Drawn
     asked: str
     readable: Readable
+    stands: bool = True
+    """The world stood still while it was asked."""
     tally: Tally = field(default_factory=lambda: Tally(worlds=1))
     findings: list[Finding] = field(default_factory=list)
     _truths: list[int] = field(init=False)
@@ -130,7 +132,8 @@ class Judge:
             self._convict(answer, truth)
         else:
             tally.reread += self._copies[truth] - self._copies[answer.target]
-            tally.exact_below += answer.status is Status.EXACT and answer.target < truth
+            below = answer.status is Status.EXACT and answer.target < truth
+            tally.exact_below += below and self.stands
 
     def _convict(self, answer: Translation, truth: int) -> None:
         told = told_by(self.drawn.world, self.readable, truth)

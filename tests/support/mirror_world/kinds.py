@@ -116,6 +116,7 @@ KINDS = (
     Kind(name="late-start", episode=_late_start),
     Kind(name="retention", weights={"expire": 2}, episode=_emptied),
     Kind(name="target-retention", weights={"expire_target": 2}),
+    Kind(name="target-compacted", weights={"clean_target": 1}),
     Kind(name="second-life", episode=_second_life),
     Kind(name="syncs-recreated", episode=_syncs_lost),
     Kind(name="jump", episode=_jump),

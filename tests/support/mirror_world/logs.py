@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.support.mirror_world.records import Entry, Record
+from tests.support.mirror_world.records import MARKER, Entry, Record
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +80,8 @@ class TargetLog:
     low: int = 0
     entries: list[Entry] = field(default_factory=list)
     """One for each offset ever written, also below ``low``."""
+    is_cleaned: bool = False
+    """Compaction has removed records."""
 
     @property
     def high(self) -> int:
@@ -94,6 +96,18 @@ class TargetLog:
     def delete_before(self, low: int) -> None:
         """Let retention delete what lies below ``low``."""
         self.low = min(self.high, max(self.low, low))
+
+    def clean(self, end: int) -> None:
+        """Let compaction leave the last record of each key below ``end``."""
+        seen: set[bytes | None] = set()
+        for offset in range(end - 1, -1, -1):
+            record = self.entries[offset].record
+            if record is None:
+                continue
+            if record.key in seen:
+                self.entries[offset] = Entry(MARKER, 0, None)
+                self.is_cleaned = True
+            seen.add(record.key)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,25 +12,8 @@ from typing import Any
 
 from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
 from tests.support.mirror_world.records import MARKER, Entry, Record
+from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.writer import OffsetSyncWriter
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorSettings:
-    """How MirrorMaker 2, Connect and the target topic are set up."""
-
-    lag_max: int = 100
-    exactly_once: bool = False
-    uncommitted: bool = False
-    """It reads what is not committed yet, as it does unless told otherwise."""
-    dropped: float = 0.0
-    """The share of records that a filter drops."""
-    changed: float = 0.0
-    """The share of records that a transform changes, each copy alike."""
-    stamped: bool = False
-    """A transform adds the time of the copying to each record."""
-    append_time: bool = False
-    """The target topic has message.timestamp.type=LogAppendTime."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,8 +83,10 @@ class Mirror:
         self.kill()
 
     def _send(self, sync: tuple[int, int]) -> None:
-        # The topics as they are then: they may be others than at the task's start.
-        self.syncs.append(sync, self.target.incarnation)
+        # A sync that was delayed or pending may speak of a target topic that is gone by now.
+        (upstream, downstream), entries = sync, self.target.entries
+        current = downstream < len(entries) and entries[downstream].origin in {upstream, MARKER}
+        self.syncs.append(sync, self.target.incarnation - (not current))
 
     def set(self, **changed: Any) -> None:
         """Change settings; what they mean holds from the next record on."""

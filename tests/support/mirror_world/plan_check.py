@@ -48,11 +48,13 @@ class Asked:
         archived = bool(world.archived)
         read_source = random.random() < 0.6
         foreign = any(entry.origin == FOREIGN for entry in world.target.entries)
+        differ = world.mirror.settings.stamped or world.mirror.settings.changed > 0
         return cls(
             positions=_positions(drawn),
             read_source=read_source,
             connect=random.random() < 0.5,
-            sole_writer=not foreign and random.random() < 0.5,
+            sole_writer=not (foreign or differ or world.target.is_cleaned)
+            and random.random() < 0.5,
             reads_records=random.random() < 0.8,
             goes_on=random.random() < 0.2,
             misnamed="misnamed" in drawn.kinds,
@@ -112,7 +114,7 @@ def judge_plan(drawn: Drawn) -> Judge:
     except Mm2OffsetsError as error:
         return Judge(drawn=drawn, asked=f"{words}: {error}", readable=readable)
     # What is true when the plan is there: the job starts later still.
-    judge = Judge(drawn=drawn, asked=words, readable=readable)
+    judge = Judge(drawn=drawn, asked=words, readable=readable, stands=not asked.goes_on)
     for planned in plan.partitions:
         judge.judge(planned.translation)
     return judge

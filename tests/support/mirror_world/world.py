@@ -13,11 +13,14 @@ from dataclasses import replace
 from random import Random
 
 from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
-from tests.support.mirror_world.mirror import Mirror, MirrorSettings
+from tests.support.mirror_world.mirror import Mirror
 from tests.support.mirror_world.records import FOREIGN, Entry, Record, Step
+from tests.support.mirror_world.settings import MirrorSettings
 
 BORN = 1_800_000_000_000
 """The timestamp of the first record."""
+
+_KEYS = 7
 
 
 class World:
@@ -102,6 +105,12 @@ class World:
         """Let the target's retention delete up to ``offsets`` more."""
         self.target.delete_before(self.target.low + offsets)
 
+    def clean_target(self, percent: int) -> None:
+        """Let compaction leave the last record of each key, in the first part of the target."""
+        unacknowledged = [offset for _, offset in self.mirror.task.unacknowledged]
+        end = min([self.target.high * percent // 100, self.target.high - 1, *unacknowledged])
+        self.target.clean(end)
+
     def recreate_target(self, _: int = 0) -> None:
         """Delete the target topic and create it again; the task goes on."""
         self.target = TargetLog(incarnation=self.target.incarnation + 1)
@@ -169,7 +178,7 @@ class World:
     def _record(self) -> Record:
         self._written += 1
         number = self._written % self.kinds
-        return Record(b"key", b"%d" % number, BORN + number)
+        return Record(b"%d" % (number % _KEYS), b"%d" % number, BORN + number)
 
     # What is true.
 

@@ -79,13 +79,14 @@ def test_only_the_stretch_between_the_syncs_is_read(copied: Pair, reads: Reads) 
 
 def test_before_the_first_sync_all_is_read_that_is_held(copied: Pair, reads: Reads) -> None:
     """Where no sync comes before, both sides are read from their beginning."""
-    copied.sync("orders", (61, 40), partition=1)
-    copied.write("orders", range(100), 1)
-    copied.copy("orders", [number for number in range(100) if number % 3], 1)
+    # So far behind the late first sync that no earlier life can have come further.
+    copied.sync("orders", (61, 40), (199, 132), partition=1)
+    copied.write("orders", range(200), 1)
+    copied.copy("orders", [number for number in range(200) if number % 3], 1)
     (planned,) = plan_failover(copied.pair, {"orders": {1: 30}}).partitions
     assert (planned.translation.status, planned.translation.target) == ("exact", 20)
     assert reads["source"] == {("orders", 1): OffsetRange(0, 61)}
-    assert reads["target"] == {("orders", 1): OffsetRange(0, 40)}
+    assert reads["target"] == {("orders", 1): OffsetRange(0, 132)}
 
 
 def test_before_a_rewind_both_sides_are_read_up_to_it(clusters: Pair, reads: Reads) -> None:

@@ -34,6 +34,7 @@ def test_a_plan_loses_nothing(kind: Kind) -> None:
     "names",
     [
         ("archived", "target-recreated"),
+        ("target-recreated", "lost-syncs"),
         ("retries", "append-time"),
         ("retries", "stamps"),
         ("restarts", "lost-syncs"),
