@@ -1,12 +1,11 @@
 """The step that stops the source job."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from airflow.providers.common.compat.sdk import Context
 
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, StopError
+from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
@@ -130,23 +129,24 @@ class StopSparkStreamingOperator(WaitingOperator):
         """Return the proof, or kill a driver that gave none in its time, and wait again."""
         if "timeout" in event:
             self.log.warning("Not stopped after %s s: %s", self.kill_after, event["timeout"])
-            with self._withdrawing():
-                self._kill()
+            self._kill()
         return self.resume(context, event)
 
     def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
         """Return the proof, and answer the request where the job did not."""
-        with self._withdrawing():
-            result = super().resume(context, event)
-            if self.control is not None:
-                close_request(storage_path(self.control), self.request_id, Proof(result["proof"]))
+        result = super().resume(context, event)
+        if self.control is not None:
+            close_request(storage_path(self.control), self.request_id, Proof(result["proof"]))
         return result
 
-    @contextmanager
-    def _withdrawing(self) -> Iterator[None]:
+    def resume_execution(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
+        """Go on after a wait; whatever fails before there's a proof withdraws the stop.
+
+        Airflow's own limit of the wait ends here too, and in none of the methods above.
+        """
         try:
-            yield
-        except Mm2OffsetsError:
+            return super().resume_execution(*given, **named)
+        except Exception:
             self.on_kill()
             raise
 

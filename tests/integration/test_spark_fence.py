@@ -129,16 +129,15 @@ def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Work
 def test_a_job_that_can_not_look_waits_between_two_batches(job: Job) -> None:
     """Cut off from its control location it begins and ends no batch, and then goes on."""
     job.start()
-    hidden = Path(job.control).rename(job.folder / "hidden")
-    # A file in its place: nothing below it can be read or written.
-    Path(job.control).write_text("")
+    unreadable = Path(job.control, "fence.json")
+    unreadable.mkdir()  # a look can't open it
+    wait_until(lambda: "trying again" in job.program.log.read_text(), "a look that fails")
     lease = 4 * 0.2
     time.sleep(3 * lease)  # the claim is about time that passes
     committed = job.last("commits")
     time.sleep(2 * lease)
     assert job.last("commits") == committed
-    Path(job.control).unlink()
-    hidden.rename(job.control)
+    unreadable.rmdir()
     wait_until(lambda: job.last("commits") > committed + 2, "batches go on", seconds=60)
     request_stop(job.control, "the end")
     job.program.wait_end(seconds=60)

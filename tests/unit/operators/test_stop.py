@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG
+from airflow.sdk.exceptions import TaskDeferralError
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
@@ -126,6 +127,16 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
     assert f"the stop '{ASKED}' was withdrawn" in event["error"]
+
+
+def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
+    """It ends the task in none of its own methods: the triggerer was down all the time."""
+    worker.conf = {"folder": str(job.folder)}
+    task = _stop(control=str(job.control), request_id=ASKED)
+    worker.run(task)
+    with pytest.raises(TaskDeferralError):
+        task.resume_execution("__fail__", {"error": "the triggerer is gone"}, {})
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
 
 
 def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
