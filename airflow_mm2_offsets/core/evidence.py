@@ -7,6 +7,8 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import TypeAlias
 
+from airflow_mm2_offsets.core.bracket import SyncPoint
+
 
 class Extras(StrEnum):
     """Whether a stretch of the target may hold offsets that copy no new record.
@@ -127,6 +129,10 @@ class Evidence:
     """The user's word that no one but MirrorMaker 2 writes to the topic on the target, that it is
     not compacted there, and that no transform makes two copies of one record differ: only then
     may records be counted."""
+    contradiction: SyncPoint | None = None
+    """A sync whose record was read on both sides, and is not the same."""
+    changed_records: bool = False
+    """A transform changes records on their way, so that those of a sync may differ."""
     drained: bool = False
     """Every record before the position was copied, and no record from it on was, when the
     target's end was read (which came after the first and before the second was established)."""

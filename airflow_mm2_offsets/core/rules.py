@@ -43,6 +43,8 @@ def translate(
     )
     if refusal := _outside_source(blank, syncs, evidence.source):
         return refusal
+    if evidence.contradiction and not evidence.changed_records:
+        return blank.refused(Basis.RECORDS_DIFFER, _records_differ(*evidence.contradiction))
     if syncs is not None and not syncs and syncs.history.is_cut:
         return _before_history(blank, syncs)
     if not syncs:
@@ -91,6 +93,15 @@ def _outside_source(
         Basis.OUTSIDE_SOURCE,
         f"position {blank.position} lies below the source's first offset {source.low}: its "
         f"records were deleted before MirrorMaker 2 copied them",
+    )
+
+
+def _records_differ(upstream: int, downstream: int) -> str:
+    return (
+        f"the record at source offset {upstream} is not the one at target offset {downstream}, "
+        f"where the sync {upstream} -> {downstream} says that it was copied to: the target topic is "
+        f"not its copy (see the replication policy and its separator, and whether a topic was "
+        f"recreated), or a transform changes records on the way (then say so: changed_records)"
     )
 
 

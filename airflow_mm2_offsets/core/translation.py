@@ -42,6 +42,7 @@ class Basis(StrEnum):
     EXPIRED = "expired"
     NOT_REPLICATED_YET = "not-replicated-yet"
     OUTSIDE_SOURCE = "outside-source"
+    RECORDS_DIFFER = "records-differ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

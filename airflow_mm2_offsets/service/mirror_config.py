@@ -65,12 +65,50 @@ def compare_with_connect(pair: ClusterPair) -> tuple[Difference, ...]:
         ConnectError: Connect refused, or has no connector, or several, that may be this one.
         ClusterUnreachableError: Connect did not answer.
     """
+    connector = read_mirror_connector(pair)
+    return tuple(_differences(connector, _told(pair)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorConnector:
+    """The connector that copies from the one cluster to the other."""
+
+    name: str
+    config: Mapping[str, str]
+
+    @property
+    def changes_records(self) -> bool:
+        """Whether a transform may change records on the way; a filter does not."""
+        names = [each.strip() for each in self.config.get("transforms", "").split(",")]
+        kinds = [self.config.get(f"transforms.{name}.type", "") for name in names if name]
+        return not all(kind.endswith(".Filter") for kind in kinds)
+
+
+def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
+    """Return the connector of a pair.
+
+    Raises:
+        ConfigurationError: The pair names no Connect.
+        ConnectError: Connect refused, or has no connector, or several, that may be this one.
+        ClusterUnreachableError: Connect did not answer.
+    """
     if pair.connect is None:
         raise ConfigurationError(
             "the settings can't be compared with MirrorMaker 2's: no Connect URL is given"
         )
     name = _connector(pair.connect, pair.naming)
-    return tuple(_differences(name, _told(pair), pair.connect.config(name)))
+    return MirrorConnector(name=name, config=pair.connect.config(name))
+
+
+def check_names(pair: ClusterPair, connector: MirrorConnector) -> None:
+    """Refuse settings that name other topics than MirrorMaker 2's.
+
+    Raises:
+        ConfigurationError: Each setting that differs for sure, with both values.
+    """
+    differences = _differences(connector, _told(pair))
+    if wrong := [str(each) for each in differences if each.is_sure]:
+        raise ConfigurationError("; ".join(wrong))
 
 
 def _connector(connect: ConnectClient, naming: Naming) -> str:
@@ -96,13 +134,11 @@ def _told(pair: ClusterPair) -> dict[str, str]:
     }
 
 
-def _differences(
-    connector: str, told: Mapping[str, str], config: Mapping[str, str]
-) -> Iterator[Difference]:
+def _differences(connector: MirrorConnector, told: Mapping[str, str]) -> Iterator[Difference]:
     for field, expected in told.items():
-        value = config.get(field, _DEFAULTS.get(field, ""))
+        value = connector.config.get(field, _DEFAULTS.get(field, ""))
         if _meaning(field, value) != expected:
-            yield Difference(connector=connector, field=field, told=expected, connect=value)
+            yield Difference(connector=connector.name, field=field, told=expected, connect=value)
 
 
 def _meaning(field: str, value: str) -> str:

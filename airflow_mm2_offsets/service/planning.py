@@ -1,5 +1,6 @@
 """Makes the plan of a failover: every partition's answer, from all that can be known."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from airflow_mm2_offsets.core import (
     check_positions,
     plan_partitions,
 )
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.service.archiving import load_syncs
 from airflow_mm2_offsets.service.evidence import (
     Held,
@@ -25,8 +27,15 @@ from airflow_mm2_offsets.service.evidence import (
     gather_drained,
 )
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
+from airflow_mm2_offsets.service.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.windows import gather_whole, gather_windows
+from airflow_mm2_offsets.service.windows import (
+    find_contradictions,
+    gather_whole,
+    gather_windows,
+)
+
+log = logging.getLogger(__name__)
 
 STILL_COPYING = frozenset(
     {
@@ -54,6 +63,8 @@ class PlanOptions:
     records are not matched by content."""
     sole_writer: bool = False
     """See ``Evidence.sole_writer``."""
+    changed_records: bool = False
+    """See ``Evidence.changed_records``; Connect's word counts as well, where it can be asked."""
     max_bytes: int = 256 * 2**20
     """Of each cluster's records, how much may be read as evidence; 0 reads none."""
     archive: SyncArchive | None = None
@@ -88,8 +99,10 @@ def plan_failover(
         ClusterUnreachableError: A cluster, or Connect, does not answer.
     """
     wanted = _flat(positions)
+    options = _heed_connect(pair, options)
     syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
     inquiry = _Inquiry(pair=pair, index=syncs.index, wanted=wanted, options=options)
+    inquiry.compare_records()
     inquiry.settle_ends()
     inquiry.settle_windows()
     answers = [syncs.explain(each) for each in inquiry.answers()]
@@ -105,6 +118,25 @@ def plan_failover(
         target_records_read=inquiry.target_records,
         partitions=plan_partitions(answers, pair.naming, pending, fallbacks),
     )
+
+
+def _heed_connect(pair: ClusterPair, options: PlanOptions) -> PlanOptions:
+    """Return ``options`` with what the connector's configuration says of records and names.
+
+    Raises:
+        ConfigurationError: It names other topics than the pair does.
+    """
+    if pair.connect is None:
+        return options
+    try:
+        connector = read_mirror_connector(pair)
+    except Mm2OffsetsError as error:
+        log.warning("MirrorMaker 2's own settings are not compared: %s", error)
+        return options
+    check_names(pair, connector)
+    if not connector.changes_records:
+        return options
+    return replace(options, changed_records=True, sole_writer=False)
 
 
 def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:
@@ -145,7 +177,11 @@ class _Inquiry:
         # After the syncs: what they name is then within what the target holds.
         self.held = Held.by(pair, wanted, ask_source=options.read_source)
         self.evidence = {
-            key: self.held.evidence(key, sole_writer=options.sole_writer) for key in wanted
+            key: replace(
+                self.held.evidence(key, sole_writer=options.sole_writer),
+                changed_records=options.changed_records,
+            )
+            for key in wanted
         }
 
     def answers(self) -> list[Translation]:
@@ -163,6 +199,12 @@ class _Inquiry:
             self._take(key, target=target, drained=True)
         for key, last in gather_copied(self.pair, self.held, self.answers()).items():
             self._take(key, copied_to=last)
+
+    def compare_records(self) -> None:
+        if self.options.read_source and self.options.max_bytes:
+            found = find_contradictions(self.pair, self.index, self.evidence, self.wanted)
+            for key, sync in found.items():
+                self._take(key, contradiction=sync)
 
     def settle_windows(self) -> None:
         windows = gather_windows(
