@@ -17,9 +17,9 @@ a DAG run whose id derives from this one's, so that it is started once.
 
 from typing import Any
 
+from airflow.providers.common.compat.sdk import AirflowSkipException
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Context, Param, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
