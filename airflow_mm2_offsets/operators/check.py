@@ -13,6 +13,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.checking import find_problems
 from airflow_mm2_offsets.service.sinks import find_sink_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
@@ -70,6 +71,7 @@ class CheckFailoverOperator(BaseOperator):
         self.plan_path = plan_path
         self.sink = sink
 
+    @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Raise if anything stands in the way of the failover."""
         problems = self._problems()

@@ -6,6 +6,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets
 
@@ -34,6 +35,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         super().__init__(multiple_outputs=True, **kwargs)
         self.checkpoint = checkpoint
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
         """Read the checkpoint."""
         found = read_checkpoint(storage_path(self.checkpoint))

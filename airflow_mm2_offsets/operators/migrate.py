@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
@@ -75,6 +76,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the copy, or accept the one that is there."""
         done = migrate_checkpoint(

@@ -19,6 +19,7 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.plan_file import load_plan, save_plan
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
@@ -117,6 +118,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.sole_writer = sole_writer
         self.max_evidence_bytes = max_evidence_bytes
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the plan, or take the one that an earlier try has made."""
         positions, pending = self._given()

@@ -36,6 +36,7 @@ class SparkStartedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
+        self._damage: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
@@ -50,8 +51,8 @@ class SparkStartedTrigger(PollingTrigger):
         try:
             found = read_checkpoint(storage_path(self.checkpoint))
         except CheckpointError as error:
-            # A job that has just started has half a checkpoint.
-            return Waiting(reason=str(error))
+            return self._unreadable(error)
+        self._damage = None
         if self.starting_offsets:
             _check_start(found, parse_offsets(self.starting_offsets))
         if found.committed_batch is None:
@@ -67,6 +68,17 @@ class SparkStartedTrigger(PollingTrigger):
                 "positions": format_offsets(found.positions),
             }
         )
+
+    def _unreadable(self, error: CheckpointError) -> Waiting:
+        """Wait for a job that has just begun, and for no other: half a file does not stay half."""
+        damage = None if error.retryable else str(error)
+        if damage is not None and damage == self._damage:
+            raise TargetJobError(
+                f"the target job's checkpoint can't be gone on from: {damage}. Look into the "
+                f"job's log; stop it before its checkpoint is mended or another is given"
+            ) from error
+        self._damage = damage
+        return Waiting(reason=str(error))
 
 
 def _check_start(found: Checkpoint, wanted: Positions) -> None:
