@@ -131,6 +131,16 @@ def write_bytes(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> None:
         place.write_bytes(data)
 
 
+def remove_file(path: UPath, error: type[Mm2OffsetsError]) -> None:
+    """Remove a file; one that is not there is no error.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    with storage_errors(path, error):
+        path.unlink(missing_ok=True)
+
+
 def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> None:
     """Copy a file, its folder too; where both lie on one object store, it does the copying.
 

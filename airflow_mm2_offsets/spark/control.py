@@ -12,16 +12,11 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.core.positions import Positions
-from airflow_mm2_offsets.errors import CheckpointError, StopError
-from airflow_mm2_offsets.spark.offset_log import kafka_positions, parse_object
-from airflow_mm2_offsets.storage import (
-    open_location,
-    read_text,
-    storage_errors,
-    write_text,
-)
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
+from airflow_mm2_offsets.spark.offset_log import kafka_positions
+from airflow_mm2_offsets.storage import open_location, storage_errors
 
-SCHEMA_VERSION = 1
 REMEMBERED_REQUESTS = 100
 """How many answered requests a new one keeps in mind, so that none is ever asked again."""
 
@@ -110,8 +105,7 @@ def request_stop(location: UPath | str, request_id: str) -> None:
                 f"started with this location stops at once"
             )
         earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
-    request = {"schema_version": SCHEMA_VERSION, "request_id": request_id, "earlier": earlier}
-    write_text(root / "stop-request.json", json.dumps(request), StopError)
+    write_object(root / "stop-request.json", {"request_id": request_id, "earlier": earlier})
 
 
 def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
@@ -125,7 +119,6 @@ def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
     if driver is None:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
     answer = {
-        "schema_version": SCHEMA_VERSION,
         "request_id": request_id,
         "application_id": driver.application_id,
         "batch_id": None,
@@ -134,7 +127,7 @@ def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
         "error": None,
         "proof": proof,
     }
-    write_text(root / "stopped.json", json.dumps(answer), StopError)
+    write_object(root / "stopped.json", answer)
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
@@ -144,16 +137,16 @@ def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgem
         StopError: The location can't be read, or holds something else.
     """
     root = open_location(location, StopError)
-    answer = _read(root / "stopped.json")
+    answer = read_object(root / "stopped.json", may_be_empty=True)
     if answer is None or answer.get("request_id") != request_id:
         return None
     return Acknowledgement(
         request_id=request_id,
-        application_id=_field(answer, "application_id", str, root),
-        batch_id=_field(answer, "batch_id", int | None, root),
+        application_id=field_of(answer, "application_id", str, root),
+        batch_id=field_of(answer, "batch_id", int | None, root),
         offsets=_positions(answer, root),
-        clean=_field(answer, "clean", bool, root),
-        error=_field(answer, "error", str | None, root),
+        clean=field_of(answer, "clean", bool, root),
+        error=field_of(answer, "error", str | None, root),
         proof=Proof(answer.get("proof", Proof.ACKNOWLEDGED)),
     )
 
@@ -165,32 +158,32 @@ def read_driver(location: UPath | str) -> Driver | None:
         StopError: The location can't be read, or holds something else.
     """
     root = open_location(location, StopError)
-    driver = _read(root / "driver.json")
+    driver = read_object(root / "driver.json", may_be_empty=True)
     if driver is None:
         return None
     return Driver(
-        application_id=_field(driver, "application_id", str, root),
-        query_id=_field(driver, "query_id", str, root),
-        run_id=_field(driver, "run_id", str, root),
-        host=_field(driver, "host", str, root),
-        pid=_field(driver, "pid", int, root),
-        heartbeat=_field(driver, "heartbeat", int, root),
+        application_id=field_of(driver, "application_id", str, root),
+        query_id=field_of(driver, "query_id", str, root),
+        run_id=field_of(driver, "run_id", str, root),
+        host=field_of(driver, "host", str, root),
+        pid=field_of(driver, "pid", int, root),
+        heartbeat=field_of(driver, "heartbeat", int, root),
         processes=_processes(driver, root),
-        kubernetes_driver=_field(driver, "kubernetes_driver", str | None, root),
-        bootstrap_servers=frozenset(_field(driver, "bootstrap_servers", list | None, root) or ()),
+        kubernetes_driver=field_of(driver, "kubernetes_driver", str | None, root),
+        bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
     )
 
 
 def _requests(root: UPath) -> tuple[str | None, list[str]]:
     """Return the id of the last request, and of those before it."""
-    request = _read(root / "stop-request.json")
+    request = read_object(root / "stop-request.json", may_be_empty=True)
     if request is None:
         return None, []
-    return _field(request, "request_id", str, root), request.get("earlier", [])
+    return field_of(request, "request_id", str, root), request.get("earlier", [])
 
 
 def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:
-    given = _field(driver, "processes", dict | None, root) or {}
+    given = field_of(driver, "processes", dict | None, root) or {}
     try:
         return {int(pid): int(start) for pid, start in given.items()}
     except (TypeError, ValueError) as error:
@@ -198,24 +191,7 @@ def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:
-    offsets = _field(answer, "offsets", list | None, root)
+    offsets = field_of(answer, "offsets", list | None, root)
     if offsets is None:
         return None
     return kafka_positions([json.dumps(offset) for offset in offsets], f"{root}/stopped.json")
-
-
-def _read(path: UPath) -> dict[str, Any] | None:
-    text = read_text(path, StopError)
-    if not text:  # absent, or just being created where a file can't be replaced whole
-        return None
-    try:
-        return parse_object(text, str(path))
-    except CheckpointError as error:
-        raise StopError(f"{error}; delete it if no job writes it any more") from error
-
-
-def _field(values: dict[str, Any], name: str, kind: Any, root: UPath) -> Any:  # noqa: ANN401
-    value = values.get(name)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise StopError(f"{root}: {name} is {value!r} in {values!r}; is it a control location?")
-    return value

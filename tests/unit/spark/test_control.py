@@ -36,16 +36,6 @@ DRIVER = {
 }
 
 
-@pytest.fixture(params=["local", "memory"])
-def control(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
-    """An empty control location, on the local disk and away from it."""
-    if request.param == "local":
-        return UPath(tmp_path)
-    root = UPath(f"memory://control{tmp_path}")
-    root.mkdir(parents=True)
-    return root
-
-
 def _answer(control: UPath, **changes: object) -> None:
     (control / "stopped.json").write_text(json.dumps(ANSWER | changes))
 

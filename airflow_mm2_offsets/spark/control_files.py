@@ -1,0 +1,54 @@
+"""The JSON files of a control location, as ``control.py`` and ``fence.py`` read and write them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import CheckpointError, StopError
+from airflow_mm2_offsets.spark.offset_log import parse_object
+from airflow_mm2_offsets.storage import read_text, write_text
+
+SCHEMA_VERSION = 1
+
+
+def read_object(path: UPath, *, may_be_empty: bool = False) -> dict[str, Any] | None:
+    """Return the object that a file holds; None when there's no such file.
+
+    Args:
+        path: The file.
+        may_be_empty: Whether an empty file counts as absent: one that a job is just creating,
+            where a file can't be replaced whole.
+
+    Raises:
+        StopError: The file can't be read, or holds no JSON object.
+    """
+    text = read_text(path, StopError)
+    if text is None or (may_be_empty and not text):
+        return None
+    try:
+        return parse_object(text, str(path))
+    except CheckpointError as error:
+        raise StopError(f"{error}; delete it if no job writes it any more") from error
+
+
+def write_object(path: UPath, values: Mapping[str, Any]) -> None:
+    """Write an object; a reader sees this file or the one before it, whole.
+
+    Raises:
+        StopError: The file can't be written.
+    """
+    write_text(path, json.dumps({"schema_version": SCHEMA_VERSION, **values}), StopError)
+
+
+def field_of(values: Mapping[str, Any], name: str, kind: Any, place: UPath) -> Any:  # noqa: ANN401
+    """Return a field of an object; one of another kind is refused.
+
+    Raises:
+        StopError: The field is missing or of another kind.
+    """
+    value = values.get(name)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise StopError(f"{place}: {name} is {value!r} in {values!r}; is it a control location?")
+    return value
