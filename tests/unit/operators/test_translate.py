@@ -139,7 +139,7 @@ def test_each_templated_field_is_rendered(worker: Worker, tmp_path: Path) -> Non
 
 
 def test_what_is_pushed(worker: Worker) -> None:
-    """The plan is plain JSON of version 1, pushed once; beside it what people and Spark take."""
+    """The plan is plain JSON of version 2, pushed once; beside it what people and Spark take."""
     worker.run(translate(positions=AT_4))
     pushed = {key: value for (_, key), value in worker.xcoms.items()}
     assert pushed.keys() == {
@@ -150,7 +150,7 @@ def test_what_is_pushed(worker: Worker) -> None:
         "target_topics",
     }
     assert pushed["table"] == pushed["summary"].splitlines()
-    assert pushed["return_value"]["schema_version"] == 1
+    assert pushed["return_value"]["schema_version"] == 2
     assert pushed["return_value"]["verdict"] == "ready"
     assert pushed["starting_offsets"] == '{"orders":{"0":9}}'
     assert pushed["target_topics"] == "orders"
