@@ -15,15 +15,14 @@ from airflow_mm2_offsets.core import (
     check_positions,
     summarize,
 )
-from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.times import parse_zoned
-from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.handover import check_unmoved
-from airflow_mm2_offsets.service.ids import read_ids
+from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
@@ -165,7 +164,9 @@ class TranslateOffsetsOperator(BaseOperator):
     def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path) if self.plan_path else None
         if path is not None and (kept := read_plan(path)):
-            check_plan(kept, path, positions, pending, self._ids(positions))
+            pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+            ids = read_known_ids(pair, positions, ask_source=self.read_source)
+            check_plan(kept, path, positions, pending, ids)
             self.log.info(
                 "Took the plan of %s from %s: it is not made twice", kept.created_at, path
             )
@@ -182,16 +183,6 @@ class TranslateOffsetsOperator(BaseOperator):
         if path is not None and not plan.refused:
             save_plan(path, plan)
         return plan
-
-    def _ids(self, positions: Positions) -> PairIds:
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        try:
-            return read_ids(pair, positions, ask_source=self.read_source)
-        except ClusterUnreachableError as error:
-            # The plan is made: a source that is lost meanwhile must not hold the job back.
-            ids = read_ids(pair, positions, ask_source=False)
-            self.log.warning("The kept plan was compared with the target alone: %s", error)
-            return ids
 
     def _fallback(self) -> FallbackOptions:
         return FallbackOptions(

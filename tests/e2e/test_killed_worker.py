@@ -13,6 +13,9 @@ from stack.waiting import wait_until
 pytestmark = pytest.mark.timeout(900)
 
 KILLED = ("stop_source", "read_positions", "translate", "submit_target")
+CLEARED = KILLED[:3]
+"""Somebody does not wait for Airflow to try them again; the last one it does by itself."""
+LOST = {"failed", "up_for_retry"}
 
 
 def kill_worker(failover: Failover, task_id: str) -> None:
@@ -29,21 +32,22 @@ def kill_worker(failover: Failover, task_id: str) -> None:
 
     wait_until(killed, f"a worker in {task_id}", seconds=180)
     wait_until(
-        lambda: airflow.api.tasks(FAILOVER, failover.run_id)[task_id].state == "failed",
+        lambda: airflow.api.tasks(FAILOVER, failover.run_id)[task_id].state in LOST,
         f"{task_id} to have failed",
         seconds=180,
     )
 
 
 def test_killed_tasks_run_again_to_the_same_end(tmp_path: Path) -> None:
-    """With stop, read, translate and submit killed and cleared: one target job, nothing lost."""
+    """With stop, read, translate and submit killed and run again: one target job, nothing lost."""
     with World(tmp_path, print) as world:
         failover = Failover(world)
         failover.start_stream()
         failover.trigger()
         for task_id in KILLED:
             kill_worker(failover, task_id)
-            world.airflow.api.clear(FAILOVER, failover.run_id, task_id)
+            if task_id in CLEARED:
+                world.airflow.api.clear(FAILOVER, failover.run_id, task_id)
 
         failover.wait_for_task("submit_target")
         failover.move_producer()
