@@ -143,6 +143,7 @@ with DAG(
         task_id="stop_source",
         control=CONTROL,
         checkpoint=CHECKPOINT,
+        moved_to="{{ params.target_folder }}",
         gone_after="{{ params.gone_after }}",
         kill_after="{{ params.kill_after }}",
     )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from airflow_mm2_offsets.core import FailoverPlan, Strategy
 from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover, still_copying
 from airflow_mm2_offsets.service.reconcile import Reconciliation
-from airflow_mm2_offsets.spark.control import request_stop
+from airflow_mm2_offsets.spark.stopping import request_stop
 from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink

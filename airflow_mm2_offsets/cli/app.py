@@ -9,6 +9,7 @@ from airflow_mm2_offsets.cli import listing, serving, translating
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exits import EXIT_CODES
+from airflow_mm2_offsets.cli.fences import fence
 
 app = Typer(
     no_args_is_help=True,
@@ -23,6 +24,7 @@ app.command(epilog=translating.PLAN_EXAMPLE)(translating.plan)
 app.command(epilog=listing.SYNCS_EXAMPLE)(listing.syncs)
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(archive, name="archive")
+app.add_typer(fence, name="fence")
 app.command("check-connection", epilog=listing.CHECK_EXAMPLE)(listing.check_connection)
 app.command(epilog=serving.EXAMPLE)(serving.serve)
 

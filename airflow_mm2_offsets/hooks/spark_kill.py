@@ -1,8 +1,11 @@
 """Kills a Spark driver by the deployment that a Spark connection names."""
 
 import json
+import re
 import subprocess
 import time
+from collections.abc import Callable, Container
+from functools import partial
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -13,19 +16,25 @@ from airflow_mm2_offsets.spark.control import Driver
 from airflow_mm2_offsets.spark.processes import end_driver
 
 COMMAND_SECONDS = 120
-TERMINAL_SECONDS = 60
+TERMINAL_SECONDS = 120
+"""How long a cluster is asked for the end of a driver that it was told to kill."""
 RUNNING_STATES = frozenset({"SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN"})
 """Of a standalone cluster's driver (``DriverState``); all others are final."""
+RUNNING_YARN_STATES = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
+RUNNING_PHASES = frozenset({"Pending", "Running", "Unknown"})
+"""Of a pod, also while it is terminating."""
+POD_GONE = "gone"
 
 
 class SparkKillHook(SparkSubmitHook):
     """Airflow's own Spark hook, for a driver that some other task, or nobody here, submitted.
 
     ========================== ======================== ====================================
-    connection                 what is killed           how
+    connection                 what is killed           how, and how its end is seen
     ========================== ======================== ====================================
-    ``yarn``                   the application          ``yarn application -kill``
-    ``k8s://``, cluster mode   the driver's pod         ``spark-submit --kill namespace:pod``
+    ``yarn``                   the application          ``yarn application -kill``, ``-status``
+    ``k8s://``, cluster mode   the driver's pod         ``spark-submit --kill namespace:pod``,
+                                                        ``--status``
     ``spark://``, cluster mode the driver, by its id    the master's REST API
     any other                  the driver's processes,  TERM, then KILL
                                if they run here
@@ -63,20 +72,22 @@ class SparkKillHook(SparkSubmitHook):
                 ``driver-...`` of a standalone cluster. By default as ``driver`` has it.
 
         Returns:
-            Whether its end was seen; False where the cluster has only taken the order.
+            Whether its end was seen; False where the cluster took the order and can't be asked.
 
         Raises:
-            StopError: It can't be killed, or not from here.
+            StopError: It can't be killed, not from here, or has not ended two minutes after.
         """
         if self._is_yarn:
             application = self._known(driver_id or (driver.application_id if driver else None))
             self._run(["yarn", "application", "-kill", application])
-            return False
+            return self._has_ended(
+                application, partial(self._yarn_state, application), RUNNING_YARN_STATES
+            )
         pod = driver_id or (driver.kubernetes_driver if driver else None)
         if self._is_kubernetes and pod:
             self._driver_id = pod
             self._run(self._build_spark_driver_kill_command())
-            return False
+            return self._has_ended(pod, self._pod_phase, RUNNING_PHASES)
         if driver_id and self._master.startswith("spark://"):
             self._kill_standalone(driver_id)
         elif driver is not None:
@@ -95,12 +106,31 @@ class SparkKillHook(SparkSubmitHook):
             )
         self._driver_id = driver_id
         self._run(self._build_spark_driver_kill_command())
+        self._has_ended(driver_id, self._standalone_state, RUNNING_STATES)
+
+    def _has_ended(
+        self, name: str, read_state: Callable[[], str | None], running: Container[str | None]
+    ) -> bool:
+        """Wait for a final state; return False where the cluster does not say any."""
         deadline = time.monotonic() + TERMINAL_SECONDS
-        while (state := self._standalone_state()) in RUNNING_STATES:
+        while (state := read_state()) in running:
             if time.monotonic() > deadline:
-                raise StopError(f"{driver_id} is {state} still, {TERMINAL_SECONDS} s after a kill")
+                raise StopError(f"{name} is {state} still, {TERMINAL_SECONDS} s after a kill")
             time.sleep(1)
-        self.log.info("Driver %s of %s is %s", driver_id, self._master, state)
+        self.log.info("Driver %s of %s is %s", name, self._master, state or "in no known state")
+        return state is not None
+
+    def _yarn_state(self, application: str) -> str | None:
+        text = self._ask(["yarn", "application", "-status", application])
+        found = re.search(r"^\s*State : (\w+)", text, re.MULTILINE)
+        return found and found[1]
+
+    def _pod_phase(self) -> str | None:
+        text = self._ask(self._build_track_driver_status_command())
+        if re.search(r"^(Application not|No applications) found", text, re.MULTILINE):
+            return POD_GONE
+        found = re.search(r"^\s*phase: (\w+)", text, re.MULTILINE)
+        return found and found[1]
 
     def _standalone_state(self) -> str:
         text = self._run(self._build_track_driver_status_command())
@@ -122,14 +152,26 @@ class SparkKillHook(SparkSubmitHook):
         )
 
     def _run(self, command: list[str]) -> str:
+        done = self._call(command)
+        if done.returncode:
+            said = f"exit code {done.returncode}: {done.stderr.strip()[-500:]}"
+            raise StopError(f"{self._mask_cmd(command)} failed: {said}")
+        return done.stdout
+
+    def _ask(self, command: list[str]) -> str:
+        """Return what a command says, however it ends; nothing where it can't be run."""
+        try:
+            done = self._call(command)
+        except StopError as error:
+            self.log.warning("%s", error)
+            return ""
+        return f"{done.stdout}\n{done.stderr}"
+
+    def _call(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
         self.log.info("Running %s", self._mask_cmd(command))
         try:
-            done = subprocess.run(  # noqa: S603 - Airflow's own command, or YARN's
-                command, capture_output=True, text=True, check=True, timeout=COMMAND_SECONDS
+            return subprocess.run(  # noqa: S603 - Airflow's own command, or YARN's
+                command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
             )
-        except subprocess.CalledProcessError as error:
-            said = f"{error}: {error.stderr.strip()[-500:]}"
-            raise StopError(f"{self._mask_cmd(command)} failed: {said}") from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise StopError(f"{self._mask_cmd(command)} failed: {error}") from error
-        return done.stdout

@@ -10,8 +10,10 @@ from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
-from airflow_mm2_offsets.spark.control import Proof, close_request, read_driver, request_stop
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+from airflow_mm2_offsets.spark.control import Proof, read_driver
+from airflow_mm2_offsets.spark.fence import new_fence
+from airflow_mm2_offsets.spark.stopping import begin_stop, close_request
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 
 UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
@@ -22,7 +24,12 @@ class StopSparkStreamingOperator(WaitingOperator):
 
     The proof is the acknowledgement of a job that runs under ``StopControl``
     (``airflow_mm2_offsets.spark.job``), a heartbeat that stands still (the driver is gone), and a
-    checkpoint that stands still. The same request never asks twice: a retry goes on waiting.
+    checkpoint that stands still and agrees with it. The same request never asks twice: a retry goes
+    on waiting.
+
+    With the request it raises a fence in the control location: from then on no driver of the job
+    starts there, whoever starts it, until the fence is lifted. A stop that ends without a proof
+    (an error, the timeout, a kill of the task) is withdrawn with its fence, and the job runs on.
 
     A driver that has died answers nothing. ``gone_after`` lets silence count in the place of its
     word, and ``kill_after`` ends a driver that does not stop. Both leave the batch that ran
@@ -33,13 +40,14 @@ class StopSparkStreamingOperator(WaitingOperator):
         checkpoint: The job's checkpoint location.
         control: The job's control location; None for a job without stop control.
         request_id: Names this stop; the id of the DAG run unless given.
-        still_for: Seconds for which heartbeat and checkpoint must not change; more than the
-            job's heartbeat interval.
+        moved_to: Where the job goes, in words, for whoever meets the fence.
+        still_for: Seconds for which heartbeat and checkpoint must not change; at least three of
+            the job's heartbeats, if it says how often it beats.
         gone_after: Seconds of the same after which a driver that has not answered is taken for
             gone; None: never. Longer than any pause of a driver that lives, and shorter than the
             wait: ``kill_after``, or else ``timeout``. A template's text is a number too.
-        kill_after: Seconds after which a driver that has not stopped is killed; None: never. A
-            template's text is a number too.
+        kill_after: Seconds after which a driver that has not stopped is killed, or one that can't
+            be asked; None: never. A template's text is a number too.
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
         driver_id: What the cluster calls the driver, where the control location does not say it:
             an application of YARN, ``namespace:pod``, or ``driver-...`` of a standalone cluster.
@@ -49,11 +57,11 @@ class StopSparkStreamingOperator(WaitingOperator):
     Returns:
         ``request_id``, ``application_id``, ``batch_id`` (the last one that the job says it
         committed), ``clean`` (stopped between batches), ``error`` (why the query had failed, if
-        it had) and ``proof``: acknowledged, silent or killed.
+        it had) and ``proof``: acknowledged, ended, silent or killed.
 
     Raises:
-        StopError: The proof did not come in time, the control location can't be used, or the
-            driver can't be killed.
+        StopError: The proof did not come in time, or differs from the checkpoint; another run
+            moves the job, or has; the control location can't be used, or the driver killed.
         ConfigurationError: There's nothing to stop the job with, or a time is none, or could never
             pass.
     """
@@ -62,6 +70,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         "control",
         "checkpoint",
         "request_id",
+        "moved_to",
         "gone_after",
         "kill_after",
         "spark_conn_id",
@@ -76,6 +85,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         checkpoint: str,
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        moved_to: str = "",
         still_for: float = 6.0,
         gone_after: float | str | None = None,
         kill_after: float | str | None = None,
@@ -88,6 +98,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.control = control
         self.checkpoint = checkpoint
         self.request_id = request_id
+        self.moved_to = moved_to
         self.still_for = still_for
         self.gone_after = gone_after
         self.kill_after = kill_after
@@ -100,16 +111,21 @@ class StopSparkStreamingOperator(WaitingOperator):
         gone_after, kill_after = self._seconds("gone_after"), self._seconds("kill_after")
         self._check_passes(gone_after, kill_after)
         if self.control is not None:
-            request_stop(storage_path(self.control), self.request_id)
-            then = "resume" if kill_after is None else "escalate"
-            self._wait(gone_after, timeout=kill_after, then=then)
-        elif kill_after is not None:
-            self._kill()
-        else:
+            begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
+        elif kill_after is None:
             raise ConfigurationError(
                 f"{self.task_id}: a job without a control location can't be asked to stop; give "
                 f"control, or kill_after to have it killed"
             )
+        then = "resume" if kill_after is None else "escalate"
+        # Without control nothing but a kill proves an end.
+        silence = gone_after if self.control is not None else None
+        self._wait(silence, timeout=kill_after, then=then)
+
+    def on_kill(self) -> None:
+        """Withdraw the stop: the job runs on."""
+        if self.control is not None:
+            self.log.warning("%s", withdraw(self))
 
     def escalate(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
         """Return the proof, or kill a driver that gave none in its time, and wait again."""
@@ -119,12 +135,30 @@ class StopSparkStreamingOperator(WaitingOperator):
         return self.resume(context, event)
 
     def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the proof; a request that nobody answered will stop no later job."""
+        """Return the proof, and answer the request where the job did not."""
         result = super().resume(context, event)
-        proof = Proof(result["proof"])
-        if self.control is not None and proof is not Proof.ACKNOWLEDGED:
-            close_request(storage_path(self.control), self.request_id, proof)
+        if self.control is not None:
+            close_request(storage_path(self.control), self.request_id, Proof(result["proof"]))
         return result
+
+    def resume_execution(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
+        """Go on after a wait; whatever fails before there's a proof withdraws the stop.
+
+        Airflow's own limit of the wait ends here too, and in none of the methods above.
+        """
+        try:
+            return super().resume_execution(*given, **named)
+        except Exception:
+            self.on_kill()
+            raise
+
+    def _kill(self) -> NoReturn:
+        driver = read_driver(storage_path(self.control)) if self.control is not None else None
+        is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
+        self._wait(
+            self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
+            unanswered=Proof.KILLED.value,
+        )
 
     def _seconds(self, field: str) -> float | None:
         given = getattr(self, field)
@@ -149,14 +183,6 @@ class StopSparkStreamingOperator(WaitingOperator):
                 f"task {self.task_id}: gone_after is {gone_after:.0f} s and would never pass, for "
                 f"the wait ends after {name}, {limit:.0f} s; give less, or a longer {name}"
             )
-
-    def _kill(self) -> NoReturn:
-        driver = read_driver(storage_path(self.control)) if self.control is not None else None
-        is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
-        self._wait(
-            self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
-            unanswered=Proof.KILLED.value,
-        )
 
     def _wait(self, gone_after: float | None, **settings: Any) -> NoReturn:
         self.wait(

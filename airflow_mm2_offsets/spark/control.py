@@ -1,6 +1,6 @@
-"""Airflow's side of the stop control: three small JSON files beside a running Spark job.
+"""What a Spark job under stop control says of itself: ``driver.json`` and ``stopped.json``.
 
-The job's side is ``job/mm2_stop_control.py``, which says what each file holds.
+The job's side is ``job/mm2_stop_control.py``; docs/stop-protocol.md says what each file holds.
 """
 
 import json
@@ -13,12 +13,9 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
+from airflow_mm2_offsets.spark.control_files import field_of, read_object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
-from airflow_mm2_offsets.storage import open_location, storage_errors
-
-REMEMBERED_REQUESTS = 100
-"""How many answered requests a new one keeps in mind, so that none is ever asked again."""
+from airflow_mm2_offsets.storage import open_location
 
 
 class Proof(StrEnum):
@@ -30,6 +27,8 @@ class Proof(StrEnum):
     """Its heartbeat has stood still for as long as the user said."""
     KILLED = "killed"
     """It was killed."""
+    ENDED = "ended"
+    """Its queries had ended by themselves, and the fence keeps the next run from starting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +53,26 @@ class Driver:
     """``namespace:pod`` of a driver in a pod of its own."""
     bootstrap_servers: frozenset[str] = frozenset()
     """The brokers that its Kafka sources were given."""
+    runs: Mapping[str, str] = field(default_factory=dict)
+    """The run id of each of its queries, by the query's id."""
+    interval: float = 0.0
+    """Seconds between two heartbeats; 0 where it is not known."""
+    lease: float = 0.0
+    """Seconds after which it begins no batch when it could not look for a fence; 0: unknown."""
+    ended: bool = False
+    """Whether none of its queries runs any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryAnswer:
+    """What a job says of one of its queries, when all have stopped."""
+
+    query_id: str
+    run_id: str
+    batch_id: int | None
+    """The last batch in its checkpoint; None when there's none, or it is not known."""
+    offsets: Positions | None
+    """Where that batch ended; None when another run of the job ran it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,71 +82,30 @@ class Acknowledgement:
     request_id: str
     application_id: str
     batch_id: int | None
-    """The last batch it committed; None when this run of the job committed none."""
+    """The last batch it committed; None when it committed none, or has several queries."""
     offsets: Positions | None
     """Where that batch ended: the next offset to read of each Kafka partition."""
     clean: bool
     """Whether it stopped between batches: none was left begun and uncommitted."""
     error: str | None
-    """Why the query failed, if it did before it could be stopped."""
+    """Why a query failed, if it did before it could be stopped."""
     proof: Proof = Proof.ACKNOWLEDGED
+    queries: tuple[QueryAnswer, ...] = ()
+    """What each query says; an older release's ``mm2_stop_control.py`` says nothing."""
 
+    def is_of(self, driver: Driver | None) -> bool:
+        """Tell whether it is the word of the driver that ran last, as far as both say who it is."""
+        if driver is None or driver.application_id != self.application_id:
+            return False
+        return not self.queries or self._runs == driver.runs
 
-def request_stop(location: UPath | str, request_id: str) -> None:
-    """Ask the job to stop. The same request never asks twice, whatever came of it.
+    def is_last_word_of(self, driver: Driver | None) -> bool:
+        """Tell whether nothing has run since: then it answers every later stop too."""
+        return bool(self.queries) and self.is_of(driver)
 
-    Args:
-        location: The control location that the job was given.
-        request_id: A name for this stop, the same when it is tried again.
-
-    Raises:
-        StopError: Another request is open, this one was asked and answered before a later one,
-            no job has ever run with the location, or it can't be written.
-    """
-    root = open_location(location, StopError)
-    with storage_errors(root, StopError):
-        known = root.exists()
-    if not known:
-        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
-    asked, earlier = _requests(root)
-    if asked == request_id:
-        return
-    if request_id in earlier:
-        raise StopError(
-            f"{root}: the stop {request_id!r} was asked and answered before {asked!r} was; ask "
-            f"with a new id to stop the job that runs now"
-        )
-    if asked is not None:
-        if read_acknowledgement(root, asked) is None:
-            raise StopError(
-                f"{root}: the stop {asked!r} is open, no job has acknowledged it yet; wait for "
-                f"it, or delete {root / 'stop-request.json'} if nobody else does; a job that is "
-                f"started with this location stops at once"
-            )
-        earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
-    write_object(root / "stop-request.json", {"request_id": request_id, "earlier": earlier})
-
-
-def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
-    """Answer a stop in the place of a driver that is gone, so that it stops no later one.
-
-    Raises:
-        StopError: The location can't be written, or no job has ever run with it.
-    """
-    root = open_location(location, StopError)
-    driver = read_driver(root)
-    if driver is None:
-        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
-    answer = {
-        "request_id": request_id,
-        "application_id": driver.application_id,
-        "batch_id": None,
-        "offsets": None,
-        "clean": False,
-        "error": None,
-        "proof": proof,
-    }
-    write_object(root / "stopped.json", answer)
+    @property
+    def _runs(self) -> Mapping[str, str]:
+        return {answer.query_id: answer.run_id for answer in self.queries}
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
@@ -136,18 +114,37 @@ def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgem
     Raises:
         StopError: The location can't be read, or holds something else.
     """
+    answer = read_last_acknowledgement(location)
+    return answer if answer is not None and answer.request_id == request_id else None
+
+
+def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
+    """Return the answer to whichever stop was answered last; None when none ever was.
+
+    Raises:
+        StopError: The location can't be read, or holds something else.
+    """
     root = open_location(location, StopError)
     answer = read_object(root / "stopped.json", may_be_empty=True)
-    if answer is None or answer.get("request_id") != request_id:
+    if answer is None:
         return None
     return Acknowledgement(
-        request_id=request_id,
+        request_id=field_of(answer, "request_id", str, root),
         application_id=field_of(answer, "application_id", str, root),
         batch_id=field_of(answer, "batch_id", int | None, root),
         offsets=_positions(answer, root),
         clean=field_of(answer, "clean", bool, root),
         error=field_of(answer, "error", str | None, root),
         proof=Proof(answer.get("proof", Proof.ACKNOWLEDGED)),
+        queries=tuple(
+            QueryAnswer(
+                query_id=field_of(query, "query_id", str, root),
+                run_id=field_of(query, "run_id", str, root),
+                batch_id=field_of(query, "batch_id", int | None, root),
+                offsets=_positions(query, root),
+            )
+            for query in field_of(answer, "queries", list | None, root) or ()
+        ),
     )
 
 
@@ -171,15 +168,14 @@ def read_driver(location: UPath | str) -> Driver | None:
         processes=_processes(driver, root),
         kubernetes_driver=field_of(driver, "kubernetes_driver", str | None, root),
         bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
+        runs={
+            field_of(query, "query_id", str, root): field_of(query, "run_id", str, root)
+            for query in field_of(driver, "queries", list | None, root) or [driver]
+        },
+        interval=field_of(driver, "interval", int | float | None, root) or 0.0,
+        lease=field_of(driver, "lease", int | float | None, root) or 0.0,
+        ended="ended" in driver and field_of(driver, "ended", bool, root),
     )
-
-
-def _requests(root: UPath) -> tuple[str | None, list[str]]:
-    """Return the id of the last request, and of those before it."""
-    request = read_object(root / "stop-request.json", may_be_empty=True)
-    if request is None:
-        return None, []
-    return field_of(request, "request_id", str, root), request.get("earlier", [])
 
 
 def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:

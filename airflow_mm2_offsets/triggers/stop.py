@@ -1,22 +1,67 @@
 """Waits for the proof that a Spark job has stopped."""
 
 import time
-from typing import Any
+from typing import Any, Protocol
 
+from asgiref.sync import sync_to_async
+
+from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.spark.answers import check_answer
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
     Proof,
-    read_acknowledgement,
     read_driver,
+    read_last_acknowledgement,
 )
+from airflow_mm2_offsets.spark.stopping import Withdrawal, is_withdrawn, withdraw_request
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+
+MISSED_BEATS = 3
+"""A driver that lives and is slow may miss two heartbeats."""
+
+
+class StopAsked(Protocol):
+    """Who has asked a job to stop."""
+
+    control: str | None
+    request_id: str
+
+
+def withdraw(stop: StopAsked) -> str:
+    """Withdraw a stop that has proved nothing, and return what came of it, for the log."""
+    place = storage_path(str(stop.control))
+    try:
+        withdrawal = withdraw_request(place, stop.request_id)
+    except StopError as error:
+        return (
+            f"The stop {stop.request_id!r} can't be withdrawn, so the job may stop later: {error}. "
+            f"Then: airflow-mm2-offsets fence lift {place} --request-id '{stop.request_id}'"
+        )
+    if withdrawal is Withdrawal.WITHDRAWN:
+        return (
+            f"The stop {stop.request_id!r} is withdrawn: the job runs on, and nothing of it was "
+            f"moved. If its driver has died or was killed, start it again"
+        )
+    return (
+        f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, and its fence "
+        f"stands, so it does not run. Clear the task or start another failover to move it; to let "
+        f"it run here again: airflow-mm2-offsets fence lift {place} --request-id "
+        f"'{stop.request_id}'"
+    )
 
 
 class SparkStoppedTrigger(PollingTrigger):
     """Waits for the acknowledgement, then until driver and checkpoint have stood still.
+
+    The answer to an earlier stop counts too, if no driver has run since. So does a job whose
+    queries have ended by themselves: the fence keeps the next run from starting. What a job says it
+    has committed is compared with the checkpoint.
+
+    No time that is given counts for less than what the driver says of itself: its heartbeat must be
+    missed, and a driver that is cut off begins no batch after its lease.
 
     Args:
         control: The job's control location; None for a job without stop control.
@@ -63,35 +108,68 @@ class SparkStoppedTrigger(PollingTrigger):
             "unanswered": str(self.unanswered),
         }
 
+    async def on_kill(self) -> None:
+        """Withdraw the stop: somebody marked the task, or cleared it, before there was a proof."""
+        if self.control is not None:
+            self.log.warning("%s", await sync_to_async(withdraw, thread_sensitive=False)(self))
+
     def poll(self) -> Over | Waiting:
         """Look at acknowledgement, heartbeat and checkpoint."""
         driver, answer = self._read_control()
         still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
-        needed = self.gone_after if answer is None else self.still_for
+        needed = self._needed(driver, answer)
         if needed is not None and still >= needed:
+            if answer is not None:
+                check_answer(answer, storage_path(self.checkpoint))
             return Over(result=self._result(driver, answer))
+        return Waiting(reason=self._missing(driver, answer, still, needed))
+
+    def _missing(
+        self,
+        driver: Driver | None,
+        answer: Acknowledgement | None,
+        still: float,
+        needed: float | None,
+    ) -> str:
+        of = "" if needed is None else f" of {needed:.0f}"
+        if self.control is None:
+            return f"{self.checkpoint} has stood still for {still:.0f}{of} s"
         beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
-        stillness = f"heartbeat and checkpoint have stood still for {still:.0f}"
+        stillness = f"heartbeat and checkpoint have stood still for {still:.0f}{of} s"
         if answer is not None:
-            return Waiting(
-                reason=f"acknowledged; {stillness} of {needed:.0f} s (driver "
-                f"{answer.application_id}, {beat})"
-            )
-        if needed is not None:
-            stillness += f" of {needed:.0f}"
+            return f"acknowledged; {stillness} (driver {answer.application_id}, {beat})"
+        if driver is not None and driver.ended:
+            return f"its queries have ended; {stillness} (driver {driver.application_id}, {beat})"
         where = f"driver {driver.host}:{driver.pid}, {beat}" if driver else beat
-        return Waiting(
-            reason=f"{self.control or self.checkpoint} holds no acknowledgement of "
-            f"{self.request_id} ({where}), {stillness} s; does the job run, and under StopControl "
-            f"with this control location?"
+        return (
+            f"{self.control} holds no acknowledgement of {self.request_id} ({where}), {stillness}; "
+            f"does the job run, and under StopControl with this control location?"
         )
+
+    def _needed(self, driver: Driver | None, answer: Acknowledgement | None) -> float | None:
+        """Return for how many seconds nothing must change; None: that proves nothing."""
+        if answer is not None:
+            return max(self.still_for, MISSED_BEATS * driver.interval if driver else 0.0)
+        unheard = driver.lease + driver.interval if driver else 0.0
+        times = [] if self.gone_after is None else [self.gone_after]
+        if driver is not None and driver.ended:
+            times.append(self.still_for)
+        return max(min(times), unheard) if times else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
         if self.control is None:
             return None, None
         place = storage_path(self.control)
+        if is_withdrawn(place):
+            raise StopError(
+                f"{place}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
+                f"the task to ask again"
+            )
         # The driver first: a later heartbeat begins the stillness anew.
-        return read_driver(place), read_acknowledgement(place, self.request_id)
+        driver, answer = read_driver(place), read_last_acknowledgement(place)
+        if answer is None or answer.request_id == self.request_id or answer.is_last_word_of(driver):
+            return driver, answer
+        return driver, None
 
     def _still(
         self,
@@ -112,5 +190,8 @@ class SparkStoppedTrigger(PollingTrigger):
             "batch_id": answer and answer.batch_id,
             "clean": answer is not None and answer.clean,
             "error": answer and answer.error,
-            "proof": str(answer.proof if answer else self.unanswered),
+            "proof": str(answer.proof if answer else self._proof(driver)),
         }
+
+    def _proof(self, driver: Driver | None) -> str:
+        return Proof.ENDED if driver is not None and driver.ended else self.unanswered

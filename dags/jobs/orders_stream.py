@@ -4,12 +4,13 @@ An example to copy. Three things make a streaming job movable:
 
 1. every row keeps its lineage (topic, partition, offset), so that the sink can be checked;
 2. a batch that runs again overwrites what it wrote before: the folder bears the batch's number;
-3. it ends through ``StopControl``, between two batches, and says up to where it came.
+3. it runs under ``StopControl``: it ends between two batches, says up to where it came, and never
+   runs again once it was moved away.
 
 The Kafka source and the stop control come along with spark-submit::
 
     spark-submit --jars <spark-sql-kafka and its jars> \
-        --py-files <mm2_stop_control.py>,<mm2_stop_jvm.py> \
+        --py-files <what airflow_mm2_offsets.spark.job.py_files() returns> \
         orders_stream.py --bootstrap-servers source:9092 --topic orders \
         --checkpoint s3a://lake/checkpoints/orders --output s3a://lake/orders/run=1 \
         --control s3a://lake/control/orders
@@ -85,6 +86,7 @@ def main() -> None:
     """Run until asked to stop."""
     args = parse_args()
     spark = SparkSession.builder.appName(f"{args.topic}-stream").getOrCreate()
+    control = StopControl(spark, args.control)  # first: a job that was moved away reads nothing
     query = (
         read_topic(spark, args)
         .writeStream.foreachBatch(partial(write_batch, args.output))
@@ -92,7 +94,7 @@ def main() -> None:
         .trigger(processingTime=f"{args.trigger} seconds")
         .start()
     )
-    StopControl(spark, args.control).run(query)  # in place of query.awaitTermination()
+    control.run(query)  # in place of query.awaitTermination()
     spark.stop()
 
 

@@ -92,6 +92,14 @@ def submit_locally(name: str, application: Path, arguments: Sequence[str], folde
     return submit(name, [*SUBMIT, *options, application, *arguments], folder)
 
 
+def submit_without_kafka(
+    name: str, application: Path, arguments: Sequence[str], folder: Path
+) -> Program:
+    """Return a job that runs in one process with the stop control, and reads no Kafka."""
+    command: list[str | Path] = [*SUBMIT, "--py-files", py_files(), application, *arguments]
+    return submit(name, command, folder)
+
+
 def run_to_the_end(worker: Worker, task: BaseOperator) -> dict[str, Any]:
     """Run a task as worker and triggerer do, until it has succeeded; return its XCom."""
     message = worker.run(task)

@@ -120,6 +120,7 @@ def terminal(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     (folder / "token.txt").write_text(f"{TOKEN}\n")
     (folder / "positions.json").write_text(json.dumps({TOPIC: {"0": 50, "1": 30}}))
     _checkpoint(folder / "checkpoint")
+    _fence(folder / "control")
     with mirror(stack, name="shop") as made:
         _fill(made)
         _copy(made, folder)
@@ -170,6 +171,14 @@ def _checkpoint(root: Path) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def _fence(control: Path) -> None:
+    """Write one that a failover has raised, and that its hand-over has marked."""
+    control.mkdir()
+    raised = {"request_id": "mm2_failover:manual__1", "at": "2026-11-21T09:10:00+00:00"}
+    moved = {"moved_to": "s3://lake/orders/us", "state": "moved"}
+    (control / "fence.json").write_text(json.dumps({"schema_version": 1, **raised, **moved}))
 
 
 @pytest.mark.parametrize("number", range(len(BLOCK.findall(PAGE.read_text()))))

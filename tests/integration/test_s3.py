@@ -11,8 +11,9 @@ from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, request_stop
+from airflow_mm2_offsets.spark.control import read_acknowledgement
 from airflow_mm2_offsets.spark.copying import MARKER, inventory
+from airflow_mm2_offsets.spark.stopping import request_stop
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
 from tests.unit.operators.clusters import describable
 from tests.unit.service.pairs import Pair

@@ -12,7 +12,8 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver, request_stop
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from stack.mirror import Stack
 from stack.waiting import WaitTimeoutError, wait_until

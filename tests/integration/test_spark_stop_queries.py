@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement, request_stop
-from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement
+from airflow_mm2_offsets.spark.stopping import request_stop
 from stack.process import ProgramError
-from tests.integration.spark_jobs import START_SECONDS, SUBMIT, submit
+from tests.integration.spark_jobs import START_SECONDS, submit_without_kafka
 
 OLD_ANSWER = {
     "request_id": "old",
@@ -29,6 +29,7 @@ control, checkpoint, kind = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 if kind == "hanging":
     spark.conf.set("spark.sql.streaming.stopTimeout", "1s")
+stop_control = StopControl(spark, control, interval=0.2, batch_timeout=1)
 rate = spark.readStream.format("rate").load()
 
 def fail(frame, number):
@@ -46,7 +47,7 @@ writers = {
     "hanging": rate.writeStream.foreachBatch(hang),
 }
 started = writers[kind].option("checkpointLocation", checkpoint).trigger(processingTime="1 second")
-StopControl(spark, control, interval=0.2, batch_timeout=1).run(started.start())
+stop_control.run(started.start())
 """
 
 
@@ -58,9 +59,8 @@ class Query:
         self.checkpoint = folder / "checkpoint"
         script = folder / "query.py"
         script.write_text(QUERY)
-        arguments: list[str | Path] = [script, self.control, self.checkpoint, kind]
-        command = [*SUBMIT, "--py-files", py_files(), *arguments]
-        self.program = submit("the query", command, folder)
+        arguments = [str(self.control), str(self.checkpoint), kind]
+        self.program = submit_without_kafka("the query", script, arguments, folder)
 
     def start_and_ask(self, *, when: Path, request_id: str = "stop-1") -> None:
         """Start it, and ask it to stop when a file of its is there."""
@@ -112,7 +112,7 @@ def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
 @pytest.mark.parametrize("query", ["failing"], indirect=True)
 def test_a_failing_query_says_why(query: Query) -> None:
     """Its exception ends the driver with an error, and answers the request that was open."""
-    query.start_and_ask(when=query.control / "driver.json")
+    query.start_and_ask(when=query.checkpoint / "offsets" / "0")
     with pytest.raises(ProgramError):
         query.program.wait_end(seconds=60)
 
@@ -146,4 +146,4 @@ def test_a_control_location_that_nobody_can_write(query: Query) -> None:
         query.program.wait_end(seconds=START_SECONDS)
     said = query.program.log.read_text()
     assert "OSError" in said  # apart, for Spark's log may come between
-    assert f"The control location {query.control} can't be written" in said
+    assert f"The control location {query.control} can't be read and written" in said

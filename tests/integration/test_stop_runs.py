@@ -10,7 +10,8 @@ from threading import Event
 import pytest
 
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver, request_stop
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.stopping import request_stop
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.spark_jobs import START_SECONDS, before, busy_topic, lineage, submit_locally

@@ -1,33 +1,19 @@
-"""Stops a structured-streaming query between batches, and says so: the job's side.
+"""Stops structured-streaming queries between batches, and says so: the job's side.
 
-Give this file and ``mm2_stop_jvm.py`` to ``spark-submit --py-files`` and, in the job, replace
-``query.awaitTermination()`` by::
+In the job, construct ``StopControl`` before the query is started, and call ``run`` in the place of
+``query.awaitTermination()``::
 
-    from mm2_stop_control import StopControl
+    from airflow_mm2_offsets.spark.job import StopControl  # where the package is installed
+    from mm2_stop_control import StopControl  # where py_files() came along by --py-files
 
-    StopControl(spark, "s3a://bucket/control/orders").run(query)
+    control = StopControl(spark, "s3a://bucket/control/orders")
+    query = orders.writeStream.option("checkpointLocation", ...).start()
+    control.run(query)
     spark.stop()
 
 It needs nothing but PySpark: Hadoop's FileSystem, inside the JVM, reads and writes the files, on
-any storage that the job's Spark knows. One job per control location. In it:
-
-``driver.json``
-    Written by the job every few seconds until its process ends: ``application_id``, ``query_id``,
-    ``run_id``, ``host``, ``pid``, ``processes`` (the driver's Python and JVM, each with its start
-    in clock ticks since boot), ``kubernetes_driver`` (``namespace:pod``, or null),
-    ``bootstrap_servers`` (which Kafka it reads), and a count, ``heartbeat``, which stands still
-    once the driver is gone.
-``stop-request.json``
-    Written by whoever wants the job to stop: ``schema_version`` 1 and a ``request_id``.
-``stopped.json``
-    The job's answer: the ``request_id``, ``application_id``, ``batch_id`` and ``offsets`` of the
-    last batch that this run committed (one entry per source, as Spark reports it; both null when
-    it committed none), ``clean`` (whether no batch was left begun and uncommitted), and ``error``
-    (null, or why the query failed).
-
-A request is open until ``stopped.json`` names its id. A job that starts while a request is open
-stops at once, for nobody has yet been told that the job stands; a request that was answered, by
-this or an earlier run of the job, is ignored.
+any storage that the job's Spark knows. One job per control location. docs/stop-protocol.md says
+what the four files in it hold, and who writes which when.
 """
 
 from __future__ import annotations
@@ -35,17 +21,24 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from mm2_stop_jvm import (  # type: ignore[import-not-found] # comes by --py-files
-    GAP_POLL_SECONDS,
-    HadoopFiles,
-    LastBatch,
-    describe_driver,
-    last_committed,
-)
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+if __package__:
+    from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
+    from .mm2_stop_jvm import HadoopFiles
+    from .mm2_stop_stream import Stream, answer_of, summary
+else:  # by --py-files
+    from mm2_stop_heartbeat import (  # type: ignore[import-not-found,no-redef]
+        STORAGE_ERRORS,
+        Heartbeat,
+    )
+    from mm2_stop_jvm import HadoopFiles  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_stream import (  # type: ignore[import-not-found,no-redef]
+        Stream,
+        answer_of,
+        summary,
+    )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,21 +46,31 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
-STOP_TIMEOUT_SECONDS = 30
-STORAGE_ERRORS = (Py4JError, OSError, ValueError)
+LEASE_INTERVALS = 4
+"""A job that could not look at its control location for so many intervals begins no batch."""
+
+
+class JobMovedError(RuntimeError):
+    """The job was moved to another cluster: it must not run here any more."""
 
 
 class StopControl:
-    """Runs a streaming query until it ends or is asked to stop.
+    """Runs streaming queries until they end, are asked to stop, or the job was moved away.
+
+    Construct it before the queries are started: a job that was moved away then reads nothing.
 
     Args:
         spark: The job's session (not Spark Connect, which has no JVM at hand).
         location: A directory of this job's own, as Hadoop writes it (``s3a://``, ``hdfs://``...).
-        interval: Seconds between two heartbeats, and between two looks for a request.
+        interval: Seconds between two heartbeats, and between two looks at the location. While it
+            can't be read for four of them, the queries wait between two batches.
         batch_timeout: Seconds to wait for the running batch before it is abandoned; the
             checkpoint then holds a pending batch. Python code that hangs in ``foreachBatch``
             can't be abandoned: ``run`` then raises, and the code ends with the driver.
+
+    Raises:
+        JobMovedError: A fence stands in the location.
+        OSError: The location can't be read or written.
     """
 
     def __init__(
@@ -78,113 +81,168 @@ class StopControl:
         interval: float = 2.0,
         batch_timeout: float = 300.0,
     ) -> None:
-        """Open the control location; nothing is written before ``run``."""
+        """Look for a fence, and say that the job starts."""
         self._spark = spark
         self._location = location
         self._files = HadoopFiles(spark, location)
         self._interval = interval
+        self._lease = LEASE_INTERVALS * interval
         self._batch_timeout = batch_timeout
-        self._driver: dict[str, Any] = {}
-        self._heartbeat = 0
-        self._writing = threading.Lock()
+        self._heartbeat = Heartbeat(spark, self._files, interval, self._lease)
+        self._start()
 
-    def run(self, query: StreamingQuery) -> None:
-        """Wait as ``query.awaitTermination()`` does, and stop the query when asked to.
+    def run(self, *queries: StreamingQuery) -> None:
+        """Wait until all queries have ended, and stop them when asked to.
+
+        A request is answered when all have stopped. Where one fails, the others are stopped.
 
         Raises:
-            StreamingQueryException: The query failed; an open request is answered before.
-            Py4JError: The query was asked to stop and its last batch hangs; answered likewise.
+            StreamingQueryException: A query failed; an open request is answered before.
+            JobMovedError: A fence stands: the queries were stopped at once.
+            Py4JError: A query was asked to stop and its last batch hangs; answered likewise.
             OSError: The control location can't be written.
         """
-        self._announce(query)
+        if not queries:
+            raise ValueError("run() needs the job's queries: control.run(query)")
+        streams = [Stream(self._spark, query, self._files) for query in queries]
+        for stream in streams:
+            stream.renew(self._lease)
+        self._heartbeat.run(queries)
+        request_id, failure = None, None
         try:
-            while not query.awaitTermination(self._interval):  # type: ignore[arg-type]
-                if (request_id := self._poll()) is not None:
-                    log.warning("Stopping: %s asks for %r", self._location, request_id)
-                    self._stop(query)
-        except Exception as error:
-            try:
-                self._acknowledge(query, error)
-            except STORAGE_ERRORS as second:  # the query's own failure is what must be seen
-                log.warning("Can't acknowledge the stop: %s", _summary(second))
+            request_id = self._wait(streams)
+        except JobMovedError:
+            self._heartbeat.end()
             raise
-        self._acknowledge(query, None)
+        except Exception as error:  # noqa: BLE001 - raised below, when it was answered
+            failure = self._stop_others(streams, error)
+        self._finish(streams, request_id, failure)
+        if failure is not None:
+            raise failure
 
-    def _stop(self, query: StreamingQuery) -> None:
-        deadline = time.monotonic() + self._batch_timeout
+    def _start(self) -> None:
         try:
-            LastBatch(self._spark, query, partial(self._files.has_pending_batch, query)).wait(
-                deadline
-            )
-        except (Py4JError, TypeError) as error:
-            log.warning("Waiting for a pause between two batches: %s", _summary(error))
-        # To awaitTermination the query would be over already.
-        while query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(GAP_POLL_SECONDS)
-        if self._spark.conf.get(STOP_TIMEOUT, None) is None:  # without one it may wait for ever
-            self._spark.conf.set(STOP_TIMEOUT, f"{STOP_TIMEOUT_SECONDS}s")
-        query.stop()
-
-    def _poll(self) -> str | None:
-        try:
-            return self._open_request()
-        except STORAGE_ERRORS as error:  # the job outlives a storage that fails for a while
-            log.warning("Can't look for a stop request, trying again: %s", _summary(error))
-            return None
-
-    def _open_request(self) -> str | None:
-        request = self._files.read("stop-request.json") or {}
-        answer = self._files.read("stopped.json") or {}
-        asked: str | None = request.get("request_id")
-        return asked if asked != answer.get("request_id") else None
-
-    def _acknowledge(self, query: StreamingQuery, error: Exception | None) -> None:
-        request_id = self._open_request()
-        if request_id is None:
-            return
-        batch = last_committed(query)
-        answer = {
-            "schema_version": 1,
-            "request_id": request_id,
-            "application_id": self._driver["application_id"],
-            "batch_id": batch and batch["batchId"],
-            "offsets": batch and [source["endOffset"] for source in batch["sources"]],
-            "clean": error is None and not self._files.has_pending_batch(query),
-            "error": error and _summary(error),
-        }
-        self._files.write("stopped.json", answer)
-
-    def _announce(self, query: StreamingQuery) -> None:
-        first, self._driver = not self._driver, describe_driver(self._spark, query)
-        try:
-            self._beat()
+            self._check_fence()
+            # Not before: a driver that a cluster manager starts again and again writes nothing.
+            self._heartbeat.begin()
+            # Again: of a stop and a start in one moment, one sees the other.
+            self._check_fence()
         except STORAGE_ERRORS as error:
             raise OSError(
-                f"The control location {self._location} can't be written, so the job could never "
-                f"be stopped: {_summary(error)}"
+                f"The control location {self._location} can't be read and written, so the job "
+                f"could never be stopped: {summary(error)}"
             ) from error
-        if first:
-            threading.Thread(target=self._keep_beating, daemon=True).start()
+        self._heartbeat.keep()
 
-    def _beat(self) -> None:
-        with self._writing:
-            self._heartbeat += 1
-            self._files.write("driver.json", {**self._driver, "heartbeat": self._heartbeat})
+    def _check_fence(self) -> None:
+        fence = self._files.read("fence.json")
+        if fence is not None:
+            self._heartbeat.note_end()
+            raise JobMovedError(self._moved(fence))
 
-    def _keep_beating(self) -> None:
-        # It goes on after the query has stopped: code of the last batch may still run.
+    def _moved(self, fence: dict[str, Any]) -> str:
+        run, deed = fence.get("request_id"), "was moved"
+        if fence.get("state") == "stopping":
+            deed = "was stopped to be moved"
+        return (
+            f"This job {deed} to {fence.get('moved_to') or 'another cluster'} by the run {run} at "
+            f"{fence.get('at')}, and must not run here. To let it, stop the job there, and then: "
+            f"airflow-mm2-offsets fence lift {self._location} --request-id '{run}'"
+        )
+
+    def _wait(self, streams: list[Stream]) -> str | None:
+        """Wait for the end of all queries; return the request that stopped them, if one did."""
         while True:
-            time.sleep(self._interval)
+            request_id = self._look(streams)
+            if request_id is not None:
+                log.warning("Stopping: %s asks for %r", self._location, request_id)
+                if self._stop(streams, request_id):
+                    return request_id
+                log.warning("Running on: the stop %r was withdrawn", request_id)
+            seconds = self._interval / len(streams)
+            have_ended = [stream.wait(seconds) for stream in streams]
+            if all(have_ended):
+                return None
+
+    def _look(self, streams: list[Stream]) -> str | None:
+        """Return the open request, if any, and let batches run until the next look is due."""
+        begun = time.monotonic()
+        try:
+            fence = self._files.read("fence.json")
+            if fence is not None and self._is_answered(fence):
+                self._abandon(streams, fence)
+            request_id = self._open_request()
+            left = self._lease - (time.monotonic() - begun)
+            for stream in streams:
+                stream.renew(left)
+        except STORAGE_ERRORS as error:  # the job outlives a storage that fails for a while
+            log.warning("Can't look for a stop request, trying again: %s", summary(error))
+            return None
+        # Paused since then, it looked too long ago.
+        if time.monotonic() - begun > self._lease:
+            return self._look(streams)
+        return request_id
+
+    def _is_answered(self, fence: dict[str, Any]) -> bool:
+        """Whether this job counts as stopped: it was answered in its place, or moved already."""
+        answer = self._files.read("stopped.json") or {}
+        is_moved = fence.get("state") == "moved"
+        return is_moved or fence.get("request_id") == answer.get("request_id")
+
+    def _abandon(self, streams: list[Stream], fence: dict[str, Any]) -> None:
+        message = self._moved(fence)
+        log.error("%s", message)
+        with ThreadPoolExecutor(len(streams)) as pool:
+            list(pool.map(Stream.abandon, streams))
+        raise JobMovedError(message)
+
+    def _open_request(self) -> str | None:
+        asked = [self._files.read(name) or {} for name in ("stop-request.json", "fence.json")]
+        answer = self._files.read("stopped.json") or {}
+        named = [each["request_id"] for each in asked if each.get("request_id") is not None]
+        return next((each for each in named if each != answer.get("request_id")), None)
+
+    def _stop(self, streams: list[Stream], request_id: str | None) -> bool:
+        """Stop all queries between batches; return False where the stop was withdrawn before."""
+        ended = threading.Event()
+
+        def is_wanted() -> bool:
+            if request_id is None or ended.is_set():  # what has begun for one is done for all
+                return True
             try:
-                self._beat()
-            except Py4JNetworkError:  # the JVM is gone
-                return
-            except STORAGE_ERRORS as error:
-                log.warning("Can't write the heartbeat, trying again: %s", _summary(error))
+                return self._open_request() == request_id
+            except STORAGE_ERRORS:
+                return True
 
+        deadline = time.monotonic() + self._batch_timeout
 
-def _summary(error: BaseException) -> str:
-    """Return what an error says, without stack traces and the query's plan and its options."""
-    message = str(error).partition("=== Streaming Query ===")[0]
-    lines = [line for line in message.splitlines() if line and not line[0].isspace()]
-    return " ".join(lines)[:1000] or type(error).__name__
+        def stop(stream: Stream) -> bool:
+            return stream.stop(deadline, is_wanted, ended)
+
+        with ThreadPoolExecutor(len(streams)) as pool:
+            return any(list(pool.map(stop, streams)))
+
+    def _stop_others(self, streams: list[Stream], failure: Exception) -> Exception:
+        try:
+            if others := [stream for stream in streams if stream.query.isActive]:
+                self._stop(others, None)
+        except Exception as second:  # noqa: BLE001 - the first failure is what must be seen
+            log.warning("Can't stop the other queries: %s", summary(second))
+        return failure
+
+    def _finish(
+        self, streams: list[Stream], request_id: str | None, failure: Exception | None
+    ) -> None:
+        """Answer the request, and note that the queries have ended."""
+        try:
+            request_id = request_id or self._open_request()
+            if request_id is not None:
+                application = {"application_id": self._heartbeat.application_id}
+                found = answer_of(self._spark, streams, failure)
+                answer = {"schema_version": 1, "request_id": request_id, **application, **found}
+                self._files.write("stopped.json", answer)
+            self._heartbeat.end()
+        except STORAGE_ERRORS as second:
+            if failure is None:
+                raise
+            log.warning("Can't acknowledge the stop: %s", summary(second))

@@ -8,21 +8,19 @@ from __future__ import annotations
 import json
 import os
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Here a file takes another's place at once; object stores only ever show a file when it is whole.
 ATOMIC_RENAME = ("file", "hdfs", "viewfs")
-GAP_POLL_SECONDS = 0.05
 PROCESS_START = 19
 """Where ``/proc/PID/stat`` has the start, in clock ticks since boot, counted after the name."""
 
@@ -73,10 +71,17 @@ class HadoopFiles:
         context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
         context.rename(temporary, path, options)
 
+    def last_batches(self, query: StreamingQuery) -> tuple[int | None, int | None]:
+        """Return the last batch that a query's checkpoint has begun, and the last committed."""
+        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
+        # Commits first: a batch that is committed in between then looks pending, never clean.
+        committed = self._last_batch(f"{root}/commits")
+        return self._last_batch(f"{root}/offsets"), committed
+
     def has_pending_batch(self, query: StreamingQuery) -> bool:
         """Whether the query's checkpoint holds a batch that was begun and not committed."""
-        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
-        return self._last_batch(f"{root}/offsets") != self._last_batch(f"{root}/commits")
+        begun, committed = self.last_batches(query)
+        return begun != committed
 
     def _last_batch(self, log_directory: str) -> int | None:
         path = self._hadoop.Path(log_directory)
@@ -94,79 +99,8 @@ class HadoopFiles:
             stream.close()
 
 
-def last_committed(query: StreamingQuery) -> dict[str, Any] | None:
-    """Return the report of the last batch that ran; those of idle triggers add no batch."""
-    for progress in reversed(query.recentProgress):
-        # A dict up to Spark 3.5, an object with its JSON from 4.0 on.
-        report = json.loads(progress.json) if hasattr(progress, "json") else progress
-        if "addBatch" in report["durationMs"]:
-            return dict(report)
-    return None
-
-
-class LastBatch:
-    """Lets the running batch be a query's last, without interrupting it.
-
-    The query's thread looks at its state before each batch, and since Spark 4.2 again when the
-    batch is planned, which it then interrupts. It begins a batch (writes its offsets) and ends one
-    (commits it) under a lock. So with that lock in hand, the state is set to what ``query.stop()``
-    sets it to once the batch has come to its commit, or when none is begun.
-
-    Raises:
-        Py4JError: This Spark keeps its state otherwise.
-        TypeError: The same; or calls of one Python thread come from several of the JVM.
-    """
-
-    def __init__(
-        self, spark: SparkSession, query: StreamingQuery, has_pending: Callable[[], bool]
-    ) -> None:
-        """Find the query's lock, thread and state (``StreamExecution``)."""
-        if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
-            raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
-        jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
-        execution = query._jsq.streamingQuery()  # noqa: SLF001
-        self._lock: Any = execution.awaitProgressLock()
-        self._thread: Any = execution.queryExecutionThread()
-        self._state: Any = execution.state()
-        self._active = self._state.get()
-        kind = self._active.getClass()  # its package is another one since Spark 4.1
-        name = f"{kind.getPackage().getName()}.TERMINATED$"
-        terminated = jvm.java.lang.Class.forName(name, True, kind.getClassLoader())  # noqa: FBT003
-        self._terminated = terminated.getField("MODULE$").get(None)
-        self._query = query
-        self._has_pending = has_pending
-
-    def wait(self, deadline: float) -> None:
-        """Wait until the query can begin no other batch, at most until a ``time.monotonic()``."""
-        while self._thread.isAlive() and time.monotonic() < deadline:
-            self._lock.lock()
-            try:
-                if self._is_set(deadline):
-                    return
-            finally:
-                self._lock.unlock()
-            time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
-
-    def _is_set(self, deadline: float) -> bool:
-        if self._has_pending():
-            while not self._lock.hasQueuedThread(self._thread):  # to commit
-                if time.monotonic() > deadline or not self._thread.isAlive():
-                    return False
-                time.sleep(GAP_POLL_SECONDS)
-            self._state.set(self._terminated)
-            return True
-        if self._query.status["isTriggerActive"]:
-            return False
-        self._state.set(self._terminated)
-        time.sleep(GAP_POLL_SECONDS)
-        if not self._query.status["isTriggerActive"]:
-            return True
-        self._state.set(self._active)  # it had looked a moment before, and waits for the lock
-        return False
-
-
-def describe_driver(spark: SparkSession, query: StreamingQuery) -> dict[str, Any]:
-    """Return what others must know of this driver: whose it is, where it runs, what it reads."""
+def describe_driver(spark: SparkSession) -> dict[str, Any]:
+    """Return what others must know of this driver: whose it is, and where it runs."""
     jvm: Any = spark._jvm  # noqa: SLF001
     runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     pids = (os.getpid(), int(runtime.getName().partition("@")[0]))
@@ -174,14 +108,18 @@ def describe_driver(spark: SparkSession, query: StreamingQuery) -> dict[str, Any
     return {
         "schema_version": 1,
         "application_id": spark.sparkContext.applicationId,
-        "query_id": str(query.id),
-        "run_id": str(query.runId),
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "processes": {pid: start for pid, start in started.items() if start is not None},
         "kubernetes_driver": _kubernetes_driver(spark),
-        "bootstrap_servers": _bootstrap_servers(query),
     }
+
+
+def describe_queries(queries: Sequence[StreamingQuery]) -> dict[str, Any]:
+    """Return which queries a driver runs, and what they read."""
+    described = [{"query_id": str(query.id), "run_id": str(query.runId)} for query in queries]
+    servers = {server for query in queries for server in _bootstrap_servers(query)}
+    return {**described[0], "queries": described, "bootstrap_servers": sorted(servers)}
 
 
 def _started(pid: int) -> int | None:
@@ -202,7 +140,7 @@ def _kubernetes_driver(spark: SparkSession) -> str | None:
     return f"{conf.get('spark.kubernetes.namespace', 'default')}:{pod}"
 
 
-def _bootstrap_servers(query: StreamingQuery) -> list[str]:
+def _bootstrap_servers(query: StreamingQuery) -> set[str]:
     """Return the brokers that the query's Kafka sources were given; none where it can't be told."""
     try:
         leaves = query._jsq.streamingQuery().analyzedPlan().collectLeaves()  # noqa: SLF001
@@ -212,5 +150,5 @@ def _bootstrap_servers(query: StreamingQuery) -> list[str]:
             if leaf.getClass().getSimpleName() == "StreamingRelationV2"
         }
     except Py4JError:
-        return []
-    return sorted({server.strip() for each in given if each for server in each.split(",")})
+        return set()
+    return {server.strip() for each in given if each for server in each.split(",")}

@@ -2,7 +2,6 @@
 
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
 
-from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.dags.folder import STEPS
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker, events, rebuild
@@ -43,8 +42,6 @@ class Failover:
     def play(self, task_id: str) -> None:
         """Do what the jobs do while the task waits."""
         if task_id == "stop_source":
-            fence = new_fence(f"{self.dag.dag_id}:{self.worker.run_id}", str(self.target))
-            raise_fence(str(self.source.control), fence)
             self.source.acknowledge()
         if task_id == "wait_started" and not self.target.joinpath("checkpoint").exists():
             checkpoints.write(

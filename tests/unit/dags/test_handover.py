@@ -7,7 +7,8 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, NotReadyError, PlanError
-from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, read_fence
+from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, read_fence
+from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.dags.folder import FOLDER, STEPS, parse
 
@@ -163,13 +164,10 @@ def test_a_job_is_not_moved_twice(run: Failover) -> None:
 
 def test_a_job_that_another_run_is_stopping_is_left_to_it(run: Failover) -> None:
     """Until its stop is answered; a run that failed after that may be followed by another."""
-    run.run("check")
-    run.play("stop_source")
-    (run.source.control / "stopped.json").unlink()
+    begin_stop(str(run.source.control), new_fence(STOP, str(run.target)))
     second = _second_run(run)
     with pytest.raises(NotReadyError, match=f"the job is being moved to .* by '{STOP}'"):
         second.run("check")
-    (run.source.control / "stop-request.json").write_text('{"request_id": "' + STOP + '"}')
     run.source.acknowledge()
     second.run("check")
 

@@ -31,12 +31,21 @@ Called = Callable[[], str]
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Puts a program on the PATH that notes its arguments, and ends as it is told."""
+    """Puts a program on the PATH that notes its arguments, and ends as it is told.
 
-    def make(name: str, *, code: int = 0, says: str = "") -> None:
+    It says one text after the other, and the last one from then on.
+    """
+    monkeypatch.setattr("airflow_mm2_offsets.hooks.spark_kill.time.sleep", lambda _seconds: None)
+
+    def make(name: str, *says: str, code: int = 0) -> None:
+        for number, text in enumerate(says, 1):
+            (tmp_path / f"{name}.{number}").write_text(text)
         path = tmp_path / name
         path.write_text(
-            f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\necho "{says}" >&2\nexit {code}\n'
+            f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\n'
+            f"calls=$(grep -c '^{name} ' {tmp_path}/called)\n"
+            f"[ $calls -lt {len(says)} ] || calls={len(says)}\n"
+            f"[ $calls -eq 0 ] || cat {tmp_path}/{name}.$calls >&2\nexit {code}\n"
         )
         path.chmod(0o755)
 
@@ -57,27 +66,54 @@ def _connect(monkeypatch: pytest.MonkeyPatch, master: str, **extra: Any) -> None
 def test_an_application_of_yarn(
     monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
 ) -> None:
-    """It is killed by the id that the job said, or the one that was given; YARN only takes it."""
+    """It is killed by the id that the job said, or was given, and YARN is asked for its end."""
     _connect(monkeypatch, "yarn")
-    program("yarn")
-    assert SparkKillHook("spark_here").kill(DRIVER) is False
-    assert SparkKillHook("spark_here").kill(None, "application_3_4") is False
+    running, killed = ("\tState : RUNNING\n", "\tState : KILLED\n\tFinal-State : KILLED\n")
+    program("yarn", "", running, running, killed)
+    assert SparkKillHook("spark_here").kill(DRIVER) is True
+    assert SparkKillHook("spark_here").kill(None, "application_3_4") is True
     assert called().splitlines() == [
         "yarn application -kill application_1_2",
+        *("yarn application -status application_1_2",) * 3,
         "yarn application -kill application_3_4",
+        "yarn application -status application_3_4",
     ]
 
 
 def test_a_pod_of_kubernetes(
     monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
 ) -> None:
-    """It is killed through spark-submit by namespace and name."""
+    """It is killed by namespace and name; while it is terminating, it has not ended."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     _connect(monkeypatch, "k8s://https://api:6443")
-    program("spark-submit")
+    terminating = "Application status (driver): \n\t pod name: orders-driver\n\t phase: Running\n"
+    program("spark-submit", "", terminating, terminating, "Application not found.\n")
+    assert SparkKillHook("spark_here").kill(DRIVER) is True
+    submit = "spark-submit --master k8s://https://api:6443"
+    assert called().splitlines() == [
+        f"{submit} --kill jobs:orders-driver",
+        *(f"{submit} --status jobs:orders-driver",) * 3,
+    ]
+
+
+def test_a_cluster_that_does_not_say_whether_a_driver_has_ended(
+    monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    """The kill was taken; whoever asked must wait longer."""
+    _connect(monkeypatch, "yarn")
+    program("yarn", "something else")
     assert SparkKillHook("spark_here").kill(DRIVER) is False
-    expected = "spark-submit --master k8s://https://api:6443 --kill jobs:orders-driver\n"
-    assert called() == expected
+
+
+def test_a_driver_that_a_cluster_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    """It is no proof that the order was taken: the error says in which state the driver is."""
+    _connect(monkeypatch, "yarn")
+    monkeypatch.setattr("airflow_mm2_offsets.hooks.spark_kill.TERMINAL_SECONDS", 0)
+    program("yarn", "\tState : RUNNING\n")
+    with pytest.raises(StopError, match="application_1_2 is RUNNING still, 0 s after a kill"):
+        SparkKillHook("spark_here").kill(DRIVER)
 
 
 def test_a_driver_in_client_mode_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +142,7 @@ def test_a_job_that_nobody_named(monkeypatch: pytest.MonkeyPatch, master: str) -
 def test_a_command_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
     """With what it said, and so is one that is not there."""
     _connect(monkeypatch, "yarn")
-    program("yarn", code=255, says="doesn't exist in RM")
+    program("yarn", "doesn't exist in RM", code=255)
     with pytest.raises(StopError, match=r"yarn application -kill application_1_2 failed: .* RM"):
         SparkKillHook("spark_here").kill(DRIVER)
     monkeypatch.setenv("PATH", "/nowhere")

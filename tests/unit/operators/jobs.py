@@ -30,15 +30,24 @@ class Job:
 
     def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
         driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
-        self._write("driver.json", {**driver, "pid": 7, "heartbeat": heartbeat, **more})
+        told = {**driver, "pid": 7, "heartbeat": heartbeat, **more}
+        queries = [{"query_id": query_id, "run_id": told["run_id"]}]
+        self._write("driver.json", {"queries": queries, **told})
 
     def asked(self) -> str | None:
         path = self.control / "stop-request.json"
         return json.loads(path.read_text())["request_id"] if path.exists() else None
 
-    def acknowledge(self, error: str | None = None) -> None:
+    def acknowledge(self, error: str | None = None, **more: object) -> None:
         answer = {"request_id": self.asked(), "application_id": "app-1", "batch_id": 0}
-        self._write("stopped.json", {**answer, "offsets": None, "clean": True, "error": error})
+        said = {**answer, "offsets": None, "clean": True, "error": error, **more}
+        self._write("stopped.json", said)
+
+    def says(self, batch_id: int | None = 0, *offsets: int) -> dict[str, object]:
+        """Return what a query of the job says when it has stopped."""
+        told = [json.loads(checkpoints.orders(*offsets))] if offsets else None
+        said = {"query_id": checkpoints.QUERY_ID, "run_id": "r"}
+        return {**said, "batch_id": batch_id, "offsets": told, "clean": True, "error": None}
 
     def _write(self, name: str, value: dict[str, object]) -> None:
         (self.control / name).write_text(json.dumps({"schema_version": 1, **value}))

@@ -1,5 +1,6 @@
 """StopSparkStreamingOperator: asks once, defers, and ends with the proof."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -11,10 +12,15 @@ from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG
+from airflow.sdk.exceptions import TaskDeferralError
+from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.spark import stopping
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
+from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
+from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.clusters import define
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker, events, rebuild
@@ -83,6 +89,104 @@ def test_a_retry_asks_once(worker: Worker, job: Job) -> None:
     assert event["result"]["request_id"] == ASKED
 
 
+def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that is started again in between finds it; it names the run and the target."""
+    worker.conf = {"folder": str(job.folder)}
+    before: list[Fence | None] = []
+    write = stopping.write_object
+
+    def note(path: UPath, values: dict[str, object]) -> None:
+        before.append(read_fence(str(job.control)))
+        write(path, values)
+
+    monkeypatch.setattr(stopping, "write_object", note)
+    task = _stop(moved_to="{{ dag_run.conf.folder }}/target")
+    deferred = worker.run(task)
+    (fence,) = before
+    assert fence is not None
+    assert (fence.request_id, fence.moved_to) == (ASKED, f"{job.folder}/target")
+    job.acknowledge()
+    (event,) = events(rebuild(deferred))
+    worker.run(task, after=deferred, event=event)
+    assert read_fence(str(job.control)) == fence
+
+
+def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
+    """Marked failed, cleared or ended while it runs or is deferred: the job runs on untouched."""
+    worker.conf = {"folder": str(job.folder)}
+    task = _stop(control=str(job.control), request_id=ASKED)
+    deferred = worker.run(task)
+    task.on_kill()
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    deferred = worker.run(task)
+    assert job.asked() == ASKED
+    asyncio.run(rebuild(deferred).on_kill())
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    # The trigger that another try left behind does not wait for an answer that can't come.
+    (event,) = events(rebuild(deferred))
+    assert f"the stop '{ASKED}' was withdrawn" in event["error"]
+
+
+def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
+    """It ends the task in none of its own methods: the triggerer was down all the time."""
+    worker.conf = {"folder": str(job.folder)}
+    task = _stop(control=str(job.control), request_id=ASKED)
+    worker.run(task)
+    with pytest.raises(TaskDeferralError):
+        task.resume_execution("__fail__", {"error": "the triggerer is gone"}, {})
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+
+
+def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
+    worker: Worker, job: Job
+) -> None:
+    """The log says that it HAS stopped, and how to let it run again."""
+    worker.conf = {"folder": str(job.folder)}
+    task = _stop(control=str(job.control), request_id=ASKED)
+    worker.run(task)
+    job.acknowledge()
+    said = withdraw(task)
+    assert "the job HAS stopped, and its fence stands" in said
+    assert f"fence lift {job.control} --request-id '{ASKED}'" in said
+    assert read_fence(str(job.control)) is not None
+
+
+def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker, job: Job) -> None:
+    """The earlier answer is the proof where nothing has followed; the fence is the new run's."""
+    worker.conf = {"folder": str(job.folder)}
+    worker.run(_stop())
+    job.acknowledge(queries=[job.says(0)])
+    worker.run_id = "manual__2"
+    deferred = worker.run(_stop())
+    (event,) = events(rebuild(deferred))
+    worker.run(_stop(), after=deferred, event=event)
+    result = worker.xcoms["stop", "return_value"]
+    assert (result["request_id"], result["proof"]) == ("failover:manual__2", "acknowledged")
+    assert (result["batch_id"], result["clean"]) == (0, True)
+    fence = read_fence(str(job.control))
+    assert fence is not None
+    assert fence.request_id == "failover:manual__2"
+    # The first one, cleared, can't hand over what is not its own any more.
+    with pytest.raises(StopError, match="the fence is not of 'failover:manual__1'"):
+        mark_moved(str(job.control), ASKED, "the target")
+
+
+def test_a_job_that_another_run_has_moved_is_not_moved_again(worker: Worker, job: Job) -> None:
+    """The second run fails before it asks anything, and names the first."""
+    worker.conf = {"folder": str(job.folder)}
+    deferred = worker.run(_stop())
+    job.acknowledge(queries=[job.says(0)])
+    (event,) = events(rebuild(deferred))
+    worker.run(_stop(), after=deferred, event=event)
+    mark_moved(str(job.control), ASKED, "s3://lake/target")
+    worker.run_id = "manual__2"
+    with pytest.raises(StopError, match=f"was moved to s3://lake/target by '{ASKED}'"):
+        worker.run(_stop())
+    assert job.asked() == ASKED
+
+
 def test_the_request_can_be_named(worker: Worker, job: Job) -> None:
     """A request id of one's own is rendered and used."""
     worker.conf = {"folder": str(job.folder), "id": "by hand"}
@@ -116,6 +220,10 @@ def test_a_job_that_does_not_answer_is_told(worker: Worker, job: Job) -> None:
         worker.run(_stop(timeout=0.05), after=deferred, event=event)
     assert str(caught.value).startswith("waited 0 s for the proof that the Spark job has stopped: ")
     assert f"holds no acknowledgement of {ASKED} (driver h:7, heartbeat 1)" in str(caught.value)
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    # Tried again, the same run asks again.
+    worker.run(_stop())
+    assert job.asked() == ASKED
 
 
 def test_airflow_ends_the_wait_where_the_trigger_can_not(worker: Worker, job: Job) -> None:
@@ -199,7 +307,7 @@ def test_a_driver_that_stops_in_time_is_not_killed(worker: Worker, job: Job) -> 
 def test_a_driver_that_can_not_be_killed_fails_the_task(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error says where it runs; the request stays open for it to answer."""
+    """The error says where it runs; the request is withdrawn, and the driver runs on."""
     define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
     task = _stop(kill_after=0.0)
@@ -207,23 +315,30 @@ def test_a_driver_that_can_not_be_killed_fails_the_task(
     (event,) = events(rebuild(deferred))
     with pytest.raises(StopError, match="run this task on h, or end it there"):
         worker.run(task, after=deferred, event=event)
-    assert read_acknowledgement(str(job.control), ASKED) is None
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
 
 
 def test_a_job_without_stop_control_is_killed(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the id that was given; a checkpoint that stands still after that is the proof."""
+    """By the id that was given, and not before its time; then a still checkpoint is the proof."""
     yarn = job.folder / "yarn"
-    yarn.write_text(f'#!/bin/sh\necho "$@" > {job.folder}/called\n')
+    yarn.write_text(f'#!/bin/sh\necho "$@" >> {job.folder}/called\n')
     yarn.chmod(0o755)
     monkeypatch.setenv("PATH", f"{job.folder}:{os.environ['PATH']}")
     monkeypatch.setattr("airflow_mm2_offsets.operators.stop.UNSEEN_END_SECONDS", 0.2)
     define(monkeypatch, "spark_default", conn_type="spark", host="yarn")
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=None, kill_after=0, driver_id="application_1_2")
-    deferred = worker.run(task)
-    assert (job.folder / "called").read_text() == "application -kill application_1_2\n"
+    task = _stop(control=None, kill_after=0.3, driver_id="application_1_2")
+    began = time.monotonic()
+    waiting = worker.run(task)
+    (event,) = events(rebuild(waiting))
+    assert time.monotonic() - began >= 0.3
+    assert "has stood still for" in event["timeout"]
+    assert not (job.folder / "called").exists()
+    deferred = worker.run(task, after=waiting, event=event)
+    called = (job.folder / "called").read_text().splitlines()
+    assert called == [f"application -{verb} application_1_2" for verb in ("kill", "status")]
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
     assert time.monotonic() - began >= 0.2

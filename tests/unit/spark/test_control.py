@@ -1,20 +1,18 @@
 """Airflow's side of the stop control."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
-from airflow_mm2_offsets.spark.control import (
-    Proof,
-    close_request,
-    read_acknowledgement,
-    read_driver,
-    request_stop,
-)
+from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.spark.stopping import close_request, request_stop
 
 ANSWER = {
     "schema_version": 1,
@@ -185,4 +183,36 @@ def test_py_files() -> None:
     """The files for spark-submit are there, and need neither this package nor Airflow."""
     sources = {Path(path).name: Path(path).read_text() for path in py_files().split(",")}
     assert "class StopControl" in sources["mm2_stop_control.py"]
-    assert not [name for name, source in sources.items() if "airflow" in source]
+    imports = re.compile(r"^\s*(from|import) (airflow|confluent)", re.MULTILINE)
+    # Their docstrings may name what this package is called where it is installed.
+    code = {name: re.sub(r'""".*?"""', "", text, flags=re.DOTALL) for name, text in sources.items()}
+    assert not [name for name, text in code.items() if imports.search(text)]
+
+
+def test_the_stop_control_of_the_installed_package() -> None:
+    """It is imported by one path, and PySpark only then: a DAG that asks py_files needs none."""
+    script = (
+        "import sys\n"
+        "from airflow_mm2_offsets.spark import job\n"
+        "job.py_files()\n"
+        "assert 'pyspark' not in sys.modules\n"
+        "from airflow_mm2_offsets.spark.job import JobMovedError, StopControl\n"
+        "assert StopControl.__module__ == 'airflow_mm2_offsets.spark.job.mm2_stop_control'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(ImportError, match="Missing"):
+        from airflow_mm2_offsets.spark.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+
+
+def test_every_file_of_the_stop_control_comes_along() -> None:
+    """What mm2_stop_control imports, and what that imports, is handed to spark-submit."""
+    sources = {Path(path).stem: Path(path).read_text() for path in py_files().split(",")}
+    imported = {
+        name
+        for text in sources.values()
+        for name in re.findall(r"^    from (mm2_stop_\w+) import", text, re.MULTILINE)
+    }
+    assert imported <= sources.keys()
+    assert {name for name in sources if name.startswith("mm2_stop_")} - {
+        "mm2_stop_control"
+    } <= imported

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.errors import (
     StopError,
     TargetJobError,
 )
-from airflow_mm2_offsets.spark.control import request_stop
+from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -251,8 +251,8 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
     assert isinstance(trigger.poll(), Waiting)
     for change in (
         lambda: job.beat(2),
-        lambda: (job.checkpoint / "offsets" / "1").write_text("x"),
-        lambda: (job.checkpoint / "commits" / "1").write_text("x"),
+        lambda: (job.checkpoint / "offsets" / ".1.tmp").write_text("x"),
+        lambda: (job.checkpoint / "commits" / ".1.tmp").write_text("x"),
     ):
         _pass(still_for)
         change()
@@ -278,6 +278,59 @@ def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -
     found = trigger.poll()
     assert isinstance(found, Over)
     assert found.result["proof"] == "acknowledged"
+
+
+def test_a_job_that_has_ended_is_stopped_already(job: Job) -> None:
+    """Its own word that no query runs is the proof, once its driver beats no more."""
+    request_stop(str(job.control), "stop-1")
+    job.beat(1, ended=True)
+    trigger = _stopped(job, 0.05)
+    found = trigger.poll()
+    assert isinstance(found, Waiting)
+    assert found.reason.startswith("its queries have ended; heartbeat and checkpoint have stood")
+    _pass(0.05)
+    job.beat(2, ended=True)
+    assert isinstance(trigger.poll(), Waiting)
+    _pass(0.05)
+    found = trigger.poll()
+    assert isinstance(found, Over)
+    assert (found.result["proof"], found.result["batch_id"]) == ("ended", None)
+
+
+def test_an_earlier_answer_counts_while_nothing_has_followed(job: Job) -> None:
+    """Not where another driver has begun since, nor where the job says not which run stopped."""
+    request_stop(str(job.control), "stop-0")
+    job.acknowledge(queries=[job.says(0)])
+    found = _stopped(job, 0.0).poll()
+    assert isinstance(found, Over)
+    assert found.result["proof"] == "acknowledged"
+    job.beat(1, run_id="another")
+    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+
+
+def test_no_time_counts_for_less_than_what_the_driver_says(job: Job) -> None:
+    """Three heartbeats of one that answered, its lease of one that did not."""
+    request_stop(str(job.control), "stop-1")
+    job.beat(1, interval=0.02, lease=0.08)
+    silent = _stopped(job, 0.0, gone_after=0.0)
+    found = silent.poll()
+    assert isinstance(found, Waiting)
+    assert "have stood still for 0 of 0 s" in found.reason
+    _pass(0.1)
+    assert isinstance(silent.poll(), Over)
+    job.acknowledge()
+    answered = _stopped(job, 0.0)
+    assert isinstance(answered.poll(), Waiting)
+    _pass(0.06)
+    assert isinstance(answered.poll(), Over)
+
+
+def test_a_word_that_differs_from_the_checkpoint_ends_the_wait(job: Job) -> None:
+    """Acknowledged batch 7 at offset 99, checkpoint at batch 0: refused with both numbers."""
+    request_stop(str(job.control), "stop-1")
+    job.acknowledge(batch_id=7, offsets=[{"orders": {"0": 99}}])
+    with pytest.raises(StopError, match=r"last committed batch is 0, and the job .* says 7"):
+        _stopped(job, 0.0).poll()
 
 
 def _pass(seconds: float) -> None:

@@ -1,0 +1,73 @@
+"""``fence show`` and ``fence lift``: which job was moved away, and letting it run again."""
+
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.spark.fence import Fence, read_fence
+from airflow_mm2_offsets.spark.stopping import forget_stop
+
+SHOW_EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets fence show s3://bucket/control/orders"""
+LIFT_EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets fence lift s3://bucket/control/orders \\
+    --request-id 'mm2_failover:manual__2026-11-21T10:00:00+00:00'"""
+
+fence = Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Location = Annotated[
+    str, Argument(metavar="URL", help="The job's control location, on any storage of fsspec.")
+]
+
+
+@fence.callback()
+def _group() -> None:
+    """See who moved a Spark job away, or let it run again."""
+
+
+@fence.command(epilog=SHOW_EXAMPLE)
+@grouped
+@answering
+def show(*, url: Location) -> Answer:
+    """Show who moved the job of a control location, where to and when."""
+    found = read_fence(url)
+    if found is None:
+        return Answer(text="No fence stands: a job may run here", data={"fence": None})
+    return Answer(text=f"No job runs here: {found}", data={"fence": _to_json(found)})
+
+
+@fence.command(epilog=LIFT_EXAMPLE)
+@grouped
+@answering
+def lift(
+    *,
+    url: Location,
+    request_id: Annotated[
+        str,
+        Option("--request-id", metavar="ID", help="The stop that raised it, as `show` names it."),
+    ],
+) -> Answer:
+    """Lift a fence and forget its stop: the job may be started here again.
+
+    Stop the job that runs in its place first, or both read the same records.
+    """
+    lifted = forget_stop(url, request_id)
+    return Answer(
+        text=f"Lifted: a job may run here again. Until now, {lifted}",
+        data={"lifted": _to_json(lifted)},
+    )
+
+
+def _to_json(found: Fence) -> dict[str, object]:
+    return {
+        "request_id": found.request_id,
+        "moved_to": found.moved_to,
+        "at": found.at.isoformat(),
+        "state": str(found.state),
+    }

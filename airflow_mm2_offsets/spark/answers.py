@@ -1,0 +1,54 @@
+"""Compares what a job says when it has stopped with the checkpoint that is then read."""
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.control import Acknowledgement, QueryAnswer
+from airflow_mm2_offsets.spark.logs import read_logs
+from airflow_mm2_offsets.storage import open_location
+
+
+def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> None:
+    """Compare what a job says it has committed with its checkpoint.
+
+    Raises:
+        StopError: They differ: the checkpoint is another job's, or was copied too early.
+        CheckpointError: The checkpoint can't be read.
+    """
+    root = open_location(checkpoint, StopError)
+    said = _said_of(answer, root)
+    if said is None or said.batch_id is None:
+        return
+    committed = read_logs(root).committed
+    _same(f"{root}/commits: the last committed batch", said.batch_id, committed)
+    positions = read_checkpoint(root).positions if said.offsets else {}
+    for topic, partitions in (said.offsets or {}).items():
+        for partition, offset in partitions.items():
+            found = positions.get(topic, {}).get(partition)
+            _same(f"{root}: the position of {topic}[{partition}]", offset, found)
+
+
+def _same(what: str, said: int, found: int | None) -> None:
+    if said != found:
+        raise StopError(
+            f"{what} is {'none' if found is None else found}, and the job that has stopped says "
+            f"{said}: the checkpoint is another job's, or a copy from another time; give the one "
+            f"that the job writes"
+        )
+
+
+def _said_of(answer: Acknowledgement, root: UPath) -> QueryAnswer | None:
+    """Return what an answer says of a checkpoint's query."""
+    if not answer.queries:  # of an older release: one query, which it does not name
+        return QueryAnswer(query_id="", run_id="", batch_id=answer.batch_id, offsets=answer.offsets)
+    if all(query.batch_id is None for query in answer.queries):
+        return None
+    query_id = read_logs(root).query_id
+    for query in answer.queries:
+        if query.query_id == query_id:
+            return query
+    raise StopError(
+        f"{root}: the checkpoint is of the query {query_id}, and the job that has stopped ran "
+        f"{', '.join(query.query_id for query in answer.queries)}; give the checkpoint of that job"
+    )

@@ -1,0 +1,213 @@
+"""How the stop control ends a query between two batches, and keeps one from beginning.
+
+It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
+
+A query's thread begins a batch (writes its offsets) and ends one (commits it) under a lock, and
+looks at the query's state before each batch; since Spark 4.2 again when the batch is planned, which
+it then interrupts (``StreamExecution``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+GAP_POLL_SECONDS = 0.05
+WANTED_SECONDS = 1.0
+"""How often a stop that waits for the end of a batch asks whether it is still wanted."""
+
+SHUT_SECONDS = 10
+
+
+def report_of(query: StreamingQuery, batch_id: int | None) -> dict[str, Any] | None:
+    """Return Spark's report of a batch that this run of a query has run."""
+    for progress in reversed(query.recentProgress):
+        # A dict up to Spark 3.5, an object with its JSON from 4.0 on.
+        report = json.loads(progress.json) if hasattr(progress, "json") else progress
+        if "addBatch" in report["durationMs"] and report["batchId"] == batch_id:
+            return dict(report)
+    return None
+
+
+class BatchLoop:
+    """The lock, the thread and the state of a query.
+
+    Raises:
+        Py4JError: This Spark keeps them otherwise.
+        TypeError: The same.
+    """
+
+    def __init__(self, spark: SparkSession, query: StreamingQuery) -> None:
+        """Find them."""
+        jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
+        execution = query._jsq.streamingQuery()  # noqa: SLF001
+        self.query = query
+        self._spark = spark
+        self.lock: Any = execution.awaitProgressLock()
+        self.thread: Any = execution.queryExecutionThread()
+        self._state: Any = execution.state()
+        self._active = self._state.get()
+        kind = self._active.getClass()  # its package is another one since Spark 4.1
+        name = f"{kind.getPackage().getName()}.TERMINATED$"
+        terminated = jvm.java.lang.Class.forName(name, True, kind.getClassLoader())  # noqa: FBT003
+        self._terminated = terminated.getField("MODULE$").get(None)
+
+    def end(self) -> None:
+        """Set the state to what ``query.stop()`` sets it to: no other batch begins."""
+        self._state.set(self._terminated)
+
+    def break_off(self) -> None:
+        """Do what ``query.stop()`` does, but wait for nothing: who waits for the lock stays."""
+        self.end()
+        self._spark.sparkContext.cancelJobGroup(str(self.query.runId))
+        self.thread.interrupt()
+
+    def go_on(self) -> None:
+        """Set the state back."""
+        self._state.set(self._active)
+
+
+class BatchGate:
+    """Lets no batch begin or end when it was not renewed for a while.
+
+    A timer of the JVM takes the query's lock. So the gate closes while Python is paused, while the
+    control location is out of reach, and first thing when a JVM that was paused goes on.
+
+    Args:
+        spark: The job's session.
+        loop: The query's.
+    """
+
+    def __init__(self, spark: SparkSession, loop: BatchLoop) -> None:
+        """Start the timer's thread; the gate is open."""
+        jvm: Any = spark._jvm  # noqa: SLF001
+        invoke, runnable = jvm.java.lang.invoke, jvm.java.lang.Class.forName("java.lang.Runnable")
+        void = jvm.java.lang.Class.forName("java.lang.Void").getField("TYPE").get(None)
+        self._close, self._open = (
+            invoke.MethodHandleProxies.asInterfaceInstance(
+                runnable,
+                invoke.MethodHandles.publicLookup().bind(
+                    loop.lock, name, invoke.MethodType.methodType(void)
+                ),
+            )
+            for name in ("lock", "unlock")
+        )
+        # A daemon's: the JVM may end with it. One thread, for who locks must unlock.
+        threads = jvm.org.apache.spark.util.ThreadUtils
+        self._timer: Any = threads.newDaemonSingleThreadScheduledExecutor("mm2-stop-gate")
+        self._unit: Any = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._closing: Any = None
+
+    def renew(self, seconds: float) -> None:
+        """Open the gate, and close it after a while unless this is called again."""
+        closing = self._timer.schedule(self._close, round(seconds * 1000), self._unit)
+        self._forget()
+        self._closing = closing
+
+    def release(self) -> None:
+        """Open the gate for good."""
+        self._forget()
+        self._timer.shutdown()
+
+    def shut(self) -> None:
+        """Close the gate for good: no batch begins or is committed any more in this driver.
+
+        Raises:
+            Py4JError: A batch that begins or ends holds the lock; the gate closes after it.
+        """
+        if self._closing is not None:
+            self._closing.cancel(False)  # noqa: FBT003 - Java has no keywords
+        self._timer.submit(self._close).get(SHUT_SECONDS * 1000, self._unit)
+
+    def _forget(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel(False)  # noqa: FBT003 - Java has no keywords
+        # It fails in silence where the gate is open. A close that waits for the lock is not
+        # cancelled, so the answer to that tells nothing.
+        self._timer.execute(self._open)
+
+
+class LastBatch:
+    """Lets the running batch be a query's last, without interrupting it.
+
+    With the lock in hand, the state is set to its end once the batch has come to its commit, or
+    when none is begun.
+
+    Args:
+        loop: The query's.
+        has_pending: Tells whether the checkpoint holds a batch that was begun and not committed.
+        is_wanted: Tells whether the query shall still be stopped; it is asked now and then, and
+            directly before the state is set.
+
+    Raises:
+        TypeError: Calls of one Python thread come from several of the JVM.
+    """
+
+    def __init__(
+        self, loop: BatchLoop, has_pending: Callable[[], bool], is_wanted: Callable[[], bool]
+    ) -> None:
+        """Keep what is asked later."""
+        if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+            raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
+        self._loop = loop
+        self._has_pending = has_pending
+        self._is_wanted = is_wanted
+        self._asked = time.monotonic()
+
+    def wait(self, deadline: float) -> bool:
+        """Wait until the query can begin no other batch, at most until a ``time.monotonic()``.
+
+        Returns:
+            Whether the query shall still be stopped.
+        """
+        while self._loop.thread.isAlive() and time.monotonic() < deadline:
+            self._loop.lock.lock()
+            try:
+                if self._is_set(deadline):
+                    return True
+            finally:
+                self._loop.lock.unlock()
+            if not self._is_still_wanted():
+                return False
+            time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
+        return True
+
+    def _is_set(self, deadline: float) -> bool:
+        loop, query = self._loop, self._loop.query
+        if self._has_pending():
+            if not self._comes_to_commit(deadline) or not self._is_wanted():
+                return False
+            loop.end()
+            return True
+        if query.status["isTriggerActive"] or not self._is_wanted():
+            return False
+        loop.end()
+        time.sleep(GAP_POLL_SECONDS)
+        if not query.status["isTriggerActive"]:
+            return True
+        loop.go_on()  # it had looked a moment before, and waits for the lock
+        return False
+
+    def _comes_to_commit(self, deadline: float) -> bool:
+        loop = self._loop
+        while not loop.lock.hasQueuedThread(loop.thread):
+            if time.monotonic() > deadline or not loop.thread.isAlive():
+                return False
+            if not self._is_still_wanted():
+                return False
+            time.sleep(GAP_POLL_SECONDS)
+        return True
+
+    def _is_still_wanted(self) -> bool:
+        if time.monotonic() - self._asked < WANTED_SECONDS:
+            return True
+        self._asked = time.monotonic()
+        return self._is_wanted()

@@ -1,0 +1,181 @@
+"""One query under stop control: it is stopped, abandoned, and asked what it has done.
+
+It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+if __package__:
+    from .mm2_stop_query import GAP_POLL_SECONDS, BatchGate, BatchLoop, LastBatch, report_of
+else:  # by --py-files
+    from mm2_stop_query import (  # type: ignore[import-not-found,no-redef]
+        GAP_POLL_SECONDS,
+        BatchGate,
+        BatchLoop,
+        LastBatch,
+        report_of,
+    )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from threading import Event
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from .mm2_stop_jvm import HadoopFiles
+
+log = logging.getLogger(__name__)
+
+STOP_TIMEOUT = "spark.sql.streaming.stopTimeout"
+STOP_TIMEOUT_SECONDS = 30
+
+
+class Stream:
+    """A query that was started.
+
+    Args:
+        spark: The job's session.
+        query: The query.
+        files: The control location's, which also read the query's checkpoint.
+    """
+
+    def __init__(self, spark: SparkSession, query: StreamingQuery, files: HadoopFiles) -> None:
+        """Find what ends its batches; without it the query can only be stopped in a pause."""
+        self.query = query
+        self._spark = spark
+        self._files = files
+        self._error: str | None = None
+        self._loop: BatchLoop | None = None
+        self._gate: BatchGate | None = None
+        try:
+            self._loop = BatchLoop(spark, query)
+            self._gate = BatchGate(spark, self._loop)
+        except (Py4JError, TypeError) as error:
+            log.warning("Batches can't be held back: %s", summary(error))
+
+    def wait(self, seconds: float) -> bool:
+        """Wait as ``awaitTermination`` does; return whether the query has ended."""
+        try:
+            has_ended = bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
+        except Exception as error:
+            self._error = summary(error)
+            self._release()
+            raise
+        if has_ended:
+            self._release()
+        return has_ended
+
+    def renew(self, seconds: float) -> None:
+        """Let batches begin and end for a while."""
+        if self._gate is not None:
+            self._gate.renew(seconds)
+
+    def stop(self, deadline: float, is_wanted: Callable[[], bool], ended: Event) -> bool:
+        """Stop between two batches; return False where it was withdrawn before.
+
+        Args:
+            deadline: A ``time.monotonic()`` after which the running batch is abandoned.
+            is_wanted: Tells whether the query shall still be stopped.
+            ended: Set when the query can't go on any more.
+        """
+        self.renew(max(0.0, deadline - time.monotonic()))
+        try:
+            if not self._await_pause(deadline, is_wanted):
+                return False
+            ended.set()
+            self._end()
+            self.query.awaitTermination(1)  # raises where the query had failed meanwhile
+        except Exception as error:
+            self._error = summary(error)
+            raise
+        return True
+
+    def abandon(self) -> None:
+        """Stop at once. No batch begins or is committed any more until the driver ends.
+
+        A thread that waits to begin a batch would begin it when the lock is free. So the lock is
+        kept: it ends with the driver, as the thread does.
+        """
+        if self._loop is None or self._gate is None:
+            self._end()
+            return
+        try:
+            self._gate.shut()
+        except Py4JError as error:
+            log.warning("The gate closes after the batch that begins or ends: %s", summary(error))
+        self._loop.break_off()
+
+    def answer(self) -> dict[str, Any]:
+        """Return what the query has committed, and whether it stopped between two batches."""
+        begun, committed = self._files.last_batches(self.query)
+        report = report_of(self.query, committed)
+        return {
+            "query_id": str(self.query.id),
+            "run_id": str(self.query.runId),
+            "batch_id": committed,
+            "offsets": report and [source["endOffset"] for source in report["sources"]],
+            "clean": self._error is None and begun == committed,
+            "error": self._error,
+        }
+
+    def _await_pause(self, deadline: float, is_wanted: Callable[[], bool]) -> bool:
+        if self._loop is not None:
+            try:
+                has_pending = partial(self._files.has_pending_batch, self.query)
+                if not LastBatch(self._loop, has_pending, is_wanted).wait(deadline):
+                    return False
+            except (Py4JError, TypeError) as error:
+                log.warning("Waiting for a pause between two batches: %s", summary(error))
+        # To awaitTermination the query would be over already.
+        while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(GAP_POLL_SECONDS)
+        return True
+
+    def _end(self) -> None:
+        self._release()
+        if self._spark.conf.get(STOP_TIMEOUT, None) is None:  # without one it may wait for ever
+            self._spark.conf.set(STOP_TIMEOUT, f"{STOP_TIMEOUT_SECONDS}s")
+        self.query.stop()
+
+    def _release(self) -> None:
+        if self._gate is not None:
+            self._gate.release()
+            self._gate = None
+
+
+def answer_of(
+    spark: SparkSession, streams: Sequence[Stream], failure: Exception | None
+) -> dict[str, Any]:
+    """Return what ``stopped.json`` says of queries that have stopped."""
+    answers = [stream.answer() for stream in streams]
+    error = summary(failure) if failure else _others(spark, streams)
+    alone = answers[0] if len(answers) == 1 else {"batch_id": None, "offsets": None}
+    return {
+        "batch_id": alone["batch_id"],
+        "offsets": alone["offsets"],
+        "clean": error is None and all(answer["clean"] for answer in answers),
+        "error": error,
+        "queries": answers,
+    }
+
+
+def _others(spark: SparkSession, streams: Sequence[Stream]) -> str | None:
+    """Say which queries of the session run on, for nobody gave them to ``run``."""
+    known = {stream.query.id for stream in streams}
+    others = [other.name or other.id for other in spark.streams.active if other.id not in known]
+    return f"not given to run(), and still running: {', '.join(others)}" if others else None
+
+
+def summary(error: BaseException) -> str:
+    """Return what an error says, without stack traces and the query's plan and its options."""
+    message = str(error).partition("=== Streaming Query ===")[0]
+    lines = [line for line in message.splitlines() if line and not line[0].isspace()]
+    return " ".join(lines)[:1000] or type(error).__name__

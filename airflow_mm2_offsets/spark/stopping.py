@@ -1,0 +1,226 @@
+"""Asks a Spark job to stop, takes that back, and answers in the place of a driver that is gone.
+
+Every step leaves the control location so that nothing which comes next runs a job twice: the fence
+is raised before the job is asked, and lifted after the request was withdrawn.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.spark.control import (
+    Driver,
+    Proof,
+    read_acknowledgement,
+    read_driver,
+    read_last_acknowledgement,
+)
+from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
+from airflow_mm2_offsets.spark.fence import Fence, FenceState, lift_fence, raise_fence, read_fence
+from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
+
+REMEMBERED_REQUESTS = 100
+"""How many answered requests a new one keeps in mind, so that none is ever asked again."""
+
+
+class Withdrawal(StrEnum):
+    """What came of taking a stop back."""
+
+    WITHDRAWN = "withdrawn"
+    """Request and fence are gone: the job runs on."""
+    STOPPED = "stopped"
+    """Too late: the job has stopped. Its fence stands."""
+
+
+def begin_stop(location: UPath | str, fence: Fence) -> Fence:
+    """Raise the fence of a stop, and ask the job to stop. The same run never asks twice.
+
+    A fence of another run is taken over where its stop was answered and the job not moved.
+
+    Args:
+        location: The control location that the job was given.
+        fence: Names the stop.
+
+    Returns:
+        The fence that stands.
+
+    Raises:
+        StopError: Another run moves the job, or has moved it; or see ``request_stop``.
+    """
+    root = _known_location(location)
+    request = _next_request(root, fence.request_id)
+    _forget_old_answer(root, fence.request_id)
+    last = read_last_acknowledgement(root)
+    standing = raise_fence(root, fence, instead_of=last.request_id if last else None)
+    if request is None:
+        return standing
+    try:
+        write_object(root / "stop-request.json", request)
+    except StopError:
+        lift_fence(root, fence.request_id)  # nobody was asked: the job runs on
+        raise
+    return standing
+
+
+def request_stop(location: UPath | str, request_id: str) -> None:
+    """Ask the job to stop, and raise no fence. The same request never asks twice.
+
+    Args:
+        location: The control location that the job was given.
+        request_id: A name for this stop, the same when it is tried again.
+
+    Raises:
+        StopError: Another request is open, this one was asked and answered before a later one,
+            no job has ever run with the location, or it can't be written.
+    """
+    root = _known_location(location)
+    request = _next_request(root, request_id)
+    _forget_old_answer(root, request_id)
+    if request is not None:
+        write_object(root / "stop-request.json", request)
+
+
+def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:
+    """Take back a stop that has proved nothing: its open request, and its fence.
+
+    A job looks for the request once more directly before it ends its last batch, and then answers
+    in any case. So the answer is looked for before the request is taken away and once the fence is
+    down; a job that stops in between is found stopped, and the fence is raised again.
+
+    Args:
+        location: The control location that the job was given.
+        request_id: The stop.
+
+    Returns:
+        Whether the job runs on, or has stopped.
+
+    Raises:
+        StopError: The location can't be read or written.
+    """
+    root = open_location(location, StopError)
+    fence = read_fence(root)
+    own = fence if fence is not None and fence.request_id == request_id else None
+    if (own is not None and own.state is FenceState.MOVED) or _has_stopped(root, request_id):
+        return Withdrawal.STOPPED
+    _clear_request(root, request_id)
+    if own is not None:
+        lift_fence(root, request_id)
+    if not _has_stopped(root, request_id):
+        return Withdrawal.WITHDRAWN
+    if own is not None:
+        raise_fence(root, own)
+    return Withdrawal.STOPPED
+
+
+def forget_stop(location: UPath | str, request_id: str) -> Fence:
+    """Lift a fence, and forget the request that came with it: a job may run here again.
+
+    Raises:
+        StopError: The run's fence does not stand, or the location can't be written.
+    """
+    root = open_location(location, StopError)
+    standing = lift_fence(root, request_id)
+    _clear_request(root, request_id)
+    return standing
+
+
+def is_withdrawn(location: UPath | str) -> bool:
+    """Tell whether the last request was taken back.
+
+    Raises:
+        StopError: The location can't be read, or holds something else.
+    """
+    root = open_location(location, StopError)
+    request = read_object(root / "stop-request.json", may_be_empty=True)
+    return request is not None and request.get("request_id") is None
+
+
+def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
+    """Answer a stop in the place of a driver that can't: it is gone, or has answered before.
+
+    Raises:
+        StopError: The location can't be written, or no job has ever run with it.
+    """
+    root = open_location(location, StopError)
+    driver = read_driver(root)
+    if driver is None:
+        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
+    last = read_last_acknowledgement(root)
+    is_answered = last is not None and last.request_id == request_id
+    if is_answered or (last is not None and last.is_last_word_of(driver)):
+        answer = read_object(root / "stopped.json") or {}
+    else:
+        answer = _answer_for(driver, proof)
+    write_object(root / "stopped.json", {**answer, "request_id": request_id})
+
+
+def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
+    nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
+    queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
+    return {
+        "application_id": driver.application_id,
+        **nothing,
+        "queries": [{**query, **nothing} for query in queries],
+        "proof": proof,
+    }
+
+
+def _has_stopped(root: UPath, request_id: str) -> bool:
+    """Whether a job has answered this stop, or an earlier one that nothing has followed."""
+    last = read_last_acknowledgement(root)
+    if last is None:
+        return False
+    return last.request_id == request_id or last.is_last_word_of(read_driver(root))
+
+
+def _known_location(location: UPath | str) -> UPath:
+    root = open_location(location, StopError)
+    with storage_errors(root, StopError):
+        known = root.exists()
+    if not known:
+        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
+    return root
+
+
+def _next_request(root: UPath, request_id: str) -> dict[str, Any] | None:
+    """Return what to write to ask; None where this was asked already."""
+    asked, earlier = _requests(root)
+    if asked == request_id:
+        return None
+    if request_id in earlier:
+        raise StopError(
+            f"{root}: the stop {request_id!r} was asked and answered before {asked!r} was; ask "
+            f"with a new id to stop the job that runs now"
+        )
+    if asked is not None:
+        if read_acknowledgement(root, asked) is None:
+            raise StopError(
+                f"{root}: the stop {asked!r} is open, no job has acknowledged it yet; wait for "
+                f"it, or delete {root / 'stop-request.json'} if nobody else does; a job that is "
+                f"started with this location stops at once"
+            )
+        earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
+    return {"request_id": request_id, "earlier": earlier}
+
+
+def _forget_old_answer(root: UPath, request_id: str) -> None:
+    """Remove the answer to an earlier stop of the same name, if a job has run since."""
+    answer, driver = read_acknowledgement(root, request_id), read_driver(root)
+    if answer is not None and driver is not None and not answer.is_of(driver):
+        remove_file(root / "stopped.json", StopError)
+
+
+def _clear_request(root: UPath, request_id: str) -> None:
+    asked, earlier = _requests(root)
+    if asked == request_id:
+        write_object(root / "stop-request.json", {"request_id": None, "earlier": earlier})
+
+
+def _requests(root: UPath) -> tuple[str | None, list[str]]:
+    """Return the id of the last request, and of those before it."""
+    request = read_object(root / "stop-request.json", may_be_empty=True)
+    if request is None:
+        return None, []
+    return field_of(request, "request_id", str | None, root), request.get("earlier", [])

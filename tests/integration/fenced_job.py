@@ -1,0 +1,55 @@
+"""A job of several queries that need no Kafka; each batch it runs leaves a file "NAME-NUMBER".
+
+While a file "hold" exists, no batch ends.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+
+def write(folder: Path, name: str, number: int) -> None:
+    """Note a batch, fail if told to, and wait while told to."""
+    (folder / "batches" / f"{name}-{number}").touch()
+    if (folder / f"fail-{name}").exists():
+        raise ValueError(f"{name} fails")
+    while (folder / "hold").exists():
+        time.sleep(0.02)
+
+
+def start(spark: SparkSession, folder: Path, name: str, *, once: bool) -> StreamingQuery:
+    """Start a query; it runs batch after batch, or what there is once."""
+
+    def write_batch(batch: DataFrame, number: int) -> None:  # noqa: ARG001 - as Spark calls it
+        write(folder, name, number)
+
+    trigger = {"availableNow": True} if once else {"processingTime": "0 seconds"}
+    return (
+        spark.readStream.format("rate")
+        .load()
+        .writeStream.queryName(name)
+        .foreachBatch(write_batch)
+        .option("checkpointLocation", str(folder / "checkpoints" / name))
+        .trigger(**trigger)
+        .start()
+    )
+
+
+def main() -> None:
+    """Start the queries, and give those before a "not" to the stop control."""
+    folder, kind, *names = Path(sys.argv[1]), *sys.argv[2:]
+    (folder / "batches").mkdir(exist_ok=True)
+    spark = SparkSession.builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    control = StopControl(spark, str(folder / "control"), interval=0.2)
+    queries = [start(spark, folder, name, once=kind == "once") for name in names if name != "not"]
+    known = names.index("not") if "not" in names else len(names)
+    control.run(*queries[:known])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""A job that was moved away, on real Spark: it runs no more, whatever brings it back."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG
+
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.spark.control import (
+    Acknowledgement,
+    Driver,
+    read_acknowledgement,
+    read_driver,
+)
+from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence
+from airflow_mm2_offsets.spark.stopping import (
+    Withdrawal,
+    begin_stop,
+    request_stop,
+    withdraw_request,
+)
+from stack.process import ProgramError
+from stack.waiting import wait_until
+from tests.integration.spark_jobs import START_SECONDS, run_to_the_end, submit_without_kafka
+from tests.unit.operators.worker import Worker
+
+STARTS = int(os.environ.get("FENCED_STARTS", "2"))
+"""Each needs a JVM of its own, so there are few unless told."""
+
+
+class Job:
+    """The job of fenced_job.py, and what it leaves."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.control = str(folder / "control")
+        script = Path(__file__).with_name("fenced_job.py")
+        self.program = submit_without_kafka("the job", script, [str(folder), *arguments], folder)
+
+    def checkpoint(self, name: str = "a") -> Path:
+        return self.folder / "checkpoints" / name
+
+    def last(self, log: str, name: str = "a") -> int:
+        """Return the last batch in a log of a checkpoint; -1 before the first."""
+        names = [path.name for path in (self.checkpoint(name) / log).glob("*")]
+        return max((int(each) for each in names if each.isdecimal()), default=-1)
+
+    def batches(self) -> set[str]:
+        """Return every batch that has begun to be written."""
+        return {path.name for path in (self.folder / "batches").glob("*")}
+
+    def start(self, *, until: str = "commits", names: str = "a") -> None:
+        """Start it, and wait until each query has come to its third batch."""
+        self.program.start()
+        self.program.wait_ready(
+            lambda: all(self.last(until, name) >= 2 for name in names), seconds=START_SECONDS
+        )
+
+    def driver(self) -> Driver:
+        driver = read_driver(self.control)
+        assert driver is not None
+        return driver
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the driver: its Python and its JVM."""
+        for process in self.driver().processes:
+            os.kill(process, number)
+
+    def answer(self, request_id: str) -> Acknowledgement:
+        answer = read_acknowledgement(self.control, request_id)
+        assert answer is not None
+        return answer
+
+    def ends_refused(self) -> None:
+        """Wait for an end by the fence, which says who moved the job and how to undo it."""
+        with pytest.raises(ProgramError):
+            self.program.wait_end(seconds=START_SECONDS)
+        said = self.program.log.read_text()
+        assert "JobMovedError: This job" in said
+        assert f"fence lift {self.control} --request-id 'failover:manual__1'" in said
+
+
+@pytest.fixture
+def job(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Job]:
+    running = Job(tmp_path, *request.param)
+    try:
+        yield running
+    finally:
+        running.program.kill()
+
+
+def stop(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
+    """Run the stop step of a failover to its proof."""
+    with DAG("failover", schedule=None):
+        task = StopSparkStreamingOperator(
+            task_id="stop",
+            control=job.control,
+            checkpoint=str(job.checkpoint()),
+            moved_to="the target",
+            still_for=0.5,
+            poll_interval=0.1,
+            **settings,
+        )
+    return run_to_the_end(worker, task)
+
+
+@pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
+def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Worker) -> None:
+    """Taken for gone and moved away, it commits no batch that was not begun when it was paused."""
+    job.start()
+    job.signal(signal.SIGSTOP)
+    try:
+        assert stop(worker, job, gone_after=1.0)["proof"] == "silent"
+        begun = job.last("offsets")
+        mark_moved(job.control, "failover:manual__1", "the target")
+    finally:
+        job.signal(signal.SIGCONT)
+    job.ends_refused()
+    assert job.last("commits") <= begun
+    print(f"begun before the pause: {begun}, in the end {job.last('offsets')}")  # noqa: T201 - what was measured
+
+
+@pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
+def test_a_job_that_can_not_look_waits_between_two_batches(job: Job) -> None:
+    """Cut off from its control location it begins and ends no batch, and then goes on."""
+    job.start()
+    unreadable = Path(job.control, "fence.json")
+    unreadable.mkdir()  # a look can't open it
+    wait_until(lambda: "trying again" in job.program.log.read_text(), "a look that fails")
+    lease = 4 * 0.2
+    time.sleep(3 * lease)  # the claim is about time that passes
+    committed = job.last("commits")
+    time.sleep(2 * lease)
+    assert job.last("commits") == committed
+    unreadable.rmdir()
+    wait_until(lambda: job.last("commits") > committed + 2, "batches go on", seconds=60)
+    request_stop(job.control, "the end")
+    job.program.wait_end(seconds=60)
+    assert job.answer("the end").clean
+
+
+@pytest.mark.parametrize("job", [("once", "a")], indirect=True)
+@pytest.mark.timeout(60 + 60 * STARTS)
+def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: Worker) -> None:
+    """The proof comes at once; then the job may be started as often as you like: it does nothing.
+
+    Nor does such a start look like a driver that lives.
+    """
+    job.program.start()
+    job.program.wait_end(seconds=START_SECONDS)
+    assert job.driver().ended
+    began = time.monotonic()
+    result = stop(worker, job)
+    assert (result["proof"], time.monotonic() - began < 10) == ("ended", True)
+    mark_moved(job.control, "failover:manual__1", "the target")
+    driver, batches, begun = job.driver(), job.batches(), job.last("offsets")
+    for _ in range(STARTS):
+        job.program.start()
+        job.ends_refused()
+    assert (job.driver(), job.batches(), job.last("offsets")) == (driver, batches, begun)
+
+    lift_fence(job.control, "failover:manual__1")
+    job.program.start()
+    job.program.wait_end(seconds=START_SECONDS)
+    assert job.last("commits") > begun
+
+
+@pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
+def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
+    """Asked in the middle of a batch and taken back, the job runs on; its run may ask again."""
+    job.start()
+    (job.folder / "hold").touch()
+    fence = new_fence("failover:manual__1", "the target")
+    begin_stop(job.control, fence)
+    wait_until(lambda: "asks for" in job.program.log.read_text(), "that the job sees the stop")
+    assert withdraw_request(job.control, fence.request_id) is Withdrawal.WITHDRAWN
+    wait_until(lambda: "was withdrawn" in job.program.log.read_text(), "that it is seen")
+    committed = job.last("commits")
+    (job.folder / "hold").unlink()
+    wait_until(lambda: job.last("commits") > committed + 2, "that the job runs on", seconds=60)
+    assert read_acknowledgement(job.control, fence.request_id) is None
+
+    begin_stop(job.control, fence)
+    job.program.wait_end(seconds=60)
+    answer = job.answer(fence.request_id)
+    assert (answer.clean, answer.batch_id) == (True, job.last("commits"))
+    assert withdraw_request(job.control, fence.request_id) is Withdrawal.STOPPED
+
+
+@pytest.mark.parametrize("job", [("stream", "a", "b", "c")], indirect=True)
+def test_all_queries_of_a_job_stop_between_batches(job: Job) -> None:
+    """The job answers when all three have stopped, with what each has committed."""
+    job.start(names="abc")
+    request_stop(job.control, "stop-1")
+    job.program.wait_end(seconds=60)
+    answer = job.answer("stop-1")
+    assert (answer.clean, answer.error, answer.batch_id) == (True, None, None)
+    said = sorted(query.batch_id or 0 for query in answer.queries)
+    assert said == sorted(job.last("commits", name) for name in "abc")
+    assert said == sorted(job.last("offsets", name) for name in "abc")
+    assert answer.is_last_word_of(job.driver())
+    assert job.driver().ended
+
+
+@pytest.mark.parametrize("job", [("stream", "a", "not", "b")], indirect=True)
+def test_a_query_that_was_not_given_is_named(job: Job) -> None:
+    """A job that leaves one out is never stopped clean."""
+    job.start(names="ab")
+    request_stop(job.control, "stop-1")
+    job.program.wait_end(seconds=60)
+    answer = job.answer("stop-1")
+    assert (answer.clean, answer.error) == (False, "not given to run(), and still running: b")
+
+
+@pytest.mark.parametrize("job", [("stream", "a", "b")], indirect=True)
+def test_where_one_query_fails_the_others_are_stopped(job: Job) -> None:
+    """They end between two batches, the failure ends the driver, and it says that it has ended."""
+    job.start(names="ab")
+    (job.folder / "fail-a").touch()
+    with pytest.raises(ProgramError):
+        job.program.wait_end(seconds=60)
+    assert "a fails" in job.program.log.read_text()
+    assert job.last("commits", "b") == job.last("offsets", "b")
+    assert job.driver().ended
