@@ -13,8 +13,9 @@ from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 
 _STEP = (
-    "the job has run since its positions were read, so nothing was started: stop it with a new "
-    "run of the failover"
+    "the job has run since its positions were read, so nothing was started: stop it with a new run "
+    "of the failover; where it runs no more and its fence stands, clear the task that reads the "
+    "positions, with all after it"
 )
 
 

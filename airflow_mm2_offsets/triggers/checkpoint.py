@@ -3,11 +3,20 @@
 from typing import Any
 
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.errors import CheckpointError, TargetJobError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    CheckpointNotBegunError,
+    TargetJobError,
+)
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+
+_QUEUED = (
+    ". Where its DAG run is still queued (the DAG is paused, or has no slot), delete that run "
+    "before the failover is given up: it would start the job whenever it can"
+)
 
 
 class SparkStartedTrigger(PollingTrigger):
@@ -78,7 +87,9 @@ class SparkStartedTrigger(PollingTrigger):
                 f"job's log; stop it before its checkpoint is mended or another is given"
             ) from error
         self._damage = damage
-        return Waiting(reason=str(error))
+        return Waiting(
+            reason=f"{error}{_QUEUED if isinstance(error, CheckpointNotBegunError) else ''}"
+        )
 
 
 def _check_start(found: Checkpoint, wanted: Positions) -> None:

@@ -178,7 +178,9 @@ def test_a_file_in_the_making_is_waited_for(tmp_path: Path) -> None:
     """Where the second look finds another state, the job is at work; one that is late is too."""
     trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=None, **TIMES)
     assert isinstance(trigger.poll(), Waiting)
-    assert isinstance(trigger.poll(), Waiting)  # nothing is there yet, however often one looks
+    late = trigger.poll()  # nothing is there yet, however often one looks
+    assert isinstance(late, Waiting)
+    assert "delete that run before the failover is given up" in late.reason
     checkpoints.write(tmp_path, {"offsets/0": ""})
     assert isinstance(trigger.poll(), Waiting)
     checkpoints.simple(tmp_path)
