@@ -161,6 +161,7 @@ class LastBatch:
         self._has_pending = has_pending
         self._is_wanted = is_wanted
         self._asked = time.monotonic()
+        self._wanted = True
 
     def wait(self, deadline: float) -> bool:
         """Wait until the query can begin no other batch, at most until a ``time.monotonic()``.
@@ -175,7 +176,8 @@ class LastBatch:
                     return True
             finally:
                 self._loop.lock.unlock()
-            if not self._is_still_wanted():
+            self._ask_now_and_then()
+            if not self._wanted:
                 return False
             time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
         return True
@@ -183,11 +185,11 @@ class LastBatch:
     def _is_set(self, deadline: float) -> bool:
         loop, query = self._loop, self._loop.query
         if self._has_pending():
-            if not self._comes_to_commit(deadline) or not self._is_wanted():
+            if not self._comes_to_commit(deadline) or not self._ask():
                 return False
             loop.end()
             return True
-        if query.status["isTriggerActive"] or not self._is_wanted():
+        if query.status["isTriggerActive"] or not self._ask():
             return False
         loop.end()
         time.sleep(GAP_POLL_SECONDS)
@@ -201,13 +203,17 @@ class LastBatch:
         while not loop.lock.hasQueuedThread(loop.thread):
             if time.monotonic() > deadline or not loop.thread.isAlive():
                 return False
-            if not self._is_still_wanted():
+            self._ask_now_and_then()
+            if not self._wanted:
                 return False
             time.sleep(GAP_POLL_SECONDS)
         return True
 
-    def _is_still_wanted(self) -> bool:
-        if time.monotonic() - self._asked < WANTED_SECONDS:
-            return True
+    def _ask_now_and_then(self) -> None:
+        if time.monotonic() - self._asked >= WANTED_SECONDS:
+            self._ask()
+
+    def _ask(self) -> bool:
         self._asked = time.monotonic()
-        return self._is_wanted()
+        self._wanted = self._wanted and self._is_wanted()
+        return self._wanted
