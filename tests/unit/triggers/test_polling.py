@@ -58,7 +58,7 @@ def test_what_can_not_end_well_is_an_error() -> None:
 
 def test_a_wait_past_its_deadline_says_what_was_missing() -> None:
     """The last reason stands in the event."""
-    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.05)
+    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.5)
     assert events(trigger) == [{"timeout": "one is"}]
 
 
