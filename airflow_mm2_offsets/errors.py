@@ -9,17 +9,34 @@ nothing of this package still catches it.
 class Mm2OffsetsError(Exception):
     """The root: catch it to catch everything this package raises on purpose."""
 
+    retryable: bool = True
+    """Whether the same try may succeed later; False: somebody has to change something first.
+
+    A class says it for its errors. A storage that is out of reach says it for one error: it may
+    come back, whatever was to be read from it.
+    """
+
 
 class WireFormatError(Mm2OffsetsError, ValueError):
     """A record does not have the layout that MirrorMaker 2 writes."""
+
+    retryable = False
 
 
 class PositionError(Mm2OffsetsError, ValueError):
     """A position is not a whole number from 0 to 2**63 - 1, or a map of positions is not one."""
 
+    retryable = False
+
 
 class ConfigurationError(Mm2OffsetsError, ValueError):
     """A setting is missing, unknown, or contradicts another."""
+
+    retryable = False
+
+
+class PlanError(ConfigurationError):
+    """A plan's file is not one to go by: damaged, edited, of other clusters or positions."""
 
 
 class ClusterUnreachableError(Mm2OffsetsError, ConnectionError):
@@ -49,6 +66,14 @@ class ConnectError(Mm2OffsetsError, RuntimeError):
 class CheckpointError(Mm2OffsetsError, ValueError):
     """A Spark checkpoint is missing, damaged, or not one of the Kafka source."""
 
+    retryable = False
+
+
+class CheckpointNotBegunError(CheckpointError):
+    """A Spark checkpoint has no batch yet: its job has yet to begin, or the location is wrong."""
+
+    retryable = True
+
 
 class StopError(Mm2OffsetsError, RuntimeError):
     """A Spark job did not prove that it has stopped."""
@@ -56,6 +81,8 @@ class StopError(Mm2OffsetsError, RuntimeError):
 
 class TranslationRefusedError(Mm2OffsetsError, ValueError):
     """At least one partition has no answer that is known to lose nothing."""
+
+    retryable = False
 
 
 class NotReplicatedError(Mm2OffsetsError, TimeoutError):
@@ -65,9 +92,19 @@ class NotReplicatedError(Mm2OffsetsError, TimeoutError):
 class TargetJobError(Mm2OffsetsError, RuntimeError):
     """The job on the target cluster did not start from the translated positions."""
 
+    retryable = False
+
+
+class HandoverError(Mm2OffsetsError, RuntimeError):
+    """What a failover read of the source job no longer holds: a job may have run since."""
+
+    retryable = False
+
 
 class NotReadyError(Mm2OffsetsError, RuntimeError):
     """A failover can't begin: each reason is named, and nothing was touched."""
+
+    retryable = False
 
 
 class ReconciliationError(Mm2OffsetsError, RuntimeError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.locations import LOCAL, spark_location, storage_kind
 
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
@@ -102,15 +102,19 @@ def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:
 def storage_errors(place: UPath | str, error: type[Mm2OffsetsError]) -> Iterator[None]:
     """Raise ``error``, naming the place, for whatever a storage library raises.
 
-    Each of them has exceptions of its own, and few are OSErrors.
+    Each of them has exceptions of its own, and few are OSErrors. A storage comes back, so that a
+    later try may not have the error; a location that can't even be opened (ConfigurationError) is
+    a wrong setting.
     """
     try:
         yield
     except Exception as cause:
-        raise error(
+        problem = error(
             f"{place} is out of reach: {type(cause).__name__}: {cause}; check the path, the "
             f"credentials and that the library for its storage is installed"
-        ) from cause
+        )
+        problem.retryable = error is not ConfigurationError
+        raise problem from cause
 
 
 def write_text(path: UPath, text: str, error: type[Mm2OffsetsError]) -> None:

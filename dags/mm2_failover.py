@@ -11,18 +11,24 @@ after ten minutes, unless the params ``gone_after`` and ``kill_after`` say that 
 end, or that the job is to be killed. Both are empty by default.
 
 Whatever can be known before is checked before anything is stopped. Every task may be cleared and
-run again: the stop is asked once, the plan is made once and kept in a file, and the target job is
-a DAG run whose id derives from this one's, so that it is started once.
+run again, and is tried again by itself where a worker or a server was lost: the stop is asked once,
+the plan is made once and kept in a file, and the target job is a DAG run whose id derives from this
+one's, so that it is started once. Before it is, all that was read is compared with what is there
+now: a source job that somebody has started again is not where it was, and nothing is started.
+
+The stop leaves a fence in the job's control location: no driver of the job runs there, and no other
+run moves it, until the fence is lifted.
 """
 
+from datetime import timedelta
 from typing import Any
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.providers.common.compat.sdk import AirflowSkipException
 from airflow.sdk import DAG, Context, Param, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
@@ -37,6 +43,8 @@ PLAN_PATH = "{{ params.target_folder }}/plans/{{ run_id }}.json"
 TARGET_KAFKA = (
     "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') or 'kafka_target' }}"
 )
+STREAM = "{{ params.stream_dag_id }}"
+SINK = "{{ params.sink or params.target_folder ~ '/output' }}"
 OUTPUTS = [
     {"cluster": side, "path": f"{{{{ params.{side}_folder }}}}/output"}
     for side in ("source", "target")
@@ -58,6 +66,9 @@ with DAG(
     max_active_runs=1,
     render_template_as_native_obj=False,
     tags=["mm2", "spark"],
+    # For a worker that is lost, or a cluster that is for a moment. What no other try mends, such as
+    # a wrong setting or a refused translation, fails at once all the same.
+    default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
     params={
         "mm2_conn_id": Param(
             "mm2_default",
@@ -82,6 +93,14 @@ with DAG(
             type="string",
             title="Folder of the job on the target",
             description="Must hold no checkpoint yet; the plan is kept in it too.",
+        ),
+        "sink": Param(
+            default=None,
+            type=["null", "string"],
+            title="Output of the job on the target",
+            description="Where it writes files or a Delta table: checked for batch numbers that "
+            "would make the sink drop what a fresh checkpoint begins with. Empty: the folder "
+            "output in the target's folder.",
         ),
         "gone_after": Param(
             default=None,
@@ -117,15 +136,20 @@ with DAG(
         control=CONTROL,
         target_checkpoint=TARGET_CHECKPOINT,
         plan_path=PLAN_PATH,
+        sink=SINK,
+        trigger_dag_id=STREAM,
     )
     stop_source = StopSparkStreamingOperator(
         task_id="stop_source",
         control=CONTROL,
         checkpoint=CHECKPOINT,
+        moved_to="{{ params.target_folder }}",
         gone_after="{{ params.gone_after }}",
         kill_after="{{ params.kill_after }}",
     )
-    read_positions = ReadSparkCheckpointOperator(task_id="read_positions", checkpoint=CHECKPOINT)
+    read_positions = ReadSparkCheckpointOperator(
+        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL
+    )
     wait_replicated = Mm2ReplicatedSensor(
         task_id="wait_replicated", mm2_conn_id=MM2, positions=read_positions.output["positions"]
     )
@@ -134,11 +158,19 @@ with DAG(
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
         pending=read_positions.output["pending"],
+        checkpoint=CHECKPOINT,
         plan_path=PLAN_PATH,
     )
-    submit_target = TriggerDagRunOperator(
+    submit_target = TriggerTargetDagOperator(
         task_id="submit_target",
-        trigger_dag_id="{{ params.stream_dag_id }}",
+        mm2_conn_id=MM2,
+        control=CONTROL,
+        checkpoint=CHECKPOINT,
+        read=read_positions.output,
+        plan_path=PLAN_PATH,
+        target_checkpoint=TARGET_CHECKPOINT,
+        moved_to="{{ params.target_folder }}",
+        trigger_dag_id=STREAM,
         trigger_run_id="{{ dag.dag_id }}__{{ run_id }}",
         conf={
             "kafka_conn_id": TARGET_KAFKA,
@@ -175,6 +207,8 @@ with DAG(
         committed="{{ ti.xcom_pull(task_ids='wait_started')['positions'] }}",
         sinks=OUTPUTS,
         report="{{ params.target_folder }}/verified",
+        # A worker that is lost leaves its Spark driver behind, which may yet write the report.
+        retries=0,
     )
     check >> stop_source >> read_positions >> wait_replicated >> translate
     translate >> submit_target >> wait_started >> reported >> verify

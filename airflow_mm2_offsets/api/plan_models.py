@@ -64,4 +64,8 @@ class PlanResponse(BaseModel):
     totals: dict[str, int | None]
     syncs: dict[str, Any]
     evidence: dict[str, int]
+    clusters: dict[str, dict[str, Any]]
+    """The ids of both clusters and of the topics there."""
     partitions: list[dict[str, Any]]
+    digest: str
+    """SHA-256 of all the rest."""

@@ -3,13 +3,17 @@
 A plan is what XCom, REST and the command line show; ``to_json`` is its one outer form.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.planned import (
     PlannedPartition,
+    check_bounds,
     partition_from_json,
     partition_to_json,
 )
@@ -17,7 +21,8 @@ from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.core.translation import Status, Strategy, Translation
 from airflow_mm2_offsets.errors import TranslationRefusedError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: it holds the ids of clusters and topics, and a digest."""
 
 
 class Verdict(StrEnum):
@@ -45,6 +50,8 @@ class FailoverPlan:
     """Records of the target that were read as evidence."""
     syncs_as_of: str | None = None
     """The time of the archive that alone was read, where the topic was not: ISO 8601, UTC."""
+    ids: PairIds = field(default_factory=PairIds)
+    """Which clusters and topics it is of."""
 
     @property
     def refused(self) -> tuple[Translation, ...]:
@@ -110,7 +117,7 @@ class FailoverPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON; offsets are text, for they may pass 2**53."""
-        return {
+        plan = {
             "schema_version": SCHEMA_VERSION,
             "created_at": self.created_at,
             "strategy": self.strategy.value,
@@ -130,15 +137,18 @@ class FailoverPlan:
                 "source_records": self.source_records_read,
                 "target_records": self.target_records_read,
             },
+            "clusters": self.ids.to_json(),
             "partitions": [partition_to_json(each) for each in self.partitions],
         }
+        return plan | {"digest": _digest(plan)}
 
     @classmethod
     def from_json(cls, plan: Mapping[str, Any]) -> "FailoverPlan":
         """Return the plan that ``to_json`` made.
 
         Raises:
-            ValueError: It is no object, or its schema version is another one.
+            ValueError: It is no object, its schema version is another one, it was changed since it
+                was made, or a position lies outside its own bounds; field and values are named.
         """
         if not isinstance(plan, Mapping):
             raise ValueError(f"a plan is a JSON object, not {plan!r}")  # noqa: TRY004 - bad input
@@ -147,13 +157,30 @@ class FailoverPlan:
                 f"a plan of schema version {plan.get('schema_version')!r} can't be read; "
                 f"this release reads version {SCHEMA_VERSION}"
             )
+        partitions = tuple(partition_from_json(each) for each in plan["partitions"])
+        strategy = Strategy(plan["strategy"])
+        # Before the digest: where both are wrong, this says more of what was done to the plan.
+        for each in partitions:
+            check_bounds(each, is_safe=strategy is Strategy.SAFE)
+        if plan["digest"] != (digest := _digest(plan)):
+            raise ValueError(
+                f"digest is {plan['digest']!r}, and that of its content is {digest!r}: the plan "
+                f"was changed since it was made"
+            )
         return cls(
             created_at=plan["created_at"],
-            strategy=Strategy(plan["strategy"]),
+            strategy=strategy,
             syncs_read=plan["syncs"]["read"],
             syncs_skipped=plan["syncs"]["skipped"],
             source_records_read=plan["evidence"]["source_records"],
             target_records_read=plan["evidence"]["target_records"],
             syncs_as_of=plan["syncs"].get("as_of"),
-            partitions=tuple(partition_from_json(each) for each in plan["partitions"]),
+            ids=PairIds.from_json(plan["clusters"]),
+            partitions=partitions,
         )
+
+
+def _digest(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a plan's JSON but for its own digest, whatever the order of keys."""
+    content = {key: value for key, value in plan.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

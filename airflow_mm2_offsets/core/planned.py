@@ -54,16 +54,20 @@ def plan_partitions(
         pending: Where the batch ends that the source job began and did not commit, if any.
         fallbacks: What was chosen for refused translations, by topic and partition.
     """
-    ends = pending or {}
     return tuple(
         PlannedPartition(
             translation=each,
             target_topic=naming.target_topic(each.topic),
-            pending=max(0, ends.get(each.topic, {}).get(each.partition, 0) - each.position),
+            pending=pending_records(each, pending),
             fallback=fallbacks.get((each.topic, each.partition)),
         )
         for each in translations
     )
+
+
+def pending_records(answer: Translation, ends: Positions | None) -> int:
+    """Return how many of a partition's records are in the batch that was begun, not committed."""
+    return max(0, (ends or {}).get(answer.topic, {}).get(answer.partition, 0) - answer.position)
 
 
 def partition_to_json(planned: PlannedPartition) -> dict[str, Any]:
@@ -105,6 +109,31 @@ def partition_from_json(planned: Mapping[str, Any]) -> PlannedPartition:
         pending=planned["pending"],
         fallback=_fallback_from_json(planned),
     )
+
+
+def check_bounds(planned: PlannedPartition, *, is_safe: bool) -> None:
+    """Raise where an answer contradicts its own bounds.
+
+    Args:
+        planned: The partition.
+        is_safe: Whether its strategy promises to stay within them.
+
+    Raises:
+        ValueError: It does; topic-partition, field and both values are named.
+    """
+    answer = planned.translation
+    place = f"{answer.topic}[{answer.partition}]"
+    low, high, start = answer.low, answer.high, answer.target
+    if (low is None or start is None) and answer.status is not Status.REFUSED:
+        raise ValueError(f"{place}: low is {low} and target {start}, and yet it is {answer.status}")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"{place}: low is {low}, above high {high}")
+    if not is_safe or low is None or start is None:
+        return
+    if start < low:
+        raise ValueError(f"{place}: target is {start}, below low {low}")
+    if high is not None and start > high:
+        raise ValueError(f"{place}: target is {start}, above high {high}")
 
 
 def _fallback_to_json(fallback: Fallback | None) -> dict[str, str] | None:

@@ -41,10 +41,8 @@ def translate(
         basis=Basis.NEVER_REPLICATED,
         reason=f"no offset sync is known of {topic}[{partition}]: MirrorMaker 2 never copied it",
     )
-    if refusal := _outside_source(blank, syncs, evidence.source):
+    if refusal := _outside_source(blank, syncs, evidence.source) or _differing(blank, evidence):
         return refusal
-    if evidence.contradiction and not evidence.changed_records:
-        return blank.refused(Basis.RECORDS_DIFFER, _records_differ(*evidence.contradiction))
     if syncs is not None and not syncs and syncs.history.is_cut:
         return _before_history(blank, syncs)
     if not syncs:
@@ -96,12 +94,16 @@ def _outside_source(
     )
 
 
-def _records_differ(upstream: int, downstream: int) -> str:
-    return (
+def _differing(blank: Translation, evidence: Evidence) -> Translation | None:
+    if evidence.contradiction is None or evidence.changed_records:
+        return None
+    upstream, downstream = evidence.contradiction
+    return blank.refused(
+        Basis.RECORDS_DIFFER,
         f"the record at source offset {upstream} is not the one at target offset {downstream}, "
-        f"where the sync {upstream} -> {downstream} says that it was copied to: the target topic is "
-        f"not its copy (see the replication policy and its separator, and whether a topic was "
-        f"recreated), or a transform changes records on the way (then say so: changed_records)"
+        f"where a sync says that it was copied to: the target topic is not its copy (see the "
+        f"replication policy and its separator, and whether a topic was recreated), or a transform "
+        f"changes records on the way (then say so: changed_records)",
     )
 
 

@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.archive import COMPACT_OVER, SyncArchive
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.archiving import archive_syncs
 
 
@@ -53,6 +54,7 @@ class ArchiveSyncsOperator(BaseOperator):
         self.keep_days = keep_days
         self.skip_damaged = skip_damaged
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
         """Archive, and compact."""
         archive = SyncArchive(storage_path(self.archive), skip_damaged=self.skip_damaged)

@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
@@ -99,6 +100,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.txn_app_id = txn_app_id
         self.target_uri = target_uri
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the copy, or accept the one that is there."""
         done = migrate_checkpoint(

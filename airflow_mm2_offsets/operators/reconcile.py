@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.java import format_properties, java_properties
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reconcile import read_report
 from airflow_mm2_offsets.service.reconcile.ranges import (
@@ -116,6 +117,7 @@ class ReconcileOperator(SparkSubmitOperator):
         self.source_properties = source_properties
         self.target_properties = target_properties
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override] # it has a result
         """Let Spark compare; judge what it found."""
         self._check()

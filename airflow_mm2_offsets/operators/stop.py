@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
 from airflow_mm2_offsets.spark.control import Proof, read_driver
 from airflow_mm2_offsets.spark.fence import new_fence
@@ -104,6 +105,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.spark_conn_id = spark_conn_id
         self.driver_id = driver_id
 
+    @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Ask, and wait for the proof."""
         gone_after, kill_after = self._seconds("gone_after"), self._seconds("kill_after")

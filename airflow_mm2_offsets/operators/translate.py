@@ -19,8 +19,11 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.fallback import FallbackOptions
-from airflow_mm2_offsets.service.plan_file import load_plan, save_plan
+from airflow_mm2_offsets.service.handover import check_unmoved
+from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
@@ -31,16 +34,17 @@ _Choice = TypeVar("_Choice", Strategy, OnUnmapped)
 class TranslateOffsetsOperator(BaseOperator):
     """Translates a job's positions on the source to positions on the target.
 
-    Give either ``positions`` or ``checkpoint``.
+    Give ``positions``, ``checkpoint``, or both: then the checkpoint must still stand there.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
             takes no numbers as keys of a dict: give partitions as text there.
         pending: Where the batch ends that the job began and did not commit, likewise, if any.
-        checkpoint: The job's checkpoint location, to read both from.
-        plan_path: A file to keep the plan in. A retry finds it there and moves no position; an
-            auditor finds it later.
+        checkpoint: The job's checkpoint location, to read both from, or to compare them with: a
+            job that has run since is not where they say.
+        plan_path: A file to keep the plan in. A retry finds it there and moves no position, where
+            it is whole, and of these positions, clusters and topics; an auditor finds it later.
         strategy: ``safe`` loses nothing; see ``core.Strategy``.
         read_source: Ask the source too: positions are checked against it, and records are
             matched by content.
@@ -66,6 +70,8 @@ class TranslateOffsetsOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A partition has no answer; each is named. Plan and summary are
             pushed all the same.
+        HandoverError: The checkpoint stands elsewhere than ``positions`` say.
+        PlanError: The kept plan is not one to go by.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
 
@@ -117,6 +123,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.sole_writer = sole_writer
         self.max_evidence_bytes = max_evidence_bytes
 
+    @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the plan, or take the one that an earlier try has made."""
         positions, pending = self._given()
@@ -136,15 +143,18 @@ class TranslateOffsetsOperator(BaseOperator):
         return plan.to_json()
 
     def _given(self) -> tuple[Positions, Positions | None]:
-        if (self.positions is None) == (self.checkpoint is None):
+        if self.positions is None and self.checkpoint is None:
             raise ConfigurationError(
-                f"task {self.task_id}: give either positions or checkpoint; "
-                f"{'both' if self.positions is not None else 'neither'} is given"
+                f"task {self.task_id}: give positions, checkpoint or both; neither is given"
             )
-        if self.checkpoint is not None:
-            found = read_checkpoint(storage_path(self.checkpoint))
+        found = read_checkpoint(storage_path(self.checkpoint)) if self.checkpoint else None
+        if self.positions is None and found is not None:
             return found.positions, found.pending
-        return _parse(self.positions), _parse(self.pending) if self.pending else None
+        positions = _parse(self.positions)
+        pending = _parse(self.pending) if self.pending else None
+        if found is not None:
+            check_unmoved(found, positions, pending)
+        return positions, pending
 
     def _archive(self) -> SyncArchive | None:
         if not self.archive:
@@ -153,7 +163,10 @@ class TranslateOffsetsOperator(BaseOperator):
 
     def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path) if self.plan_path else None
-        if path is not None and (kept := load_plan(path, positions)):
+        if path is not None and (kept := read_plan(path)):
+            pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+            ids = read_known_ids(pair, positions, ask_source=self.read_source)
+            check_plan(kept, path, positions, pending, ids)
             self.log.info(
                 "Took the plan of %s from %s: it is not made twice", kept.created_at, path
             )

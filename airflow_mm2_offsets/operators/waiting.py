@@ -7,7 +7,9 @@ from typing import Any, ClassVar, NoReturn
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
+from airflow_mm2_offsets import errors
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.operators.failing import final
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
 
@@ -22,7 +24,7 @@ class WaitingOperator(BaseOperator):
     wait_for: ClassVar[str]
     """What is waited for, for messages."""
     error: ClassVar[type[Mm2OffsetsError]]
-    """What is raised when the wait does not end well."""
+    """What is raised when the time to wait has passed."""
 
     def __init__(
         self, *, timeout: float = 600.0, poll_interval: float = 2.0, **kwargs: Any
@@ -62,11 +64,15 @@ class WaitingOperator(BaseOperator):
         """Return what the wait came to.
 
         Raises:
-            Mm2OffsetsError: ``error``, when it did not end well.
+            Mm2OffsetsError: ``error``, when its time passed, with no other try: the time was the
+                user's to choose. What else ended it is raised as what it was.
         """
         if "timeout" in event:
-            raise self.error(f"waited {self.timeout:.0f} s for {self.wait_for}: {event['timeout']}")
+            waited = f"waited {self.timeout:.0f} s for {self.wait_for}: {event['timeout']}"
+            raise final(self.error(waited))
         if "error" in event:
-            raise self.error(f"waiting for {self.wait_for}: {event['error']}")
+            kind = getattr(errors, event["kind"], self.error)
+            problem = kind(f"waiting for {self.wait_for}: {event['error']}")
+            raise problem if event["retryable"] else final(problem)
         result: dict[str, Any] = event["result"]
         return result

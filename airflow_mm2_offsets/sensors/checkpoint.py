@@ -6,6 +6,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.errors import TargetJobError
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 
@@ -48,6 +49,7 @@ class SparkStartedSensor(WaitingOperator):
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
 
+    @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Wait."""
         self.wait(

@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.core import check_positions
 from airflow_mm2_offsets.errors import NotReplicatedError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -46,6 +47,7 @@ class Mm2ReplicatedSensor(WaitingOperator):
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
 
+    @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Wait."""
         given = self.positions

@@ -5,42 +5,71 @@ import json
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.planned import pending_records
+from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.storage import read_text, write_text
 
+_STEP = (
+    "delete the file to have the plan made anew, if no job was started from it; or give another "
+    "plan path"
+)
 
-def load_plan(path: UPath, positions: Positions) -> FailoverPlan | None:
-    """Return the plan in a file; None when there is no such file.
 
-    Args:
-        path: The file.
-        positions: Where the job stands on the source: the plan must be of these.
+def read_plan(path: UPath) -> FailoverPlan | None:
+    """Return the plan in a file, as whole as it was made; None when there is no such file.
 
     Raises:
-        ConfigurationError: The file can't be read, is no plan, or one of other positions.
+        PlanError: The file can't be read, or is none that this release made and nobody changed.
     """
-    text = read_text(path, ConfigurationError)
+    text = read_text(path, PlanError)
     if text is None:
         return None
     try:
-        plan = FailoverPlan.from_json(json.loads(text))
+        return FailoverPlan.from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"{path} is not a plan that this release reads ({error!r}); give another plan path"
-        ) from error
-    if plan.source_positions() != positions:
-        raise ConfigurationError(
-            f"{path} holds a plan of {plan.created_at} for other positions "
-            f"({plan.source_positions()}) than these ({positions}); a plan that was made is never "
-            f"changed: give another plan path, or delete the file if no job was started from it"
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise PlanError(f"{path} is no plan to go by: {problem}; {_STEP}") from error
+
+
+def check_plan(
+    plan: FailoverPlan, path: UPath, positions: Positions, pending: Positions | None, ids: PairIds
+) -> None:
+    """Raise unless a kept plan answers what is asked, of these clusters and topics.
+
+    Args:
+        plan: What the file holds.
+        path: The file, for messages.
+        positions: Where the job stands on the source.
+        pending: Where the batch ends that the job began and did not commit, if any.
+        ids: Of both clusters and their topics now.
+
+    Raises:
+        PlanError: It does not; the field and both values are named.
+    """
+    for change in plan.ids.changes(ids):
+        raise PlanError(
+            f"{path}: {change.field} is {change.planned!r} in the plan of {plan.created_at}, and "
+            f"{change.now!r} now: it is of another cluster or topic; {_STEP}"
         )
-    return plan
+    if plan.source_positions() != positions:
+        raise PlanError(
+            f"{path} holds a plan of {plan.created_at} for other positions "
+            f"({plan.source_positions()}) than these ({positions}); {_STEP}"
+        )
+    for each in plan.partitions:
+        answer, found = each.translation, pending_records(each.translation, pending)
+        if each.pending != found:
+            raise PlanError(
+                f"{path}: {answer.topic}[{answer.partition}] has {each.pending} pending records in "
+                f"the plan of {plan.created_at}, and {found} now; {_STEP}"
+            )
 
 
 def save_plan(path: UPath, plan: FailoverPlan) -> None:
     """Write the plan to a file, whole or not at all.
 
     Raises:
-        ConfigurationError: The file can't be written.
+        PlanError: The file can't be written.
     """
-    write_text(path, json.dumps(plan.to_json(), indent=1), ConfigurationError)
+    write_text(path, json.dumps(plan.to_json(), indent=1), PlanError)

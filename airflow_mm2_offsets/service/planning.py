@@ -27,6 +27,7 @@ from airflow_mm2_offsets.service.evidence import (
     gather_drained,
 )
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
+from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.windows import (
@@ -99,6 +100,7 @@ def plan_failover(
         ClusterUnreachableError: A cluster, or Connect, does not answer.
     """
     wanted = _flat(positions)
+    ids = read_ids(pair, positions, ask_source=options.read_source)
     options = _heed_connect(pair, options)
     syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
     inquiry = _Inquiry(pair=pair, index=syncs.index, wanted=wanted, options=options)
@@ -116,6 +118,7 @@ def plan_failover(
         syncs_as_of=syncs.as_of,
         source_records_read=inquiry.source_records,
         target_records_read=inquiry.target_records,
+        ids=ids,
         partitions=plan_partitions(answers, pair.naming, pending, fallbacks),
     )
 

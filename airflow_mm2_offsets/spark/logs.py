@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, CheckpointNotBegunError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
 
@@ -133,7 +133,7 @@ class _Choice(NamedTuple):
 
 def _choose(root: UPath, commits: set[int], offsets: set[int]) -> _Choice:
     if not offsets:
-        raise CheckpointError(
+        raise CheckpointNotBegunError(
             f"{root}: offsets/ holds no batch, so it says nothing of positions; start the job "
             f"with startingOffsets and a new checkpoint"
         )
@@ -167,8 +167,15 @@ def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> 
     return base
 
 
+_CAUSES = {
+    True: "the job was started against another cluster, or with another subscription",
+    False: "the job was started against another cluster, or the topic was made again",
+}
+"""What may have poisoned a checkpoint, by whether its pending batch lacks a partition."""
+
+
 def _check_pending(logs: CheckpointLogs) -> None:
-    """Refuse a pending batch that ends before it begins: another cluster's offsets."""
+    """Refuse a pending batch that can't be the next: of another cluster or subscription."""
     if logs.pending is None:
         return
     place = logs.path(logs.pending)
@@ -184,9 +191,9 @@ def _check_pending(logs: CheckpointLogs) -> None:
                     found = "no end" if stop is None else f"its end {stop}"
                     raise CheckpointError(
                         f"{place}: poisoned: {topic}[{partition}] has {found}, and batch "
-                        f"{logs.pending} starts at {position}: the job was started against another "
-                        f"cluster, or the topic was made again. Where that batch did nothing, a "
-                        f"copy of the checkpoint without this file stands where it was"
+                        f"{logs.pending} starts at {position}: {_CAUSES[stop is None]}. Where that "
+                        f"batch did nothing, a copy of the checkpoint without this file stands "
+                        f"where it was"
                     )
 
 
@@ -206,7 +213,9 @@ def _query_id(root: UPath) -> str:
     path = root / "metadata"
     text = read_text(path, CheckpointError)
     if text is None:
-        raise CheckpointError(f"{path} is missing: {root} is not a checkpoint of a Spark query")
+        raise CheckpointNotBegunError(
+            f"{path} is missing: {root} is not a checkpoint of a Spark query"
+        )
     query_id = offset_log.parse_object(text, str(path)).get("id")
     if not isinstance(query_id, str):
         raise CheckpointError(f"{path}: holds no query id: {text[:80]!r}")

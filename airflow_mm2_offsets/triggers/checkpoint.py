@@ -3,11 +3,20 @@
 from typing import Any
 
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.errors import CheckpointError, TargetJobError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    CheckpointNotBegunError,
+    TargetJobError,
+)
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+
+_QUEUED = (
+    ". Where its DAG run is still queued (the DAG is paused, or has no slot), delete that run "
+    "before the failover is given up: it would start the job whenever it can"
+)
 
 
 class SparkStartedTrigger(PollingTrigger):
@@ -36,6 +45,7 @@ class SparkStartedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
+        self._damage: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
@@ -50,8 +60,8 @@ class SparkStartedTrigger(PollingTrigger):
         try:
             found = read_checkpoint(storage_path(self.checkpoint))
         except CheckpointError as error:
-            # A job that has just started has half a checkpoint.
-            return Waiting(reason=str(error))
+            return self._unreadable(error)
+        self._damage = None
         if self.starting_offsets:
             _check_start(found, parse_offsets(self.starting_offsets))
         if found.committed_batch is None:
@@ -66,6 +76,19 @@ class SparkStartedTrigger(PollingTrigger):
                 "query_id": found.query_id,
                 "positions": format_offsets(found.positions),
             }
+        )
+
+    def _unreadable(self, error: CheckpointError) -> Waiting:
+        """Wait for a job that has just begun, and for no other: half a file does not stay half."""
+        damage = None if error.retryable else str(error)
+        if damage is not None and damage == self._damage:
+            raise TargetJobError(
+                f"the target job's checkpoint can't be gone on from: {damage}. Look into the "
+                f"job's log; stop it before its checkpoint is mended or another is given"
+            ) from error
+        self._damage = damage
+        return Waiting(
+            reason=f"{error}{_QUEUED if isinstance(error, CheckpointNotBegunError) else ''}"
         )
 
 

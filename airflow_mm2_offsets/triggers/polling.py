@@ -79,7 +79,7 @@ class PollingTrigger(BaseTrigger):
             except ClusterUnreachableError as error:
                 found = Waiting(reason=str(error))
             except Mm2OffsetsError as error:
-                yield TriggerEvent({"error": str(error)})
+                yield TriggerEvent(_told(error))
                 return
             if isinstance(found, Over):
                 yield TriggerEvent({"result": dict(found.result)})
@@ -93,3 +93,9 @@ class PollingTrigger(BaseTrigger):
                     "Waiting for %s for %.0f s: %s", self.wait_for, logged - began, found.reason
                 )
             await asyncio.sleep(self.poll_interval)
+
+
+def _told(error: Mm2OffsetsError) -> dict[str, Any]:
+    """Return an error as plain JSON: the task raises it again as what it was."""
+    kind = type(error).__name__
+    return {"error": str(error), "kind": kind, "retryable": error.retryable}

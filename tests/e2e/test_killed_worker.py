@@ -14,7 +14,7 @@ KILLED = ("stop_source", "read_positions", "translate", "submit_target")
 
 
 def test_killed_tasks_run_again_to_the_same_end(tmp_path: Path) -> None:
-    """With stop, read, translate and submit killed and cleared: one target job, nothing lost."""
+    """With stop, read, translate and submit killed and run again: one target job, nothing lost."""
     with World(tmp_path, print) as world:
         failover = Failover(world)
         failover.start_stream()

@@ -33,14 +33,17 @@ SYNCS_ON_TARGET = {"offset_syncs_topic_location": "target"}
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (?:.*\\\n)*.*\n", re.MULTILINE)
 
+DIGEST = "6b0c8d1fe52d6f0a3c9b4e7712a85fd09e3b61c47d20f8a95be14c3706d2a9f1"
 RULES = (
     (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:54321"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "2026-11-21T09:10:00+00:00"),
     (r"\b\d+\.\d s\b", "1.0 s"),
     (r"\bafter \d+ms\b", "after 0ms"),
+    (r'("shop-orders": )"[\w-]{22}"', r'\1"dG9waWMtb2Ytc2hvcC00Mg"'),
+    (r'("digest": )"[0-9a-f]{64}"', rf'\1"{DIGEST}"'),
     (r"mm2-offset-syncs\.m[0-9a-f]{8}-[ab]\.internal, ", ""),
 )
-"""What differs from run to run: a port, times, durations, other tests' topics."""
+"""What differs from run to run: a port, times, durations, a topic's id, other tests' topics."""
 
 SETTINGS = """\
 source.alias = "eu"

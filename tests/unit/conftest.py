@@ -45,6 +45,14 @@ def airflow_home() -> str:
     return _home.name
 
 
+@pytest.fixture(autouse=True)
+def described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let librdkafka's brokers describe topics, as plans ask them to."""
+    from tests.unit.kafka.brokers import describable  # noqa: PLC0415
+
+    describable(monkeypatch)
+
+
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> "Worker":
     """A worker that runs tasks here."""

@@ -25,6 +25,7 @@ WITHOUT = """
 import sys
 sys.modules.update(dict.fromkeys({absent}))
 from airflow_mm2_offsets.cli import main
+{first}
 sys.argv[1:] = {arguments}
 main()
 """
@@ -35,10 +36,10 @@ def _environ(line: CommandLine) -> Mapping[str, str]:
 
 
 def _without(
-    line: CommandLine, absent: Sequence[str], *arguments: str
+    line: CommandLine, absent: Sequence[str], *arguments: str, first: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run a command where some packages can't be imported."""
-    program = WITHOUT.format(absent=list(absent), arguments=list(arguments))
+    program = WITHOUT.format(absent=list(absent), arguments=list(arguments), first=first)
     return subprocess.run(
         [sys.executable, "-c", program],
         env=_environ(line),
@@ -49,10 +50,18 @@ def _without(
     )
 
 
+NO_IDS = """
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.service import planning
+planning.read_ids = lambda *_, **__: PairIds()
+"""
+"""librdkafka's broker describes no topics."""
+
+
 def test_it_answers_without_airflow(line: CommandLine) -> None:
     """Nor does it need what the server, Spark and the archive's files are made with."""
     absent = ["airflow", "fastapi", "uvicorn", "pyspark", "pyarrow", "numpy"]
-    done = _without(line, absent, "translate", "orders:0:50", "--json")
+    done = _without(line, absent, "translate", "orders:0:50", "--json", first=NO_IDS)
     assert done.returncode == ExitCode.OK, done.stderr
     assert json.loads(done.stdout)["starting_offsets"] == '{"orders":{"0":33}}'
 

@@ -1,9 +1,15 @@
-"""The parsed DAGs."""
+"""The parsed DAGs, and a run of one."""
+
+from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG
 
+from tests.unit.dags.failovers import Failover
 from tests.unit.dags.folder import FOLDER, DagBag, parse
+from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.jobs import Job
+from tests.unit.operators.worker import Worker
 
 
 @pytest.fixture(scope="package")
@@ -15,3 +21,15 @@ def bag() -> DagBag:
 def failover() -> DAG:
     """A DAG of a test's own: Airflow writes into its params what a run was given."""
     return parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
+
+
+@pytest.fixture
+def source(clusters: Clusters, tmp_path: Path) -> Job:
+    """A job on the source that has read up to 4, and clusters where all is copied."""
+    clusters.copy_the_rest()
+    return Job(tmp_path / "source", 4, 0, 0, 0)
+
+
+@pytest.fixture
+def run(worker: Worker, failover: DAG, source: Job) -> Failover:
+    return Failover(worker, failover, source)

@@ -1,75 +1,21 @@
 """The failover DAG, task by task, with a job and clusters that are only played."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator, Context
+from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError, StopError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
+from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.dags.folder import STEPS
-from tests.unit.operators.clusters import Clusters, define, describable
-from tests.unit.operators.jobs import Job
-from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.operators.clusters import Clusters, define
+from tests.unit.operators.worker import events, rebuild
 from tests.unit.spark import checkpoints
 
 RUN = "mm2_failover__manual__1"
-STARTING = '{"orders":{"0":9,"1":0,"2":0,"3":0}}'
-
-
-@pytest.fixture
-def source(clusters: Clusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job on the source that has read up to 4, and clusters where all is copied."""
-    clusters.copy_the_rest()
-    describable(monkeypatch)
-    return Job(tmp_path / "source", 4, 0, 0, 0)
-
-
-class Failover:
-    """A run of the DAG, of which every task can be run again."""
-
-    def __init__(self, worker: Worker, dag: DAG, source: Job) -> None:
-        self.worker, self.dag, self.source = worker, dag, source
-        self.target = source.folder.parent / "target"
-        worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
-
-    def run(self, task_id: str) -> None:
-        """Run a task to its end, with its wait."""
-        task = self.dag.get_task(task_id)
-        assert isinstance(task, BaseOperator)
-        ended = self.worker.run(task)
-        if ended.type == "DeferTask":
-            self.play(task_id)
-            (event,) = events(rebuild(ended))
-            ended = self.worker.run(task, after=ended, event=event)
-        state = getattr(ended, "state", "success")
-        may_skip = task_id in {"submit_target", "verify"}
-        assert state in ({"success", "skipped"} if may_skip else {"success"})
-
-    def play(self, task_id: str) -> None:
-        """Do what the jobs do while the task waits."""
-        if task_id == "stop_source":
-            self.source.acknowledge()
-        if task_id == "wait_started" and not self.target.joinpath("checkpoint").exists():
-            checkpoints.write(
-                self.target / "checkpoint",
-                {
-                    "sources/0/0": checkpoints.start(STARTING),
-                    "offsets/0": checkpoints.batch('{"orders":{"0":15,"1":0,"2":0,"3":0}}'),
-                    "commits/0": checkpoints.commit(),
-                },
-            )
-
-
-@pytest.fixture
-def run(worker: Worker, failover: DAG, source: Job) -> Failover:
-    for task_id in ("stop_source", "wait_replicated", "wait_started"):
-        vars(failover.get_task(task_id))["poll_interval"] = 0.02
-    vars(failover.get_task("stop_source"))["still_for"] = 0.05
-    return Failover(worker, failover, source)
 
 
 def _outcome(run: Failover) -> dict[Any, Any]:
@@ -183,14 +129,17 @@ def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
 
 @pytest.mark.parametrize("given", [None, "", "elsewhere"])
 def test_the_target_job_reads_the_target(
-    run: Failover, monkeypatch: pytest.MonkeyPatch, given: str | None
+    run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, given: str | None
 ) -> None:
     """An empty field of the form means what the hook takes it for."""
+    servers = {"bootstrap.servers": clusters.target.servers}
+    define(monkeypatch, "elsewhere", conn_type="kafka", extra=servers)
     define(
         monkeypatch,
         "mm2_default",
         extra={"replication_policy": "identity", "target_kafka_conn_id": given},
     )
+    run.run_until("submit_target")
     run.run("submit_target")
     (conf,) = run.worker.triggered.values()
     assert conf["kafka_conn_id"] == (given or "kafka_target")

@@ -1,7 +1,7 @@
 """Two clusters in the test's own process, and the connections that name them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partialmethod
 from typing import Any
 
@@ -9,9 +9,8 @@ import pytest
 
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.kafka.clients import make_admin
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from tests.unit.kafka.brokers import MockBroker
+from tests.unit.kafka.brokers import describable as describable  # noqa: PLC0414 - for importers
 
 SYNCS = "mm2-offset-syncs.target.internal"
 RECORDS = [(b"key %d" % number, b"value") for number in range(10)]
@@ -42,9 +41,12 @@ class Clusters:
         )
         self.source.write(SYNCS, [encode_offset_sync(pair)])
 
-    def connect(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def target_id(self) -> str | None:
+        return self.target.cluster().describe().cluster_id
+
+    def connect(self, monkeypatch: pytest.MonkeyPatch, target: MockBroker | None = None) -> None:
         """Define the three connections by their default ids."""
-        for side, broker in (("source", self.source), ("target", self.target)):
+        for side, broker in (("source", self.source), ("target", target or self.target)):
             extra = {"bootstrap.servers": broker.servers}
             define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=extra)
         define(monkeypatch, "mm2_default", extra={"replication_policy": "identity"})
@@ -71,17 +73,3 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let hooks wait a moment only for clusters that are down."""
     init = partialmethod(Mm2OffsetHook.__init__, timeout=0.3)
     monkeypatch.setattr(Mm2OffsetHook, "__init__", init)
-
-
-def describable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clusters describe topics by their metadata: librdkafka's broker has no other way."""
-
-    def topics(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicInfo]:
-        held = make_admin(cluster.name, cluster.config, cluster.timeout).metadata().topics
-        return {
-            name: TopicInfo(name=name, partitions=len(held[name].partitions), topic_id=None)
-            for name in names
-            if name in held
-        }
-
-    monkeypatch.setattr(KafkaCluster, "topics", topics)

@@ -23,6 +23,11 @@ class Job:
         self.control.mkdir()
         self.beat(1)
 
+    def commit(self, batch: int, *offsets: int) -> None:
+        """Do a batch, as a job that runs does."""
+        files = {f"offsets/{batch}": checkpoints.batch(checkpoints.orders(*offsets))}
+        checkpoints.write(self.checkpoint, {**files, f"commits/{batch}": checkpoints.commit()})
+
     def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
         driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
         told = {**driver, "pid": 7, "heartbeat": heartbeat, **more}

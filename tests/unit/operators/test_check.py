@@ -8,9 +8,11 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import NotReadyError
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.kafka.brokers import free_address
 from tests.unit.operators.clusters import Clusters, define, describable, impatient
 from tests.unit.operators.jobs import Job
+from tests.unit.operators.tasks import translate
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
 
@@ -214,13 +216,41 @@ def test_a_target_checkpoint_that_was_begun_is_refused(
     )
 
 
+@pytest.mark.usefixtures("all_copied")
 def test_a_failover_under_way_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
-    """Once the plan is kept nothing is checked: no connection is even there."""
+    """Once the run's own fence stands, what it has begun is no problem; another's fence is."""
+    target = Job(tmp_path / "target", 9, 0, 0, 0)
+    assert len(_problems(worker, _check(job))) == 1  # the target's checkpoint is in use
+    raise_fence(str(job.control), new_fence("failover:manual__1", str(target.folder)))
+    assert worker.run(_check(job)).type == "SucceedTask"
+    worker.run_id = "manual__2"
+    problems = _problems(worker, _check(job))
+    assert len(problems) == 2
+    assert f"the job is being moved to {target.folder} by 'failover:manual__1'" in problems[0]
+
+
+@pytest.mark.usefixtures("all_copied")
+def test_a_plan_that_is_kept_must_be_one_to_go_by(worker: Worker, job: Job, tmp_path: Path) -> None:
+    """A foreign file in the plan's place is found before anything is stopped."""
     plan = tmp_path / "target" / "plans" / "manual__1.json"
     plan.parent.mkdir(parents=True)
     plan.write_text("{}")
-    (job.checkpoint / "metadata").unlink()
+    (problem,) = _problems(worker, _check(job))
+    assert problem.startswith(f"{plan} is no plan to go by: a plan of schema version None")
+
+
+@pytest.mark.usefixtures("all_copied")
+def test_a_plan_that_the_job_has_left_behind_is_refused(
+    worker: Worker, job: Job, tmp_path: Path
+) -> None:
+    """Of an earlier try of the run, after which the job was started again."""
+    plan = str(tmp_path / "target" / "plans" / "manual__1.json")
+    worker.run(translate(checkpoint=str(job.checkpoint), plan_path=plan))
     assert worker.run(_check(job)).type == "SucceedTask"
+    job.commit(1, 8, 0, 0, 0)
+    (problem,) = _problems(worker, _check(job))
+    assert problem.startswith(f"{plan} holds a plan of ")
+    assert "for other positions" in problem
 
 
 def _move(job: Job, *offsets: int) -> None:

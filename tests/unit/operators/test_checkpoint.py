@@ -7,6 +7,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
 
@@ -30,9 +31,24 @@ def test_what_is_read_is_pushed_one_by_one(worker: Worker, tmp_path: Path) -> No
         "pending_batch": 2,
         "reread": 6,
         "query_id": checkpoints.QUERY_ID,
+        "driver_run_id": None,
+        "heartbeat": None,
     }
     assert pushed.pop("return_value") == expected
     assert pushed == expected
+
+
+def test_the_driver_that_ran_last_is_noted(worker: Worker, tmp_path: Path) -> None:
+    """Who finds the same heartbeat again knows that no driver has run since."""
+    job = Job(tmp_path, 4)
+    job.beat(17, run_id="r2")
+    with DAG("failover", schedule=None):
+        task = ReadSparkCheckpointOperator(
+            task_id="read", checkpoint=str(job.checkpoint), control=str(job.control)
+        )
+    worker.run(task)
+    assert worker.xcoms["read", "driver_run_id"] == "r2"
+    assert worker.xcoms["read", "heartbeat"] == 17
 
 
 def test_nothing_pending_is_nothing(worker: Worker, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import json
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.core import (
@@ -13,19 +14,33 @@ from airflow_mm2_offsets.core import (
     Strategy,
     Translation,
 )
+from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 
 OFFSETS = st.integers(0, 2**63 - 1)
-TRANSLATIONS = st.builds(
-    Translation,
-    topic=st.text(min_size=1),
-    partition=st.integers(0, 2**31 - 1),
-    position=OFFSETS,
-    status=st.sampled_from(Status),
-    basis=st.sampled_from(Basis),
-    reason=st.text(),
-    target=st.none() | OFFSETS,
-    low=st.none() | OFFSETS,
-    high=st.none() | OFFSETS,
+
+
+@st.composite
+def translations(draw: st.DrawFn) -> Translation:
+    """Return an answer that is in itself consistent, or a refusal."""
+    low, target, high = sorted(draw(st.lists(OFFSETS, min_size=3, max_size=3)))
+    answer = Translation(
+        topic=draw(st.text(min_size=1)),
+        partition=draw(st.integers(0, 2**31 - 1)),
+        position=draw(OFFSETS),
+        status=draw(st.sampled_from([Status.EXACT, Status.BOUNDED])),
+        basis=draw(st.sampled_from(Basis)),
+        reason=draw(st.text()),
+        target=target,
+        low=low,
+        high=draw(st.none() | st.just(high)),
+    )
+    return answer.refused(answer.basis, answer.reason) if draw(st.booleans()) else answer
+
+
+IDS = st.builds(
+    ClusterIds,
+    cluster_id=st.none() | st.text(),
+    topic_ids=st.dictionaries(st.text(), st.none() | st.text(), max_size=2),
 )
 PLANS = st.builds(
     FailoverPlan,
@@ -33,10 +48,11 @@ PLANS = st.builds(
     strategy=st.sampled_from(Strategy),
     syncs_read=st.integers(0),
     syncs_skipped=st.integers(0),
+    ids=st.builds(PairIds, source=IDS, target=IDS),
     partitions=st.lists(
         st.builds(
             PlannedPartition,
-            translation=TRANSLATIONS,
+            translation=translations(),
             target_topic=st.text(min_size=1),
             pending=OFFSETS,
         ),
@@ -60,3 +76,16 @@ def test_no_offset_is_rounded(plan: FailoverPlan) -> None:
         assert shown["position"] == str(planned.translation.position)
         expected = planned.translation.target
         assert shown["target"] == (None if expected is None else str(expected))
+
+
+@given(plan=PLANS, data=st.data())
+def test_a_plan_that_was_edited_is_refused(plan: FailoverPlan, data: st.DataObject) -> None:
+    """Whatever one field is changed to, the plan is not read again."""
+    written = json.loads(json.dumps(plan.to_json()))
+    place = data.draw(st.sampled_from([written, *written["partitions"]]))
+    field = data.draw(st.sampled_from(sorted(place)))
+    value = data.draw(st.none() | st.just("7") | st.just(7))
+    assume(place[field] != value)
+    place[field] = value
+    with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
+        FailoverPlan.from_json(written)

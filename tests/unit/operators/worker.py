@@ -13,7 +13,7 @@ from airflow.models.trigger import Trigger
 from airflow.providers.common.compat.module_loading import import_string
 from airflow.providers.common.compat.sdk import BaseOperator
 from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
-from airflow.sdk.exceptions import ErrorType
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import (
     DeferTask,
     ErrorResponse,
@@ -28,6 +28,11 @@ from airflow.sdk.execution_time.comms import (
 )
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance, run
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+try:
+    from airflow.sdk.execution_time.comms import DagResult, GetDag
+except ImportError:  # before Airflow 3.2 nobody tells a task of a DAG
+    GetDag = DagResult = None  # type: ignore[assignment,misc]
 
 try:
     from airflow.sdk.serde import serialize as encode
@@ -49,11 +54,15 @@ class Worker:
     conf: Mapping[str, Any] = field(default_factory=dict)
     xcoms: dict[tuple[str, str], Any] = field(default_factory=dict)
     """By task id and key, as the database would give them back."""
+    paused: dict[str, bool] = field(default_factory=lambda: {"orders_stream": False})
+    """The DAGs that there are, and which of them are paused."""
     triggered: dict[tuple[str, str], Any] = field(default_factory=dict)
     """What each run was given, by the ids of its DAG and its own."""
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""
+        if GetDag is not None and isinstance(msg, GetDag):
+            return self._dag(msg.dag_id)
         match msg:
             case SetXCom():
                 self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
@@ -65,11 +74,22 @@ class Worker:
             case GetConnection():
                 return ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
             case TriggerDagRun():
-                if (msg.dag_id, msg.run_id) in self.triggered:
-                    return ErrorResponse(error=ErrorType.DAGRUN_ALREADY_EXISTS)
-                self.triggered[msg.dag_id, msg.run_id] = msg.conf
-                return OKResponse(ok=True)
+                return self._trigger(msg)
         return None
+
+    def _trigger(self, msg: TriggerDagRun) -> object:
+        if (msg.dag_id, msg.run_id) in self.triggered:
+            return ErrorResponse(error=ErrorType.DAGRUN_ALREADY_EXISTS)
+        self.triggered[msg.dag_id, msg.run_id] = msg.conf
+        return OKResponse(ok=True)
+
+    def _dag(self, dag_id: str) -> object:
+        if dag_id not in self.paused:
+            detail = {"status_code": 404, "message": "not found"}
+            raise AirflowRuntimeError(
+                ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail=detail)
+            )
+        return DagResult.model_construct(dag_id=dag_id, is_paused=self.paused[dag_id])
 
     def run(self, task: BaseOperator, after: DeferTask | None = None, event: Any = None) -> Any:  # noqa: ANN401 - of many kinds
         """Run a task; return the message that ends this run of it.

@@ -5,9 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 
-from airflow_mm2_offsets.errors import NotReplicatedError, PositionError, TargetJobError
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    NotReplicatedError,
+    PositionError,
+    TargetJobError,
+)
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
@@ -84,9 +89,10 @@ def test_a_cluster_that_stayed_down_is_named(
 
 
 def test_a_wait_that_can_not_end_well_is_told(worker: Worker) -> None:
-    """A wrong connection ends the task with what was waited for, and the error."""
-    with pytest.raises(NotReplicatedError) as caught:
+    """A wrong connection ends the task, and is not tried again: nobody has mended it."""
+    with pytest.raises(ConfigurationError) as caught:
         _cycle(worker, _replicated(positions='{"orders":{"0":4}}'))
+    assert isinstance(caught.value, AirflowFailException)
     assert str(caught.value).startswith(
         "waiting for MirrorMaker 2 to copy everything before the positions: connection mm2_default"
     )
@@ -120,6 +126,7 @@ def test_a_job_that_never_starts_is_told(worker: Worker, tmp_path: Path) -> None
     """The error says how long was waited and what of the checkpoint is missing."""
     with pytest.raises(TargetJobError) as caught:
         _cycle(worker, _started(checkpoint=str(tmp_path / "nothing"), timeout=0.05))
+    assert isinstance(caught.value, AirflowFailException)  # the wait is not begun again
     text = str(caught.value)
     assert text.startswith("waited 0 s for the Spark job to commit its first batch: ")
     assert "nothing/metadata is missing" in text

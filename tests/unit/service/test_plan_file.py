@@ -14,8 +14,9 @@ from airflow_mm2_offsets.core import (
     SyncIndex,
     plan_partitions,
 )
-from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.plan_file import load_plan, save_plan
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
 
 SYNC = OffsetSync(topic="orders", partition=0, upstream=2**60, downstream=7)
 POSITIONS = {"orders": {0: 2**60}}
@@ -38,16 +39,18 @@ def path(tmp_path: Path) -> UPath:
 
 def test_what_was_saved_is_loaded(path: UPath) -> None:
     """A plan comes back as it was, offsets beyond 2**53 too."""
-    assert load_plan(path, POSITIONS) is None
+    assert read_plan(path) is None
     save_plan(path, PLAN)
-    assert load_plan(path, POSITIONS) == PLAN
+    assert read_plan(path) == PLAN
+    check_plan(PLAN, path, POSITIONS, None, PairIds())
 
 
 def test_a_plan_of_other_positions_is_refused(path: UPath) -> None:
     """A plan is never used for positions that it is not of; both are named."""
-    save_plan(path, PLAN)
-    with pytest.raises(ConfigurationError, match=rf"2026-11-21T08.* \({POSITIONS}\) than these"):
-        load_plan(path, {"orders": {0: 2**60 + 1}})
+    with pytest.raises(PlanError, match=rf"2026-11-21T08.* \({POSITIONS}\) than these"):
+        check_plan(PLAN, path, {"orders": {0: 2**60 + 1}}, None, PairIds())
+    with pytest.raises(PlanError, match=r"orders\[0\] has 0 pending records in .* and 3 now"):
+        check_plan(PLAN, path, POSITIONS, {"orders": {0: 2**60 + 3}}, PairIds())
 
 
 @pytest.mark.parametrize(
@@ -59,17 +62,17 @@ def test_what_is_no_plan_is_named(path: UPath, text: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(text)
     with pytest.raises(ConfigurationError, match=r"plan\.json"):
-        load_plan(path, POSITIONS)
+        read_plan(path)
 
 
-@pytest.mark.parametrize("field", ["partitions", "strategy", "created_at", "syncs"])
+@pytest.mark.parametrize("field", ["partitions", "strategy", "digest"])
 def test_a_plan_that_lacks_a_part_is_named(path: UPath, field: str) -> None:
     """A plan with a field of another kind is no plan."""
     save_plan(path, PLAN)
     text = path.read_text()
     path.write_text(text.replace(f'"{field}"', '"else"'))
-    with pytest.raises(ConfigurationError, match="is not a plan that this release reads"):
-        load_plan(path, POSITIONS)
+    with pytest.raises(PlanError, match=f"is no plan to go by: it lacks '{field}'"):
+        read_plan(path)
 
 
 def test_a_folder_in_the_way_is_named(path: UPath) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError
+from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError, StopError
 from airflow_mm2_offsets.triggers import polling
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from tests.unit.operators.worker import events
@@ -47,13 +47,18 @@ def test_what_is_there_is_the_result() -> None:
 
 
 def test_what_can_not_end_well_is_an_error() -> None:
-    """An error of this package ends the wait at once, with its text."""
-    assert events(Scripted(CheckpointError("damaged"), Over())) == [{"error": "damaged"}]
+    """An error of this package ends the wait at once, with its text, its kind, and its remedy."""
+    assert events(Scripted(CheckpointError("damaged"), Over())) == [
+        {"error": "damaged", "kind": "CheckpointError", "retryable": False}
+    ]
+    assert events(Scripted(StopError("a storage is down"), Over())) == [
+        {"error": "a storage is down", "kind": "StopError", "retryable": True}
+    ]
 
 
 def test_a_wait_past_its_deadline_says_what_was_missing() -> None:
     """The last reason stands in the event."""
-    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.05)
+    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.5)
     assert events(trigger) == [{"timeout": "one is"}]
 
 

@@ -145,6 +145,48 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
     assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Over)
 
 
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"offsets/1": checkpoints.batch(checkpoints.orders(1, 6))}, "or the topic was made again"),
+        ({"offsets/1": checkpoints.batch(checkpoints.orders(9))}, "or with another subscription"),
+        ({"commits/7": checkpoints.commit()}, "two queries wrote here"),
+        ({"offsets/1": "v1\n{}\n{"}, "half-written or damaged"),
+    ],
+)
+def test_a_checkpoint_that_stays_damaged_ends_the_wait(
+    tmp_path: Path, files: dict[str, str], named: str
+) -> None:
+    """What a second look finds as it was is no file in the making; all that it may be is named."""
+    start = checkpoints.orders(1, 2)
+    whole = {
+        "sources/0/0": checkpoints.start(start),
+        "offsets/0": checkpoints.batch(checkpoints.orders(2, 3)),
+        "commits/0": checkpoints.commit(),
+    }
+    checkpoints.write(tmp_path, {**whole, **files})
+    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=start, **TIMES)
+    first = trigger.poll()
+    assert isinstance(first, Waiting)
+    with pytest.raises(TargetJobError) as caught:
+        trigger.poll()
+    assert named in str(caught.value)
+    assert "started against another cluster, or" in first.reason or "poisoned" not in first.reason
+
+
+def test_a_file_in_the_making_is_waited_for(tmp_path: Path) -> None:
+    """Where the second look finds another state, the job is at work; one that is late is too."""
+    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=None, **TIMES)
+    assert isinstance(trigger.poll(), Waiting)
+    late = trigger.poll()  # nothing is there yet, however often one looks
+    assert isinstance(late, Waiting)
+    assert "delete that run before the failover is given up" in late.reason
+    checkpoints.write(tmp_path, {"offsets/0": ""})
+    assert isinstance(trigger.poll(), Waiting)
+    checkpoints.simple(tmp_path)
+    assert isinstance(trigger.poll(), Over)
+
+
 def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
     """The error names both places, before a batch is committed even."""
     root = checkpoints.simple(tmp_path)

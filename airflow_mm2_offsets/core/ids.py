@@ -1,0 +1,76 @@
+"""Which clusters and topics a plan is of: offsets say nothing of any other."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+_GONE = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterIds:
+    """A cluster and its topics, by Kafka's own ids."""
+
+    cluster_id: str | None = None
+    """None where the cluster was not asked."""
+    topic_ids: Mapping[str, str | None] = field(default_factory=dict)
+    """By name; a topic that does not exist is absent. None: the cluster is older than 2.8."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
+
+    @classmethod
+    def from_json(cls, ids: Mapping[str, Any]) -> "ClusterIds":
+        """Return the ids that ``to_json`` made."""
+        return cls(cluster_id=ids["cluster_id"], topic_ids=dict(ids["topic_ids"]))
+
+
+class IdChange(NamedTuple):
+    """An id that is not what it was."""
+
+    field: str
+    """The plan's field."""
+    planned: str
+    now: str | None
+    """None: the topic does not exist any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairIds:
+    """The ids on both sides."""
+
+    source: ClusterIds = field(default_factory=ClusterIds)
+    target: ClusterIds = field(default_factory=ClusterIds)
+
+    def changes(self, now: "PairIds") -> Iterator[IdChange]:
+        """Return what differs between the time of a plan and ``now``.
+
+        A cluster that was not asked on one of the two occasions is not compared, nor is a topic
+        whose id nobody knows.
+        """
+        for side, planned, found in (
+            ("source", self.source, now.source),
+            ("target", self.target, now.target),
+        ):
+            if planned.cluster_id is None or found.cluster_id is None:
+                continue
+            place = f"clusters.{side}"
+            if planned.cluster_id != found.cluster_id:
+                yield IdChange(f"{place}.cluster_id", planned.cluster_id, found.cluster_id)
+                continue
+            for topic, before in planned.topic_ids.items():
+                after = found.topic_ids.get(topic, _GONE)
+                if before is not None and after is not None and before != after:
+                    yield IdChange(f"{place}.topic_ids.{topic}", before, after or None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {"source": self.source.to_json(), "target": self.target.to_json()}
+
+    @classmethod
+    def from_json(cls, ids: Mapping[str, Any]) -> "PairIds":
+        """Return the ids that ``to_json`` made."""
+        return cls(
+            source=ClusterIds.from_json(ids["source"]), target=ClusterIds.from_json(ids["target"])
+        )

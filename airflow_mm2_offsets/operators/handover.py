@@ -1,0 +1,115 @@
+"""The step that starts the job on the target cluster."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+
+from airflow_mm2_offsets.errors import CheckpointError, NotReadyError, PlanError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.target_dag import find_dag_problems
+from airflow_mm2_offsets.service.handover import confirm_handover
+from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
+from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
+from airflow_mm2_offsets.storage import list_directory, open_location
+
+
+class TriggerTargetDagOperator(TriggerDagRunOperator):
+    """Looks once more whether all still holds, marks the job as moved, and triggers its DAG.
+
+    Between the stop and this task hours may lie, and people: a job that was started again is not
+    where it was read to be. So fence, driver, checkpoint and plan are compared with what they were,
+    in the task that triggers: cleared alone, it looks again. Then the fence says that the job is
+    moved, before it is: whatever fails from there on, no other run starts a second one.
+
+    All that ``TriggerDagRunOperator`` takes can be given too. Give a ``trigger_run_id`` that
+    derives from this run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
+
+    Args:
+        checkpoint: The source job's checkpoint location.
+        read: What ``ReadSparkCheckpointOperator`` returned.
+        moved_to: Where the job goes, in words, for whoever meets the fence.
+        target_checkpoint: Where the target job is to keep its checkpoint: empty until then.
+        plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in.
+        control: The source job's control location; None where it has none.
+        request_id: The stop, as ``StopSparkStreamingOperator`` has it.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+
+    Raises:
+        HandoverError: The job has run since, or may: nothing was started.
+        PlanError: The kept plan is not one to go by.
+        NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
+    """
+
+    template_fields: Sequence[str] = (
+        *TriggerDagRunOperator.template_fields,
+        *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
+        *("request_id", "mm2_conn_id"),
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str,
+        read: Mapping[str, Any],
+        moved_to: str,
+        target_checkpoint: str,
+        plan_path: str,
+        control: str | None = None,
+        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.checkpoint = checkpoint
+        self.read = read
+        self.moved_to = moved_to
+        self.target_checkpoint = target_checkpoint
+        self.plan_path = plan_path
+        self.control = control
+        self.request_id = request_id
+        self.mm2_conn_id = mm2_conn_id
+
+    @fails_at_once()
+    def execute(self, context: Context) -> None:
+        """Look, mark and trigger."""
+        control = storage_path(self.control) if self.control else None
+        found = confirm_handover(
+            control=control,
+            checkpoint=storage_path(self.checkpoint),
+            request_id=self.request_id,
+            read=self.read,
+        )
+        self._check_plan(found)
+        problems = [*find_dag_problems(context, self.trigger_dag_id), *self._target_problems()]
+        if problems:
+            raise NotReadyError(f"nothing was started: {'; '.join(problems)}")
+        if control is not None:
+            mark_moved(control, self.request_id, self.moved_to)
+        super().execute(context)
+
+    def _check_plan(self, found: Checkpoint) -> None:
+        path = storage_path(self.plan_path)
+        plan = read_plan(path)
+        if plan is None:
+            raise PlanError(
+                f"{path} is gone, and the target job is to start from it: clear translate"
+            )
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        ids = read_known_ids(pair, found.positions)
+        check_plan(plan, path, found.positions, found.pending, ids)
+
+    def _target_problems(self) -> list[str]:
+        """Return what is in the way of a fresh job; what this run has triggered before is not."""
+        fence = read_fence(storage_path(self.control)) if self.control else None
+        if fence is None or fence.state is FenceState.MOVED:
+            return []
+        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
+        taken = sorted(list_directory(place, CheckpointError))
+        return [f"{self.target_checkpoint} holds {', '.join(taken)} already"] if taken else []

@@ -1,0 +1,60 @@
+"""Reads which clusters and topics a plan is of."""
+
+import logging
+from collections.abc import Iterable
+
+from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
+from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.service.pair import ClusterPair
+
+log = logging.getLogger(__name__)
+
+
+def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> PairIds:
+    """Return the ids of both clusters and of the topics there.
+
+    Read them before the offsets that they are to vouch for: a topic that is made again in between
+    then shows, for the plan holds the older id.
+
+    Args:
+        pair: The clusters.
+        topics: By the source's names.
+        ask_source: Whether the source can be asked; its ids are unknown otherwise.
+
+    Raises:
+        ClusterUnreachableError: A cluster does not answer.
+    """
+    names = sorted(set(topics))
+    return PairIds(
+        source=_ids(pair.source, names) if ask_source else ClusterIds(),
+        target=_ids(pair.target, [pair.naming.target_topic(name) for name in names]),
+    )
+
+
+def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:
+    """Return the ids of now, to compare a plan with; a source that is lost has none.
+
+    Args:
+        pair: The clusters.
+        topics: By the source's names.
+        ask_source: Whether to try.
+
+    Raises:
+        ClusterUnreachableError: The target does not answer.
+    """
+    try:
+        return read_ids(pair, topics, ask_source=ask_source)
+    except ClusterUnreachableError as error:
+        # The plan is made: a source that was lost since must not hold the job back.
+        ids = read_ids(pair, topics, ask_source=False)
+        log.warning("The plan is compared with the target alone: %s", error)
+        return ids
+
+
+def _ids(cluster: KafkaCluster, names: Iterable[str]) -> ClusterIds:
+    found = cluster.topics(names)
+    return ClusterIds(
+        cluster_id=cluster.describe().cluster_id,
+        topic_ids={name: found[name].topic_id for name in sorted(found)},
+    )
