@@ -102,6 +102,13 @@ with DAG(
             "would make the sink drop what a fresh checkpoint begins with. Empty: the folder "
             "output in the target's folder.",
         ),
+        "txn_app_id": Param(
+            default=None,
+            type=["null", "string"],
+            title="Application id of a Delta or Hudi output",
+            description="What the job gives Delta as txnAppId, or Hudi as its identifier, so that "
+            "its output can be checked. Empty text: it gives none.",
+        ),
         "gone_after": Param(
             default=None,
             type=["null", "number"],
@@ -120,6 +127,15 @@ with DAG(
             "through the Spark connection; what its last batch wrote is written again. Empty: "
             "never; the failover then fails, and nothing is moved.",
         ),
+        "quiet_after": Param(
+            default=None,
+            type=["null", "number"],
+            minimum=10,
+            title="Go on when both clusters stand still for",
+            description="Seconds without a change on either cluster after which the last records "
+            "before the positions count as dropped by a transform, if nothing else is in doubt. "
+            "Nothing is lost; what is copied later all the same is read again. Empty: never.",
+        ),
         "verify": Param(
             default=False,
             type="boolean",
@@ -137,6 +153,7 @@ with DAG(
         target_checkpoint=TARGET_CHECKPOINT,
         plan_path=PLAN_PATH,
         sink=SINK,
+        txn_app_id="{{ params.txn_app_id }}",
         trigger_dag_id=STREAM,
     )
     stop_source = StopSparkStreamingOperator(
@@ -151,7 +168,10 @@ with DAG(
         task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL
     )
     wait_replicated = Mm2ReplicatedSensor(
-        task_id="wait_replicated", mm2_conn_id=MM2, positions=read_positions.output["positions"]
+        task_id="wait_replicated",
+        mm2_conn_id=MM2,
+        positions=read_positions.output["positions"],
+        quiet_after="{{ params.quiet_after }}",
     )
     translate = TranslateOffsetsOperator(
         task_id="translate",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.content import match_content
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import Copied
@@ -59,7 +59,7 @@ def translate(
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
         answer = replace(answer, target=unsafe_offset(bracket, strategy))
-    return _within_target(answer, evidence.target)
+    return _within_target(answer, syncs.last, evidence.target)
 
 
 def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
@@ -247,7 +247,7 @@ def unsafe_offset(bracket: SyncBracket, strategy: Strategy) -> int:
     return bracket.before.downstream + (past if strategy is Strategy.LINEAR else min(past, 1))
 
 
-def _within_target(answer: Translation, target: Watermarks | None) -> Translation:
+def _within_target(answer: Translation, last: SyncPoint, target: Watermarks | None) -> Translation:
     if target is None or answer.target is None:
         return answer
     if answer.target < target.low or (answer.low or 0) < target.low:
@@ -261,5 +261,11 @@ def _within_target(answer: Translation, target: Watermarks | None) -> Translatio
             Basis.NOT_REPLICATED_YET,
             f"the answer {answer.target} lies above the target's end {target.high}: wait until "
             f"MirrorMaker 2 has copied as far, or see whether the target was truncated",
+        )
+    if last.downstream >= target.high:
+        return answer.refused(
+            Basis.NOT_REPLICATED_YET,
+            f"the sync {last.upstream} -> {last.downstream} names an offset above the target's end "
+            f"{target.high}: the target topic was truncated or recreated",
         )
     return answer

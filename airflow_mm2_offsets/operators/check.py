@@ -18,7 +18,7 @@ from airflow_mm2_offsets.operators.target_dag import find_dag_problems
 from airflow_mm2_offsets.service.checking import find_problems
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.service.sinks import find_sink_problems
+from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
@@ -58,6 +58,8 @@ class CheckFailoverOperator(BaseOperator):
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
         sink: Where the target job is to write files or a Delta table, if it does.
+        txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as its identifier; empty for
+            none, None if unknown.
         trigger_dag_id: The DAG that is to be triggered for the target, if one is.
         request_id: The stop, as ``StopSparkStreamingOperator`` has it.
 
@@ -72,6 +74,7 @@ class CheckFailoverOperator(BaseOperator):
         "target_checkpoint",
         "plan_path",
         "sink",
+        "txn_app_id",
         "trigger_dag_id",
         "request_id",
     )
@@ -84,6 +87,7 @@ class CheckFailoverOperator(BaseOperator):
         control: str | None = None,
         plan_path: str | None = None,
         sink: str | None = None,
+        txn_app_id: str | None = None,
         trigger_dag_id: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
@@ -97,6 +101,7 @@ class CheckFailoverOperator(BaseOperator):
         self.target_checkpoint = target_checkpoint
         self.plan_path = plan_path
         self.sink = sink
+        self.txn_app_id = txn_app_id
         self.trigger_dag_id = trigger_dag_id
         self.request_id = request_id
 
@@ -184,11 +189,13 @@ class CheckFailoverOperator(BaseOperator):
                 "job hands to StopControl"
             )
             return [problem]
-        if checkpoint is None or driver.query_id == checkpoint.query_id:
+        queries = {driver.query_id, *driver.runs}
+        if checkpoint is None or checkpoint.query_id in queries:
             return []
         problem = (
-            f"{self.control} is of the query {driver.query_id} and {self.checkpoint} of the query "
-            f"{checkpoint.query_id}, so another job would be stopped; give both of one job"
+            f"{self.control} is of the query {' and '.join(sorted(queries))} and "
+            f"{self.checkpoint} of the query {checkpoint.query_id}, so another job would be "
+            f"stopped; give both of one job"
         )
         return [problem]
 
@@ -204,8 +211,13 @@ class CheckFailoverOperator(BaseOperator):
         )
         return [problem]
 
-    def _sink_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
-        return find_sink_problems(storage_path(self.sink)) if self.sink else []
+    def _sink_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+        if not self.sink:
+            return []
+        replaced = checkpoint.query_id if checkpoint else None
+        application = None if self.txn_app_id in {None, "None"} else self.txn_app_id
+        writer = SinkWriter(replaced_query_id=replaced, txn_app_id=application)
+        return find_sink_problems(storage_path(self.sink), writer)
 
     def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)

@@ -108,7 +108,7 @@ class StopSparkStreamingOperator(WaitingOperator):
     @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Ask, and wait for the proof."""
-        gone_after, kill_after = self._seconds("gone_after"), self._seconds("kill_after")
+        gone_after, kill_after = self.seconds("gone_after"), self.seconds("kill_after")
         self._check_passes(gone_after, kill_after)
         if self.control is not None:
             begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
@@ -159,20 +159,6 @@ class StopSparkStreamingOperator(WaitingOperator):
             self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
             unanswered=Proof.KILLED.value,
         )
-
-    def _seconds(self, field: str) -> float | None:
-        given = getattr(self, field)
-        if given in {None, "", "None"}:  # as Jinja writes a param that is null
-            return None
-        try:
-            seconds = float(given)
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds < float("inf"):
-            raise ConfigurationError(
-                f"task {self.task_id}: {field} is {given!r}; give seconds, or None for never"
-            )
-        return seconds
 
     def _check_passes(self, gone_after: float | None, kill_after: float | None) -> None:
         limit, name = (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets import errors
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.operators.failing import final
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
@@ -33,6 +33,25 @@ class WaitingOperator(BaseOperator):
         super().__init__(**kwargs)
         self.timeout = timeout
         self.poll_interval = poll_interval
+
+    def seconds(self, field: str) -> float | None:
+        """Return a field that holds seconds, or the text that a template made of them.
+
+        Raises:
+            ConfigurationError: It holds something else.
+        """
+        given = getattr(self, field)
+        if given in {None, "", "None"}:  # as Jinja writes a param that is null
+            return None
+        try:
+            seconds = float(given)
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            raise ConfigurationError(
+                f"task {self.task_id}: {field} is {given!r}; give seconds, or None for never"
+            )
+        return seconds
 
     def wait(
         self,

@@ -24,6 +24,11 @@ class Mm2ReplicatedSensor(WaitingOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
             takes no numbers as keys of a dict: give partitions as text there.
+        quiet_after: Seconds after which the wait ends well where neither cluster has changed, and
+            nothing but the last records before a position is in doubt; None: never. A transform
+            that drops the last records leaves nothing that could show that they were seen. The
+            plan is then bounded; what is copied later all the same is read again. May be a
+            templated string.
         timeout: Seconds to wait at most.
         poll_interval: Seconds between two looks.
 
@@ -31,7 +36,7 @@ class Mm2ReplicatedSensor(WaitingOperator):
         NotReplicatedError: It was not done in time; each partition that is behind is named.
     """
 
-    template_fields: Sequence[str] = ("mm2_conn_id", "positions")
+    template_fields: Sequence[str] = ("mm2_conn_id", "positions", "quiet_after")
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
 
@@ -40,12 +45,14 @@ class Mm2ReplicatedSensor(WaitingOperator):
         *,
         positions: Mapping[str, Any] | str,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        quiet_after: float | str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
+        self.quiet_after = quiet_after
 
     @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
@@ -55,4 +62,5 @@ class Mm2ReplicatedSensor(WaitingOperator):
             ReplicatedTrigger,
             mm2_conn_id=self.mm2_conn_id,
             positions=parse_offsets(given) if isinstance(given, str) else check_positions(given),
+            quiet_after=self.seconds("quiet_after"),
         )

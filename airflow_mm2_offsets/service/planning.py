@@ -49,8 +49,10 @@ STILL_COPYING = frozenset(
 """What an answer rests on where waiting may bring a better one."""
 
 _NOT_SEEN = (
-    "nothing shows yet that MirrorMaker 2 has seen all before it; where a transform drops the last "
-    "records, nothing will before it keeps a later one"
+    "cannot yet prove that MirrorMaker 2 has processed everything before this position; if a "
+    "transform drops the last records, the proof comes only with the next copied record: write one "
+    "that it keeps, or set quiet_after, which ends the wait when neither cluster changes any more "
+    "(nothing is lost; what is copied later is read again)"
 )
 
 

@@ -1,9 +1,13 @@
 """Waits until MirrorMaker 2 has copied everything before some positions."""
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
-from airflow_mm2_offsets.core import Positions, Translation, check_positions
+from airflow_mm2_offsets.core import Basis, Positions, Translation, check_positions
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.service.evidence import Held
+from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import still_copying
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
@@ -14,19 +18,34 @@ class ReplicatedTrigger(PollingTrigger):
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Positions on the source; keys and numbers may be text.
+        quiet_after: Seconds; see ``Mm2ReplicatedSensor``.
     """
 
     wait_for = "MirrorMaker 2 to copy everything before the positions"
 
-    def __init__(self, *, mm2_conn_id: str, positions: Positions, **times: float) -> None:
+    def __init__(
+        self,
+        *,
+        mm2_conn_id: str,
+        positions: Positions,
+        quiet_after: float | None = None,
+        **times: float,
+    ) -> None:
         """Keep the settings."""
         super().__init__(**times)
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
+        self.quiet_after = quiet_after
+        self._ends: object = None
+        self._quiet_since = 0.0
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
-        return {"mm2_conn_id": self.mm2_conn_id, "positions": self.positions}
+        return {
+            "mm2_conn_id": self.mm2_conn_id,
+            "positions": self.positions,
+            "quiet_after": self.quiet_after,
+        }
 
     def poll(self) -> Over | Waiting:
         """Read what is new on the clusters."""
@@ -34,7 +53,26 @@ class ReplicatedTrigger(PollingTrigger):
         behind = still_copying(pair, check_positions(self.positions))
         if not behind:
             return Over()
-        return Waiting(reason="; ".join(map(_describe, behind)))
+        reason = "; ".join(map(_describe, behind))
+        if self._has_been_quiet(pair, behind):
+            self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
+            return Over()
+        return Waiting(reason=reason)
+
+    def _has_been_quiet(self, pair: ClusterPair, behind: Sequence[Translation]) -> bool:
+        """Tell whether both clusters have stood still, and no more is open than the last records.
+
+        A record that comes to be copied later lies before the position: it is read again.
+        """
+        if self.quiet_after is None or any(
+            each.basis is not Basis.AFTER_LAST_SYNC for each in behind
+        ):
+            return False
+        partitions = [(each.topic, each.partition) for each in behind]
+        ends = Held.by(pair, partitions, ask_source=True)
+        if ends != self._ends:
+            self._ends, self._quiet_since = ends, time.monotonic()
+        return time.monotonic() - self._quiet_since >= self.quiet_after
 
 
 def _describe(answer: Translation) -> str:

@@ -20,6 +20,9 @@ offset) shows that something was copied again in it, as does one back. That is t
 Where no later sync is of s or before it, it was not the syncs that were wrong but what was made of
 other ``evidence``.
 
+What lies before the first known sync shows only where the target held more then than the source
+can have had: to read it would be to read the whole topic.
+
 Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
 MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
 lies in place of another hole): the answer is right there, so ``nothing`` tells. Connect's offset
@@ -84,6 +87,8 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
     after = [sync for sync in readable.syncs if sync[1] > truth]
     if all(up > record for up, _ in after):
         return ToldBy.EVIDENCE
+    if not before and after[0][1] <= after[0][0]:
+        return ToldBy.NOTHING
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
     shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
     if shown is not None and not any(_has_all(record, *step) for step in steps[shown + 1 :]):

@@ -34,9 +34,12 @@ class MockBroker:
     def write(
         self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]], partition: int = 0
     ) -> None:
+        """Write records; equal ones have equal timestamps, as a record and its copy have."""
         assert self._producer is not None
         for key, value in records:
-            self._producer.produce(topic, key=key, value=value, partition=partition)
+            self._producer.produce(
+                topic, key=key, value=value, partition=partition, timestamp=1_800_000_000_000
+            )
         assert self._producer.flush(10) == 0
 
     def stop(self) -> None:

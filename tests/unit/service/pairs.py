@@ -85,6 +85,8 @@ def connect(
         tasks: Their states.
     """
     config = {
+        "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+        "offset-syncs.topic.location": "target",
         **config,
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
         "source.cluster.alias": "a",
@@ -93,6 +95,7 @@ def connect(
     answers = {
         "/": {"version": "4.1.0"},
         "/connectors": {"mirror": {"info": {"config": config}}},
+        "/connectors/mirror/config": config,
         "/connectors/mirror/status": {"connector": {"state": state}, "tasks": list(tasks)},
         "/connectors/mirror/offsets": {
             "offsets": [
