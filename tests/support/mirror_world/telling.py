@@ -80,13 +80,12 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
         return _misnamed(world, readable)
     if readable.of_target and readable.of_target[0] != world.target.incarnation:
         return _recreated(world, readable)
-    if truth == world.target.high:
-        return ToldBy.EVIDENCE
-    record = world.target.entries[truth].origin
+    entries = world.target.entries
     before = [sync for sync in readable.syncs if sync[1] <= truth]
     after = [sync for sync in readable.syncs if sync[1] > truth]
-    if all(up > record for up, _ in after):
+    if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
         return ToldBy.EVIDENCE
+    record = entries[truth].origin
     if not before and after[0][1] <= after[0][0]:
         return ToldBy.NOTHING
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
