@@ -21,7 +21,8 @@ Where no later sync is of s or before it, it was not the syncs that were wrong b
 other ``evidence``.
 
 What lies before the first known sync shows only where the target held more then than the source
-can have had: to read it would be to read the whole topic.
+can have had, and until as many records were copied since: to read it would be to read the whole
+topic.
 
 Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
 MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
@@ -86,13 +87,30 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
     if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
         return ToldBy.EVIDENCE
     record = entries[truth].origin
-    if not before and after[0][1] <= after[0][0]:
+    if not before and _may_be_the_same(after):
         return ToldBy.NOTHING
+    noted = world.mirror.noted
+    if readable.config and noted is not None and noted > after[-1][0]:
+        after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
     shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
     if shown is not None and not any(_has_all(record, *step) for step in steps[shown + 1 :]):
         return ToldBy.SYNCS
     return _told_by_logs(world, readable, truth, steps[0])
+
+
+def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
+    """Tell whether what the target held before the first known sync may be the same records.
+
+    It may where the source can have had as many by then, or as many were copied since.
+    """
+    (up, down), *_ = syncs
+    copied = sum(
+        min(later[0] - each[0], later[1] - each[1])
+        for each, later in pairwise(syncs)
+        if later[0] > each[0]
+    )
+    return down <= up or copied >= down
 
 
 def _goes_back(before: Sync, after: Sync) -> bool:
