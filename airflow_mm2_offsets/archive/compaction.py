@@ -142,7 +142,7 @@ def _too_old(held: ArchivedSyncs, keep_since: int) -> dict[TopicPartition, Floor
         kept = start + _first_kept(syncs, count) if len(syncs) == stop - start else start
         if kept > start:
             generation = held.generations[held.generation[kept]]
-            floors[place] = Floor(generation, int(held.columns.offset[kept]))
+            floors[place] = Floor(generation, int(held.columns.offset[kept]), is_settled=True)
     return floors
 
 

@@ -128,7 +128,9 @@ class ArchivedSyncs:
         for place, start, _ in groups(self.columns):
             if place not in complete and downstream[start] != 0:
                 histories[place] = History.LATE
-        return build_index(self.columns, histories | dict.fromkeys(self.floors, History.CUT))
+        for place, floor in self.floors.items():
+            histories[place] = History.CUT if floor.is_settled else History.LATE
+        return build_index(self.columns, histories)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""

@@ -36,7 +36,9 @@ def recreations(runs: Iterable[tuple[Generation, Run]]) -> Iterator[Recreation]:
             before = known.get(topic, (None, None))
             known[topic] = newer_ids(before, ids)
             if was_recreated(before, ids):
-                yield Recreation(topic, before, ids, Floor(generation, run.stop))
+                # What the target holds of another incarnation of the source is not needed.
+                is_settled = None not in (before[1], ids[1]) and before[1] == ids[1]
+                yield Recreation(topic, before, ids, Floor(generation, run.stop, is_settled))
 
 
 def complete_until(runs: Sequence[tuple[Generation, Run]]) -> int:

@@ -83,6 +83,11 @@ class Epoch:
         self._older = older
         self._copied = copied
         self._counts: list[int] | None = None
+        self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
+        self.unsynced = 0
+        """How many offsets lie on the target between its last sync and the next epoch."""
+        if self.stop < len(syncs):
+            self.unsynced = self._downs[self.stop] - self._downs[self.stop - 1] - 1
         self.exposed = self.exposed_to(threats, self.start)
         """The source offsets whose records may have copies in older epochs only, rising."""
         self.hidden: list[HiddenRewind] = []
@@ -151,10 +156,19 @@ class Epoch:
         ups, downs = self._ups, self._downs
         for at in range(first, last):
             offsets = downs[at + 1] - downs[at]
-            if may_lack_records(ups[at + 1] - ups[at], offsets) and not any(
-                each.needed_at_most(offsets, ups[at], ups[at + 1]) for each in self._older
+            if may_lack_records(ups[at + 1] - ups[at], offsets) and not self._is_known_to_lack(
+                offsets, ups[at], ups[at + 1]
             ):
                 yield ups[at] + 1, ups[at + 1]
+
+    def _is_known_to_lack(self, offsets: int, upstream: int, until: int) -> bool:
+        """Tell whether the last epoch that came by here has found no more records either."""
+        for older in self._older:
+            if older.last >= until and older.first < until:
+                return older.needed_at_most(offsets, upstream, until)
+            if older.first < until and (older.last > upstream or older.unsynced):
+                return False
+        return False
 
     def _beyond(self) -> Iterator[Range]:
         """Yield the source offsets after the last sync, unless they are known to be copied."""

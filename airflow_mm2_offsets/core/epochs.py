@@ -33,7 +33,7 @@ class History(StrEnum):
     the target topic was recreated."""
     CUT = "cut"
     """The archive has dropped older syncs, which no answer needs: they are old, or of another
-    incarnation of a topic. What lies before the first sync is refused."""
+    incarnation of the source topic. What lies before the first sync is refused."""
 
     @property
     def is_cut(self) -> bool:

@@ -126,9 +126,10 @@ class Evidence:
     target_window: TargetWindow | None = None
     source_window: SourceWindow | None = None
     sole_writer: bool = False
-    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, that it is
-    not compacted there, and that no transform makes two copies of one record differ: only then
-    may records be counted."""
+    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, in order
+    (one request in flight, which is Connect's default, or idempotence), that it is not compacted
+    there, and that no transform makes two copies of one record differ: only then may records be
+    counted."""
     contradiction: SyncPoint | None = None
     """A sync whose record was read on both sides, and is not the same."""
     changed_records: bool = False

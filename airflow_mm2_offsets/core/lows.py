@@ -49,7 +49,8 @@ def lows_of(syncs: "PartitionSyncs", copied: Copied | None = None) -> list[Lows]
         lows = _laid_on(lows, syncs, epoch)
         threats = [each for each in threats if epoch.reaches(each, epoch.start) is None]
         threats += [each.threat for each in epoch.hidden if each.end == END]
-        threats += _unsynced(syncs, epoch)
+        # What it may have copied after its last sync, before the next epoch began.
+        threats.append(Threat(epoch.last, epoch.unsynced))
         older.insert(0, epoch)
     return lows
 
@@ -76,13 +77,6 @@ def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
     if surplus or (history.is_complete and first.downstream):
         return [Threat(-1, first.downstream, may_be_jumped=surplus)]
     return []
-
-
-def _unsynced(syncs: "PartitionSyncs", epoch: Epoch) -> Iterator[Threat]:
-    """Yield what an epoch may have copied after its last sync, before the next epoch began."""
-    if epoch.stop < len(syncs):
-        last = syncs[epoch.stop - 1]
-        yield Threat(last.upstream, syncs.downstream[epoch.stop] - last.downstream - 1)
 
 
 def _laid_on(lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch) -> list[Lows]:

@@ -48,7 +48,8 @@ class Asked:
         archived = bool(world.archived)
         read_source = random.random() < 0.6
         foreign = any(entry.origin == FOREIGN for entry in world.target.entries)
-        differ = world.mirror.settings.stamped or world.mirror.settings.changed > 0
+        settings = world.mirror.settings
+        differ = settings.stamped or settings.changed > 0 or "overtaking" in drawn.kinds
         return cls(
             positions=_positions(drawn),
             read_source=read_source,
