@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from airflow_mm2_offsets.spark.job.core_zip import core_zip
+
 _FILES = (
     "mm2_stop_control.py",
     "mm2_stop_jvm.py",
     "mm2_offsets_sql.py",
     "mm2_offsets_decode.py",
-    "mm2_offsets_epochs.py",
     "mm2_offsets_logs.py",
     "mm2_offsets_lookup.py",
-    "mm2_offsets_stretches.py",
     "mm2_offsets_tables.py",
 )
 
@@ -21,4 +21,5 @@ def py_files() -> str:
     The job then says ``from mm2_stop_control import StopControl``, or ``from mm2_offsets_sql import
     translate``.
     """
-    return ",".join(str(Path(__file__).with_name(name)) for name in _FILES)
+    files = [Path(__file__).with_name(name) for name in _FILES]
+    return ",".join(map(str, [*files, core_zip()]))

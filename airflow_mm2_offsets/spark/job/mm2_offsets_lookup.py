@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2_offsets_tables import (  # type: ignore[import-not-found] # comes by --py-files
-    ANY,
     BASES,
+    BETWEEN,
     HEADER,
+    LOW_BITS,
     RECORD,
+    RECORDED,
     STRAIGHT,
 )
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 ANSWER: Final = ("at", "low", "high", "basis")
-_LOW_BITS: Final = 2**32 - 1
 
 
 def look_up(asked: DataFrame, known: DataFrame) -> DataFrame:
@@ -88,7 +89,7 @@ def _in_bin(joined: DataFrame) -> DataFrame:
             "_mm2_at": _read(_own("bin")),
             "_mm2_until": _read(_own("bin") + 1),
             # An entry that begins here is below it, whatever its number.
-            "_mm2_sought": F.shiftleft(_own("along"), 32).bitwiseOR(F.lit(_LOW_BITS)),
+            "_mm2_sought": F.shiftleft(_own("along"), 32).bitwiseOR(F.lit(LOW_BITS)),
         }
     )
 
@@ -106,46 +107,41 @@ def _answered(found: DataFrame, kinds: set[int]) -> DataFrame:
     decoded = entry.withColumns(
         {
             "_mm2_u": F.shiftright("_mm2_entry", 32) + _own("base"),
-            "_mm2_d": _own("entry").bitwiseAND(_LOW_BITS) + _head("base_d"),
-            "_mm2_next_d": _own("next").bitwiseAND(_LOW_BITS) + _head("base_d"),
+            "_mm2_d": _own("entry").bitwiseAND(LOW_BITS) + _head("base_d"),
+            "_mm2_next_d": _own("next").bitwiseAND(LOW_BITS) + _head("base_d"),
         }
     )
-    answers = _rising(straight=STRAIGHT in kinds)
-    if ANY in kinds:
-        at = _head("records_at") + _own("entry").bitwiseAND(_LOW_BITS) * len(RECORD)
-        decoded = decoded.withColumn("_mm2_record", F.when(F.col("_mm2_of_kind") == ANY, at))
-        recorded, rising = _recorded(), answers
-        answers = {
-            name: F.when(_own("record").isNull(), rising[name]).otherwise(recorded[name])
-            for name in rising
+    has_record = _own("entry").bitwiseAND(RECORDED) != 0
+    at = _head("records_at") + _own("entry").bitwiseAND(RECORDED - 1) * len(RECORD)
+    decoded = decoded.withColumn("_mm2_record", F.when(has_record, at))
+    told, recorded = _told(straight=STRAIGHT in kinds), _recorded()
+    return decoded.withColumns(
+        {
+            name: F.when(_own("record").isNull(), told[name]).otherwise(recorded[name])
+            for name in told
         }
-    return decoded.withColumns(answers)
+    )
 
 
-def _rising(*, straight: bool) -> dict[str, Column]:
-    """Return the answer from two neighbouring syncs: ``bounds_of`` of core."""
+def _told(*, straight: bool) -> dict[str, Column]:
+    """Return the answer that an entry tells with the next one: see ``mm2_offsets_tables``."""
     zero = F.lit(0).cast("bigint")
-    at_sync, first = _position() == _own("u"), _own("entry") == 0
-    low, first_low, high = _own("d") + 1, zero, _own("next_d")
+    at_sync, low, high = _position() == _own("u"), _own("d") + 1, _own("next_d")
     if straight:
         next_u = F.shiftright("_mm2_next", 32) + _own("base")
-        step, next_d = _own("next_d") - _own("d"), _own("next_d")
-        measured = (F.col("_mm2_of_kind") == STRAIGHT) & (step <= next_u - _own("u"))
-        low += F.when(measured, F.greatest(_position() - next_u + step - 1, zero)).otherwise(zero)
-        high -= F.when(measured, F.greatest(step + _own("u") - _position(), zero)).otherwise(zero)
-        before = F.greatest(_position() - next_u + next_d, zero)
-        first_low = F.when(F.col("_mm2_of_kind") == STRAIGHT, before).otherwise(zero)
-    basis = (
-        F.when(first, "before-first-sync")
-        .when(at_sync, "sync")
-        .when(_own("next").isNull(), "after-last-sync")
-        .otherwise("between-syncs")
-    )
+        low_knee, high_knee = next_u - high + low, high - _own("d") + _own("u")
+        low += F.when(_is_straight(), F.greatest(_position() - low_knee, zero)).otherwise(zero)
+        high -= F.when(_is_straight(), F.greatest(high_knee - _position(), zero)).otherwise(zero)
     return {
-        "_mm2_low": F.when(first, first_low).when(at_sync, _own("d")).otherwise(low),
-        "_mm2_high": F.when(first, _own("next_d")).when(at_sync, _own("d")).otherwise(high),
-        "_mm2_basis": basis,
+        "_mm2_low": F.when(at_sync, _own("d")).otherwise(low),
+        "_mm2_high": F.when(at_sync, _own("d")).otherwise(high),
+        "_mm2_basis": F.when(at_sync, "sync").otherwise(BETWEEN),
     }
+
+
+def _is_straight() -> Column:
+    straight: Column = F.col("_mm2_of_kind") == STRAIGHT
+    return straight
 
 
 def _recorded() -> dict[str, Column]:
@@ -155,11 +151,12 @@ def _recorded() -> dict[str, Column]:
     zero = F.lit(0).cast("bigint")
     low = field["low"] + F.greatest(_position() - field["low_knee"], zero)
     high = field["high"] - F.greatest(field["high_knee"] - _position(), zero)
+    at_high = F.when(field["at_high"] >= 0, field["at_high"])
     basis = F.element_at(F.array(*map(F.lit, BASES)), (field["basis"] + 1).cast("int"))
     again = field["basis"] == BASES.index("copying-again")
     return {
         "_mm2_low": F.when(at_sync, field["at_low"]).when(field["low"] >= 0, low),
-        "_mm2_high": F.when(at_sync, field["at_high"]).when(field["high"] >= 0, high),
+        "_mm2_high": F.when(at_sync, at_high).when(field["high"] >= 0, high),
         "_mm2_basis": F.when(at_sync & ~again, "sync").otherwise(basis),
     }
 

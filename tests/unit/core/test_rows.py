@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.core import Extras, SyncIndex
+from airflow_mm2_offsets.core import Basis, Extras, SyncIndex
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import Row, rows_of
-from tests.support.golden import NAMES, golden_set
+from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import worlds_copying_again
 
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 9))
@@ -31,7 +31,7 @@ def check(syncs: PartitionSyncs, positions: Iterable[int]) -> None:
             assert answer(rows, position) == (one.low, one.high, one.basis), one
 
 
-def answer(rows: Sequence[Row], position: int) -> tuple[object, ...]:
+def answer(rows: Sequence[Row], position: int) -> tuple[int | None, int | None, Basis]:
     return rows[bisect_right(rows, position, key=attrgetter("begin")) - 1].answer(position)
 
 
@@ -49,8 +49,14 @@ def test_any_syncs_answer_as_alone(steps: list[tuple[int, int]], history: Histor
 def test_copies_going_on_answer_as_alone() -> None:
     """Where records exist only in older epochs and behind hidden rewinds, those count as well."""
     for number, world in enumerate(worlds_copying_again()):
+        syncs = PartitionSyncs(world.syncs)
         if number % 5 == 0:
-            check(PartitionSyncs(world.syncs), range(world.source_end + 2))
+            check(syncs, range(world.source_end + 2))
+        rows = list(rows_of(syncs))
+        for position, truth in enumerate(world.truths()):
+            low, _, _ = answer(rows, position)
+            assert low is not None
+            assert low <= truth, world
 
 
 def test_the_highest_offsets_answer_as_alone() -> None:
@@ -68,12 +74,13 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
     for number, partition in golden.partitions.items():
         syncs = golden.index.partitions[golden.topic, number]
         check(syncs, range(0, partition.source.high + 2, 251))
-        rows = list(rows_of(syncs))
-        for position in range(partition.source.low, partition.source.high + 1, 7):
-            low, high, _ = answer(rows, position)
-            assert low is not None
-            assert low <= partition.truth(position)
-            assert high is None or partition.truth(position) <= high
+        for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
+            rows = list(rows_of(syncs, extras=extras))
+            for position in range(partition.source.low, partition.source.high + 1, 7):
+                low, high, _ = answer(rows, position)
+                assert low is not None
+                assert low <= partition.truth(position)
+                assert high is None or partition.truth(position) <= high
 
 
 def test_no_syncs_have_no_rows() -> None:
