@@ -12,7 +12,7 @@ from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import worlds_copying_again
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
 
 TOPIC = "orders"
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 7))
@@ -51,6 +51,13 @@ def test_copying_again_answers_as_one_by_one() -> None:
         if number % 5 == 0:
             check(index, positions)
         assert (translate_many(index, TOPIC, 0, positions).target <= world.truths()).all(), world
+
+
+def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
+    """Its records have older copies only."""
+    index = SyncIndex.of_pairs({(TOPIC, 0): JUMPED})
+    positions = range(len(JUMPED_TRUTHS))
+    assert (translate_many(index, TOPIC, 0, positions).target <= JUMPED_TRUTHS).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,13 +6,14 @@ of 8 to 10 bytes for a sync, as a rule:
 - the header: see ``HEADER``;
 - for each bin, ``2**shift`` positions wide, where its first entry lies in the array; and one more;
 - the entries: where a row of core's begins, from ``base`` on, shifted by 32 bits, and a number;
-- the records of ``RECORD``, for the rows that need one.
+- the records: ``low`` and ``high`` (-1 for None), and with ``STRAIGHT`` the knees of both.
 
 Most rows lie between two syncs and are as their neighbours tell: they begin with a sync, whose
 target offset, from ``base_d`` on, is the entry's number; the bounds of the others follow from it
 and from the next entry. The tables are made of core's rows, and no row is taken for such a one
-before each of its numbers was compared. The number of any other has the bit ``RECORDED`` and that
-of its record; where the row before needs a neighbour, an entry for it comes first.
+before each of its numbers was compared. The number of any other entry has the bit ``RECORDED``,
+the basis in the next three, and where its record lies. A row that is another one at its begin has
+an entry for that; where the row before needs a neighbour, an entry for it comes first.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 HEADER: Final = ("base", "tail", "shift", "base_d", "records_at")
 """The position that entries count from; the last one that an entry begins at; the width of a bin;
 the target offset that entries count from; where the records lie."""
-RECORD: Final = ("at_low", "at_high", "low", "low_knee", "high", "high_knee", "basis")
-"""See ``Row`` of core; -1 for None."""
 BASES: Final = (
     *("sync", "between-syncs", "before-first-sync", "after-last-sync", "copying-again"),
     "history-cut",
 )
-"""A record holds the basis as its index here."""
-BETWEEN: Final = "between-syncs"
+"""An entry with a record holds the basis as its index here."""
+SYNC, BETWEEN, AGAIN = (BASES.index(name) for name in ("sync", "between-syncs", "copying-again"))
 RISING, STRAIGHT = 0, 1
 """What a table is: of any log, or of one where extras are ruled out."""
 RECORDED: Final = 2**31
 """An entry begins less than so many positions from the base, and its number is less."""
+BASIS_AT: Final = 28
+"""The bit of an entry's number where the basis begins."""
 LOW_BITS: Final = 2**32 - 1
 
 _MAX_OFFSET: Final = 2**63 - 1
@@ -62,7 +63,7 @@ def tables_of(rows: Iterable[Any], *, extras: str, most: int) -> Iterator[tuple[
     piece: list[Any] = []
     base = 0
     for row in rows:
-        if len(piece) == most or (piece and row.begin - base >= RECORDED):
+        if len(piece) == most or (piece and row.begin - base >= RECORDED - 1):
             yield _table(piece, kind, base)
             piece = []
         if not piece:
@@ -74,9 +75,9 @@ def tables_of(rows: Iterable[Any], *, extras: str, most: int) -> Iterator[tuple[
 
 
 def _table(piece: list[Any], kind: int, base: int) -> tuple[Any, ...]:
-    tail = max(base, piece[-1].begin)
-    base_d = next((row.at_low for row in piece if row.basis == BETWEEN and row.at_low), 0)
+    base_d = next((row.at_low for row in piece if row.basis == BASES[BETWEEN] and row.at_low), 0)
     entries, records = _packed(piece, kind, base, base_d)
+    tail = base + (entries[-1] >> 32)
     shift = ((_BIN_ENTRIES * (tail - base + 1) - 1) // len(entries)).bit_length()
     bins = ((tail - base) >> shift) + 1
     first = len(HEADER) + bins + 1
@@ -105,15 +106,32 @@ def _packed(piece: list[Any], kind: int, base: int, base_d: int) -> tuple[array[
         if neighbour is not None:
             entries.append(begin | neighbour)
             neighbour = None
-        entries.append(begin | RECORDED | len(records) // len(RECORD))
-        records.extend(_record(row))
+        for past, basis, record in _records(row):
+            entries.append(begin + (past << 32) | RECORDED | basis << BASIS_AT | len(records))
+            records.extend(record[: 4 if kind == STRAIGHT else 2])
     return entries, records
+
+
+def _records(row: Any) -> Iterator[tuple[int, int, tuple[int, ...]]]:  # noqa: ANN401 - see below
+    """Yield what is recorded of a row: how far past its begin, the basis and the numbers."""
+    begin, end, at_low, at_high, low, low_knee, high, high_knee, basis = row
+    code, past = BASES.index(basis), 0
+    if at_low is not None:
+        here = AGAIN if code == AGAIN else SYNC
+        yield 0, here, (_known(at_low), _known(at_high), _MAX_OFFSET, 0)
+        past = 1
+    if begin + past <= end:
+        yield past, code, (_known(low), _known(high), low_knee, high_knee)
+
+
+def _known(offset: int | None) -> int:
+    return -1 if offset is None else min(offset, _MAX_OFFSET)
 
 
 def _number(row: Any, kind: int, base_d: int) -> int | None:  # noqa: ANN401 - core may be absent
     """Return the number of an entry that tells all of a row, with the next one's; else None."""
     begin, end, at_low, at_high, low, low_knee, high, high_knee, basis = row
-    if at_low is None or high is None or basis != BETWEEN:
+    if at_low is None or high is None or basis != BASES[BETWEEN]:
         return None
     knees: tuple[int, int] = (_MAX_OFFSET, 0)
     if kind == STRAIGHT:
@@ -121,9 +139,3 @@ def _number(row: Any, kind: int, base_d: int) -> int | None:  # noqa: ANN401 - c
     follows = at_high == at_low and low == at_low + 1 and (low_knee, high_knee) == knees
     fits = base_d <= at_low and high - base_d < RECORDED
     return at_low - base_d if follows and fits and at_low <= high else None
-
-
-def _record(row: Any) -> Iterator[int]:  # noqa: ANN401 - core may be absent
-    for number in row[2:-1]:
-        yield -1 if number is None else min(number, _MAX_OFFSET)
-    yield BASES.index(row.basis)

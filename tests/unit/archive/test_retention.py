@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import Basis, Extras, Status
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import worlds_copying_again
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
 from tests.unit.archive.runs import Sync, append
 from tests.unit.archive.test_building import rising
 
@@ -45,18 +45,20 @@ def test_retention_keeps_every_answer_that_it_leaves(
 def test_retention_loses_nothing() -> None:
     """Copied again in simulated runs: no answer that retention leaves is above the truth."""
     answered = 0
-    for world in islice(worlds_copying_again(), 0, None, 5):
+    worlds = islice(worlds_copying_again(), 0, None, 5)
+    runs = [(JUMPED, JUMPED_TRUTHS), *((world.syncs, world.truths()) for world in worlds)]
+    for pairs, truths in runs:
         with TemporaryDirectory() as folder:
             archive = SyncArchive(folder)
-            log: list[Sync] = [("orders", 0, *pair) for pair in world.syncs]
+            log: list[Sync] = [("orders", 0, *pair) for pair in pairs]
             append(archive, log, 0, len(log) - 1, time=0)
             append(archive, log, len(log) - 1, len(log), time=4_000_000_000_000)
             archive.compact(over=0, keep=timedelta(days=1))
             index = archive.read().index()
-        for position, truth in enumerate(world.truths()):
+        for position, truth in enumerate(truths):
             target = index.translate("orders", 0, position).target
             answered += target is not None
-            assert target is None or target <= truth, world
+            assert target is None or target <= truth, pairs
     assert answered
 
 
