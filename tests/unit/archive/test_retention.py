@@ -44,15 +44,16 @@ def test_retention_keeps_every_answer_that_it_leaves(
 
 def test_retention_loses_nothing() -> None:
     """Copied again in simulated runs: no answer that retention leaves is above the truth."""
-    answered = 0
     worlds = islice(worlds_copying_again(), 0, None, 5)
-    runs = [(JUMPED, JUMPED_TRUTHS), *((world.syncs, world.truths()) for world in worlds)]
-    for pairs, truths in runs:
+    runs = [(world.syncs, len(world.syncs) - 1, world.truths()) for world in worlds]
+    runs += [(JUMPED, cut, JUMPED_TRUTHS) for cut in range(len(JUMPED))]
+    answered = 0
+    for pairs, cut, truths in runs:
         with TemporaryDirectory() as folder:
             archive = SyncArchive(folder)
             log: list[Sync] = [("orders", 0, *pair) for pair in pairs]
-            append(archive, log, 0, len(log) - 1, time=0)
-            append(archive, log, len(log) - 1, len(log), time=4_000_000_000_000)
+            append(archive, log, 0, cut, time=0)
+            append(archive, log, cut, len(log), time=4_000_000_000_000)
             archive.compact(over=0, keep=timedelta(days=1))
             index = archive.read().index()
         for position, truth in enumerate(truths):
