@@ -73,7 +73,9 @@ class _Region:
     """Positions ``[begin, end)`` that are bounded by the same runs of syncs."""
 
     def __init__(self, syncs: PartitionSyncs, begin: int, end: int, *, extras: bool) -> None:
-        self._history, self._segments = syncs.history, syncs.segments
+        self._segments = syncs.segments
+        # Nearly no history is cut: a call for each row would cost more than the rest.
+        self._refuses = syncs.history.refuses if syncs.history.is_cut else None
         self._begin, self._end, self._extras = begin, end, extras
         self._run = _at(syncs.segments.brackets, begin)
         self._lows = _at(syncs.segments.lows, begin)
@@ -107,7 +109,7 @@ class _Region:
             after = self._bounds(SyncBracket(begin + 1, *bracket[1:]))
         if here == after:
             yield _row(begin, end, None, after)
-        elif _kind(here) == _kind(after):
+        elif _fit_one_row(here, after):
             yield _row(begin, end, here, after)
         else:
             yield _row(begin, begin, None, here)
@@ -115,21 +117,21 @@ class _Region:
 
     def _bounds(self, bracket: SyncBracket) -> BracketBounds | Basis:
         """Return the bounds of a position, or why it is refused."""
-        if self._history.refuses(bracket.low):
+        if self._refuses and self._refuses(bracket.low):
             return Basis.HISTORY_CUT
         bounds = BracketBounds.of(bracket, extras=self._extras)
         if not self._has_own_lows:
             bounds = bounds.lowered(self._segments.older_low(bracket))
-            if self._history.refuses(bounds.low):
+            if self._refuses and self._refuses(bounds.low):
                 return bounds.basis
-        return bounds.raised(self._rewind)
+        return bounds.raised(self._rewind) if self._rewind else bounds
 
 
-def _kind(bounds: BracketBounds | Basis) -> object:
-    """Return what two bounds share where one row can hold both."""
-    if isinstance(bounds, Basis):
-        return bounds
-    return bounds.basis is Basis.COPYING_AGAIN
+def _fit_one_row(here: BracketBounds | Basis, after: BracketBounds | Basis) -> bool:
+    """Tell whether one row can hold both: what is copied again and what is not has its own."""
+    if isinstance(here, Basis) or isinstance(after, Basis):
+        return False
+    return (here.basis is Basis.COPYING_AGAIN) == (after.basis is Basis.COPYING_AGAIN)
 
 
 def _row(
