@@ -31,6 +31,9 @@ from mm2_offsets_sql import (  # type: ignore[import-not-found] # comes by --py-
 BUILD = Path(__file__).parent.parent / "build"
 OUT = Path(__file__).with_name("results") / "spark_bulk.json"
 PARTITIONS = 1000
+REWINDS, EXTRAS = KINDS = ("two rewinds in each", "offsets without a record")
+"""Other kinds of syncs: MirrorMaker 2 was killed twice, or the target grows by more than the source
+in every third bracket."""
 HOT = 0.9
 """The share of the rows that are of one partition, in the skewed run."""
 
@@ -94,15 +97,21 @@ class Meter:
         return int(line.split()[1]) * 1024
 
 
-def made_syncs(spark: SparkSession, count: int) -> DataFrame:
-    """Return syncs like those of ``benchmarks.load``, made by Spark."""
+def made_syncs(spark: SparkSession, count: int, kind: str = "") -> DataFrame:
+    """Return syncs like those of ``benchmarks.load``, made by Spark; or of another of ``KINDS``."""
     turn, partition = f"(id div {PARTITIONS})", f"(id % {PARTITIONS})"
     jitter = f"(({turn} * 31 + {partition} * 17) % {JITTER})"
+    upstream, downstream = f"{turn} * {LAG}", f"{turn} * {COPIED}"
+    if kind == REWINDS:
+        third = count // PARTITIONS // 3
+        upstream += f" - least({turn} div {third}, 2) * {5 * LAG}"
+    elif kind == EXTRAS:
+        downstream = f"{turn} * {LAG} + {turn} div 3 * 5"
     return spark.range(count).selectExpr(
         f"'{TOPIC}' topic",
         f"int({partition}) partition",
-        f"{turn} * {LAG} + {jitter} upstream",
-        f"{turn} * {COPIED} + {jitter} downstream",
+        f"{upstream} + {jitter} upstream",
+        f"{downstream} + {jitter} downstream",
         "id offset",
     )
 
@@ -147,6 +156,18 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     runs.append(meter.run("translate_many UDF", core_rows, through_bulk(rows, index)))
     runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
     known.unpersist()
+    return runs + [run for kind in KINDS for run in measure_kind(meter, kind, syncs, sizes[0])]
+
+
+def measure_kind(meter: Meter, kind: str, syncs: int, size: int) -> list[Run]:
+    """Measure syncs that do not only rise."""
+    made = made_syncs(meter.spark, syncs, kind)
+    known = segments(made).cache()
+    runs = [meter.run(f"segments, {kind}", syncs, segments(made))]
+    rows = made_rows(meter.spark, size, syncs)
+    meter.run("(warm up)", 1000, translate(made_rows(meter.spark, 1000, syncs), known))
+    runs.append(meter.run(f"native, {kind}", size, translate(rows, known)))
+    known.unpersist()
     return runs
 
 
@@ -171,6 +192,8 @@ def main() -> None:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+    for file in job.py_files().split(","):
+        spark.sparkContext.addPyFile(file)
     try:
         runs = measure(Meter.of(spark), given.syncs, given.rows, given.core_rows)
         write(given.out, described | {"spark": spark.version, "memory": given.memory}, runs)

@@ -1,6 +1,5 @@
 """The two neighbouring offset syncs that a position lies between."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import lower_bound
@@ -16,8 +15,7 @@ class SyncPoint(NamedTuple):
     downstream: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncBracket:
+class SyncBracket(NamedTuple):
     """The syncs around a position: ``before.upstream <= position < after.upstream``.
 
     Without ``before`` the position lies before the first known sync, without ``after`` it lies

@@ -11,22 +11,55 @@ the two is taken for the number of records. This decides how much is claimed or 
 low an answer is.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+_begin = attrgetter("begin")
 
 
-def rewind_after(syncs: PartitionSyncs, position: int) -> SyncPoint | None:
+class Rewinds(NamedTuple):
+    """From ``begin`` on, records may have been copied again before a rewind."""
+
+    begin: int
+    rewind: SyncPoint | None
+    """The newest one, by the sync that shows it."""
+
+
+def rewinds_of(syncs: "PartitionSyncs") -> list[Rewinds]:
+    """Return before which rewind each position may have been copied again, rising from 0 on."""
+    spans = sorted(
+        (recopied_from(syncs, number), syncs.starts[number])
+        for number in range(1, len(syncs.starts))
+    )
+    ends = {syncs.upstream[start] for _, start in spans}
+    found = [Rewinds(0, None)]
+    newest_first: list[int] = []
+    at = 0
+    for position in sorted({begin for begin, _ in spans} | ends):
+        while at < len(spans) and spans[at][0] <= position:
+            heappush(newest_first, -spans[at][1])
+            at += 1
+        while newest_first and syncs.upstream[-newest_first[0]] <= position:
+            heappop(newest_first)
+        rewind = syncs[-newest_first[0]] if newest_first else None
+        if rewind != found[-1].rewind:
+            found.append(Rewinds(position, rewind))
+    return found
+
+
+def rewind_after(syncs: "PartitionSyncs", position: int) -> SyncPoint | None:
     """Return the newest rewind before which records from ``position`` on may be copied again."""
-    for number in range(len(syncs.starts) - 1, 0, -1):
-        first = syncs[syncs.starts[number]]
-        if first.upstream > position >= recopied_from(syncs, number):
-            return first
-    return None
+    return syncs.rewinds[bisect_right(syncs.rewinds, position, key=_begin) - 1].rewind
 
 
-def recopied_from(syncs: PartitionSyncs, number: int) -> int:
+def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
     """Return the lowest source offset that may have been copied again before an epoch's first sync.
 
     Args:
@@ -48,7 +81,7 @@ def recopied_from(syncs: PartitionSyncs, number: int) -> int:
 
 
 def last_possible_duplicate(
-    syncs: PartitionSyncs, bracket: SyncBracket, *, within: int
+    syncs: "PartitionSyncs", bracket: SyncBracket, *, within: int
 ) -> SyncPoint | None:
     """Return the last sync before which records of a bracket may be copied again unseen.
 
@@ -75,7 +108,7 @@ def last_possible_duplicate(
     return found
 
 
-def _records(syncs: PartitionSyncs, at: int) -> int:
+def _records(syncs: "PartitionSyncs", at: int) -> int:
     """Return about how many records lie from a sync to the next one of its epoch."""
     return min(
         syncs.upstream[at + 1] - syncs.upstream[at],

@@ -16,7 +16,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
-from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint
+from airflow_mm2_offsets.core.duplicates import Rewinds, rewinds_of
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.segments import Segments
 
@@ -39,6 +40,10 @@ class History(StrEnum):
     def is_cut(self) -> bool:
         """Positions before the first sync are refused."""
         return self in {History.LATE, History.CUT}
+
+    def refuses(self, low: int) -> bool:
+        """Tell whether what is bounded by ``low``, which may be BEGINNING, is refused."""
+        return low == BEGINNING and self.is_cut
 
     @property
     def is_open(self) -> bool:
@@ -134,6 +139,11 @@ class PartitionSyncs:
     def segments(self) -> Segments:
         """What the syncs say of all positions."""
         return Segments.of(self)
+
+    @cached_property
+    def rewinds(self) -> list[Rewinds]:
+        """Before which rewind each position may have been copied again unseen."""
+        return rewinds_of(self)
 
     def _extend(self, syncs: Iterable[tuple[int, int]]) -> None:
         ups, downs = self.upstream, self.downstream

@@ -1,9 +1,8 @@
 """Finds the answer for one position: what its syncs say, what else is known, what refuses it."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.content import match_content
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import Copied
@@ -12,15 +11,6 @@ from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
 from airflow_mm2_offsets.core.segments import BracketBounds, Segments, Window
 from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
-
-
-class _Bounds(NamedTuple):
-    """``low <= g(p) <= high``, and what that rests on."""
-
-    low: int
-    high: int | None
-    """None where the target's end bounds the answer."""
-    basis: Basis
 
 
 def translate(
@@ -49,13 +39,13 @@ def translate(
         return _drained(blank, evidence.target) if evidence.drained else blank
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(position)
-    if bracket.before is None and (syncs.history.is_cut or strategy is not Strategy.SAFE):
+    if syncs.history.refuses(bracket.low) or (
+        bracket.before is None and strategy is not Strategy.SAFE
+    ):
         return _before_history(blank, syncs)
     bounds = _bound(syncs, segments, bracket, evidence)
-    if bounds.low == BEGINNING:
-        if syncs.history.is_cut:
-            return _copied_before_history(blank, syncs)
-        bounds = bounds._replace(low=0)
+    if syncs.history.refuses(bounds.low):
+        return _copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
         answer = replace(answer, target=unsafe_offset(bracket, strategy))
@@ -124,52 +114,38 @@ def _drained(blank: Translation, target: Watermarks | None) -> Translation:
 
 def _bound(
     syncs: PartitionSyncs, segments: Segments, bracket: SyncBracket, evidence: Evidence
-) -> _Bounds:
+) -> BracketBounds:
     """Return the closest bounds that syncs and evidence prove; ``low`` may be BEGINNING."""
     if bracket.after is None and not bracket.is_sync and evidence.drained and evidence.target:
         end = evidence.target.high
-        return _Bounds(end, end, Basis.DRAINED)
+        return BracketBounds.fixed(end, end, Basis.DRAINED)
     bounds, read_on = _by_syncs(segments, bracket, evidence), -1
     window = segments.window(bracket)
     if window and evidence.target_window and (proven := _by_content(window, evidence)):
-        if not (bracket.is_sync and proven[:2] == bounds[:2]):
+        if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
     again = rewind_after(syncs, bracket.position)
-    if again and bounds.high is not None and again.downstream > read_on:
-        bounds = bounds._replace(high=max(bounds.high, again.downstream))
-    return bounds
+    return bounds.raised(again) if again and again.downstream > read_on else bounds
 
 
-def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> _Bounds:
+def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> BracketBounds:
     """Return the bounds by the syncs around a position, and by the records counted between."""
-    known = BracketBounds.of(bracket, extras=evidence.extras is not Extras.NONE)
-    if bracket.before and bracket.is_sync:
-        bounds = _Bounds(bracket.before.downstream, bracket.before.downstream, Basis.SYNC)
-    else:
-        bounds = _Bounds(*known.at(bracket.position), _basis(bracket))
-        if counted := count_records(bracket, bounds.low, evidence):
-            bounds = _Bounds(*counted, Basis.TARGET_WINDOW)
-    older = segments.older_low(bracket)
-    if older is None:
-        return bounds
-    # What exists in older copies only may as well have been copied again since the last sync.
-    return _Bounds(min(bounds.low, older), bounds.high, Basis.COPYING_AGAIN)
+    bounds = BracketBounds.of(bracket, extras=evidence.extras is not Extras.NONE)
+    if not bracket.is_sync:
+        low, _ = bounds.at(bracket.position)
+        if counted := count_records(bracket, low, evidence):
+            bounds = BracketBounds.fixed(*counted, Basis.TARGET_WINDOW)
+    return bounds.lowered(segments.older_low(bracket))
 
 
-def _by_content(window: Window, evidence: Evidence) -> _Bounds | None:
+def _by_content(window: Window, evidence: Evidence) -> BracketBounds | None:
     source, target = evidence.source_window, evidence.target_window
     if source is None or target is None:
         return None
     source_end = evidence.source.high if evidence.source else None
     found = match_content(window, source, target, source_end=source_end)
-    return _Bounds(*found, Basis.CONTENT) if found else None
-
-
-def _basis(bracket: SyncBracket) -> Basis:
-    if bracket.before is None:
-        return Basis.BEFORE_FIRST_SYNC
-    return Basis.BETWEEN_SYNCS if bracket.after else Basis.AFTER_LAST_SYNC
+    return BracketBounds.fixed(*found, Basis.CONTENT) if found else None
 
 
 def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
@@ -197,29 +173,30 @@ def _copied_before_history(blank: Translation, syncs: PartitionSyncs) -> Transla
     )
 
 
-def _answer(blank: Translation, bounds: _Bounds, bracket: SyncBracket) -> Translation:
+def _answer(blank: Translation, bounds: BracketBounds, bracket: SyncBracket) -> Translation:
+    low, high = bounds.at(bracket.position)
     return replace(
         blank,
-        status=Status.EXACT if bounds.low == bounds.high else Status.BOUNDED,
+        status=Status.EXACT if low == high else Status.BOUNDED,
         basis=bounds.basis,
-        reason=_reason(bounds, bracket),
-        target=bounds.low,
-        low=bounds.low,
-        high=bounds.high,
+        reason=_reason(bounds.basis, low, high, bracket),
+        target=low,
+        low=low,
+        high=high,
     )
 
 
-def _reason(bounds: _Bounds, bracket: SyncBracket) -> str:
+def _reason(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> str:
     before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
     after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
-    if bounds.low == bounds.high:
-        answer = f"the answer is {bounds.low}"
+    if low == high:
+        answer = f"the answer is {low}"
     else:
-        end = "the target's end" if bounds.high is None else bounds.high
-        answer = f"the answer is from {bounds.low} to {end}"
-    match bounds.basis:
+        end = "the target's end" if high is None else high
+        answer = f"the answer is from {low} to {end}"
+    match basis:
         case Basis.SYNC:
-            once = bounds.low == bounds.high
+            once = low == high
             return f"is the sync {before}" + ("" if once else f", maybe copied again: {answer}")
         case Basis.DRAINED:
             return (

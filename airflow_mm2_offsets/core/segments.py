@@ -20,6 +20,7 @@ from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.coverage import END, Copied
 from airflow_mm2_offsets.core.lows import Lows, clipped, low_at, lows_of
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.core.translation import Basis
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -30,43 +31,67 @@ _begin = attrgetter("begin")
 
 
 class BracketBounds(NamedTuple):
-    """What the syncs of a bracket say of its positions, but for the one that is a sync.
+    """What is known of a position, or of all positions of a bracket that are no sync.
 
     ``low + max(0, p - low_knee) <= g(p) <= high - max(0, high_knee - p)``, see ``bounds``.
     """
 
     low: int
+    """A target offset, or BEGINNING by older copies."""
     low_knee: int
     high: int | None
     """None where only the target's end bounds the answer."""
     high_knee: int
+    basis: Basis
 
     @classmethod
     def of(cls, bracket: SyncBracket, *, extras: bool) -> "BracketBounds":
-        """Return the bounds.
+        """Return what the syncs of a bracket say.
 
         Args:
-            bracket: The syncs.
+            bracket: The syncs, and the position or one of those that are no sync.
             extras: Offsets that copy no new record are possible between them on the target.
         """
-        before, after = bracket.before, bracket.after
+        _, before, after, rewind = bracket
+        if before and bracket.is_sync:
+            return cls(before.downstream, NO_KNEE, before.downstream, 0, Basis.SYNC)
         # Where the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
         low = lower_bound(before.downstream) if before else 0
         if after is None:
-            return cls(low, NO_KNEE, None, 0)
+            return cls(low, NO_KNEE, None, 0, Basis.AFTER_LAST_SYNC)
         low_knee, high, high_knee = NO_KNEE, after.downstream, 0
         if not extras and not (before and proves_extras(*bracket.steps)):
             low_knee = lower_knee(low, after.upstream, after.downstream)
             if before:
                 high_knee = upper_knee(before.upstream, before.downstream, after.downstream)
-        if bracket.rewind:
+        if rewind:
             # The record of ``after`` was copied again: only the newer copy bounds from above.
-            high, high_knee = bracket.rewind.downstream, 0
-        return cls(low, low_knee, high, high_knee)
+            high, high_knee = rewind.downstream, 0
+        basis = Basis.BETWEEN_SYNCS if before else Basis.BEFORE_FIRST_SYNC
+        return cls(low, low_knee, high, high_knee, basis)
+
+    @classmethod
+    def fixed(cls, low: int, high: int | None, basis: Basis) -> "BracketBounds":
+        """Return bounds that are the same for all positions."""
+        return cls(low, NO_KNEE, high, 0, basis)
+
+    def lowered(self, older: int | None) -> "BracketBounds":
+        """Return the bounds where the lower one by older copies counts as well, if there is one."""
+        if older is None:
+            return self
+        # What exists in older copies only may as well have been copied again since the last sync.
+        low = min(self.low, older)
+        return BracketBounds(low, NO_KNEE, self.high, self.high_knee, Basis.COPYING_AGAIN)
+
+    def raised(self, rewind: SyncPoint | None) -> "BracketBounds":
+        """Return the bounds where records may be copied again unseen before a rewind, if any."""
+        if rewind is None or self.high is None or self.high > rewind.downstream:
+            return self
+        return self._replace(high=rewind.downstream, high_knee=0)
 
     def at(self, position: int) -> tuple[int, int | None]:
         """Return the lower and the upper bound of one position."""
-        low = self.low + max(0, position - self.low_knee)
+        low = max(0, self.low) + max(0, position - self.low_knee)
         return low, None if self.high is None else self.high - max(0, self.high_knee - position)
 
 
@@ -122,16 +147,16 @@ class Segments:
     def bracket(self, position: int) -> SyncBracket:
         """Return the syncs around a position, of the newest epoch that reaches down to it."""
         run = self.brackets[bisect_right(self.brackets, position, key=_begin) - 1]
-        before = bisect_right(self.upstream, position, run.start, run.stop) - 1
-        after = self._sync(before + 1) if before + 1 < run.stop else None
+        at = bisect_right(self.upstream, position, run.start, run.stop) - 1
+        return self.bracket_after(at, run, position)
+
+    def bracket_after(self, at: int, run: Brackets, position: int) -> SyncBracket:
+        """Return the bracket of a position at or after the sync ``at`` of a run, or before all."""
+        before = self._sync(at) if at >= run.start else None
+        after = self._sync(at + 1) if at + 1 < run.stop else None
         rewind = None if run.rewind is None else self._sync(run.rewind)
         recopied = rewind is not None and after is not None and after.upstream >= rewind.upstream
-        return SyncBracket(
-            position=position,
-            before=self._sync(before) if before >= run.start else None,
-            after=after,
-            rewind=rewind if recopied else None,
-        )
+        return SyncBracket(position, before, after, rewind if recopied else None)
 
     def low(self, position: int) -> int:
         """Return the lower bound where extras are possible: a target offset, or BEGINNING."""

@@ -20,6 +20,8 @@ from airflow_mm2_offsets.core import (
 
 HOME = Path(__file__).parents[1] / "golden"
 NAMES = tuple(sorted(path.name for path in HOME.iterdir() if path.is_dir()))
+NO_EXTRAS = ("plain100", "plain1", "txn", "backlog", "aborts", "compacted", "filtered")
+"""Those where ``Extras.NONE`` holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

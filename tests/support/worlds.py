@@ -28,6 +28,12 @@ ACTIONS = tuple(_ACTIONS)
 _OPTIONAL = ("gap", "kill", "commit_unseen", "write", "retry", "foreign", "block", "lose")
 
 
+JUMPED = [(0, 0), (50, 50), (100, 100), (0, 101), (10, 111), (90, 112), (110, 132)]
+"""Syncs of a second copy whose offsets were altered: it jumped from record 10 to record 90."""
+JUMPED_TRUTHS = [max(11, position) if position < 90 else 22 + position for position in range(111)]
+"""The records in between have their first copies only."""
+
+
 def settled_worlds(without: tuple[str, ...] = ()) -> Iterator[tuple[World, Random]]:
     """Yield worlds where MirrorMaker 2 has come as far as ever before."""
     for world, random in _worlds(without):

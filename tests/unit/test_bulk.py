@@ -11,8 +11,8 @@ from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
-from tests.support.golden import NAMES, golden_set
-from tests.support.worlds import worlds_copying_again
+from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
 
 TOPIC = "orders"
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 7))
@@ -46,9 +46,31 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
 def test_copying_again_answers_as_one_by_one() -> None:
     """Where records exist only in older epochs and in detours, those count as well."""
     for number, world in enumerate(worlds_copying_again()):
+        index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs})
+        positions = list(range(world.source_end + 2))
         if number % 5 == 0:
-            index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs})
-            check(index, list(range(world.source_end + 2)))
+            check(index, positions)
+        assert (translate_many(index, TOPIC, 0, positions).target <= world.truths()).all(), world
+
+
+def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
+    """Its records have older copies only."""
+    index = SyncIndex.of_pairs({(TOPIC, 0): JUMPED})
+    positions = range(len(JUMPED_TRUTHS))
+    assert (translate_many(index, TOPIC, 0, positions).target <= JUMPED_TRUTHS).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_runs_hold_the_truth(name: str) -> None:
+    """The truth is neither below the lower bounds nor above the upper ones."""
+    golden = golden_set(name)
+    for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
+        for number, partition in golden.partitions.items():
+            positions = range(partition.source.low, partition.source.high + 1, 7)
+            found = translate_many(golden.index, golden.topic, number, positions, extras=extras)
+            truths = np.array([partition.truth(each) for each in positions])
+            assert (found.low <= truths).all()
+            assert ((truths <= found.high) | (found.high == NONE)).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

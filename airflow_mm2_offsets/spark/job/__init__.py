@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from .mm2_stop_control import JobMovedError as JobMovedError
     from .mm2_stop_control import StopControl as StopControl
 
+from airflow_mm2_offsets.spark.job.core_zip import core_zip
+
 _FILES = (
     "mm2_stop_control.py",
     "mm2_stop_heartbeat.py",
@@ -18,10 +20,8 @@ _FILES = (
     "mm2_stop_stream.py",
     "mm2_offsets_sql.py",
     "mm2_offsets_decode.py",
-    "mm2_offsets_epochs.py",
     "mm2_offsets_logs.py",
     "mm2_offsets_lookup.py",
-    "mm2_offsets_stretches.py",
     "mm2_offsets_tables.py",
 )
 
@@ -33,7 +33,8 @@ def py_files() -> str:
     translate``. Where this package is installed on the driver, no file is needed:
     ``from airflow_mm2_offsets.spark.job import StopControl``.
     """
-    return ",".join(str(Path(__file__).with_name(name)) for name in _FILES)
+    files = [Path(__file__).with_name(name) for name in _FILES]
+    return ",".join(map(str, [*files, core_zip()]))
 
 
 def __getattr__(name: str) -> object:

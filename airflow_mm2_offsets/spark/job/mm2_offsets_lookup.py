@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mm2_offsets_tables import (  # type: ignore[import-not-found] # comes by --py-files
-    ANY,
     BASES,
+    BASIS_AT,
+    BETWEEN,
     HEADER,
-    RECORD,
+    LOW_BITS,
+    RECORDED,
     STRAIGHT,
+    SYNC,
 )
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 ANSWER: Final = ("at", "low", "high", "basis")
-_LOW_BITS: Final = 2**32 - 1
 
 
 def look_up(asked: DataFrame, known: DataFrame) -> DataFrame:
@@ -88,7 +90,7 @@ def _in_bin(joined: DataFrame) -> DataFrame:
             "_mm2_at": _read(_own("bin")),
             "_mm2_until": _read(_own("bin") + 1),
             # An entry that begins here is below it, whatever its number.
-            "_mm2_sought": F.shiftleft(_own("along"), 32).bitwiseOR(F.lit(_LOW_BITS)),
+            "_mm2_sought": F.shiftleft(_own("along"), 32).bitwiseOR(F.lit(LOW_BITS)),
         }
     )
 
@@ -103,65 +105,59 @@ def _narrowed(found: DataFrame, step: int) -> DataFrame:
 def _answered(found: DataFrame, kinds: set[int]) -> DataFrame:
     """Add what the entry says."""
     entry = found.withColumns({"_mm2_entry": _read(_own("at")), "_mm2_next": _read(_own("at") + 1)})
-    decoded = entry.withColumns(
+    has_record = _own("entry").bitwiseAND(RECORDED) != 0
+    basis = F.shiftright("_mm2_entry", BASIS_AT).bitwiseAND(7)
+    told = F.when(_position() == _own("u"), SYNC).otherwise(BETWEEN)
+    decoded = (
+        entry.withColumns(
+            {
+                "_mm2_u": F.shiftright("_mm2_entry", 32) + _own("base"),
+                "_mm2_d": _own("entry").bitwiseAND(LOW_BITS) + _head("base_d"),
+                "_mm2_next_d": _own("next").bitwiseAND(LOW_BITS) + _head("base_d"),
+                "_mm2_record": F.when(
+                    has_record,
+                    _head("records_at") + _own("entry").bitwiseAND(2**BASIS_AT - 1),
+                ),
+            }
+        )
+        .withColumn("_mm2_code", F.when(_is_told(), told).otherwise(basis))
+        .withColumns(_bounds(straight=STRAIGHT in kinds))
+    )
+    names = F.array(*map(F.lit, BASES))
+    return decoded.withColumns(
         {
-            "_mm2_u": F.shiftright("_mm2_entry", 32) + _own("base"),
-            "_mm2_d": _own("entry").bitwiseAND(_LOW_BITS) + _head("base_d"),
-            "_mm2_next_d": _own("next").bitwiseAND(_LOW_BITS) + _head("base_d"),
+            # The sign tells what is known: a null and a refusal have none.
+            "_mm2_low": F.when(_own("low") >= 0, _own("low")),
+            "_mm2_high": F.when(_own("high") >= 0, _own("high")),
+            "_mm2_basis": F.get(names, _own("code").cast("int")),
         }
     )
-    answers = _rising(straight=STRAIGHT in kinds)
-    if ANY in kinds:
-        at = _head("records_at") + _own("entry").bitwiseAND(_LOW_BITS) * len(RECORD)
-        decoded = decoded.withColumn("_mm2_record", F.when(F.col("_mm2_of_kind") == ANY, at))
-        recorded, rising = _recorded(), answers
-        answers = {
-            name: F.when(_own("record").isNull(), rising[name]).otherwise(recorded[name])
-            for name in rising
-        }
-    return decoded.withColumns(answers)
 
 
-def _rising(*, straight: bool) -> dict[str, Column]:
-    """Return the answer from two neighbouring syncs: ``bounds_of`` of core."""
-    zero = F.lit(0).cast("bigint")
-    at_sync, first = _position() == _own("u"), _own("entry") == 0
-    low, first_low, high = _own("d") + 1, zero, _own("next_d")
+def _bounds(*, straight: bool) -> dict[str, Column]:
+    """Return the bounds, of the record or as told: see ``mm2_offsets_tables``."""
+    at_sync = _own("code") == SYNC
+    low = F.when(at_sync, _own("d")).otherwise(_own("d") + 1)
+    high = F.when(at_sync, _own("d")).otherwise(_own("next_d"))
+    low = F.when(_is_told(), low).otherwise(_read(_own("record")))
+    high = F.when(_is_told(), high).otherwise(_read(_own("record") + 1))
     if straight:
+        zero = F.lit(0).cast("bigint")
         next_u = F.shiftright("_mm2_next", 32) + _own("base")
-        step, next_d = _own("next_d") - _own("d"), _own("next_d")
-        measured = (F.col("_mm2_of_kind") == STRAIGHT) & (step <= next_u - _own("u"))
-        low += F.when(measured, F.greatest(_position() - next_u + step - 1, zero)).otherwise(zero)
-        high -= F.when(measured, F.greatest(step + _own("u") - _position(), zero)).otherwise(zero)
-        before = F.greatest(_position() - next_u + next_d, zero)
-        first_low = F.when(F.col("_mm2_of_kind") == STRAIGHT, before).otherwise(zero)
-    basis = (
-        F.when(first, "before-first-sync")
-        .when(at_sync, "sync")
-        .when(_own("next").isNull(), "after-last-sync")
-        .otherwise("between-syncs")
-    )
-    return {
-        "_mm2_low": F.when(first, first_low).when(at_sync, _own("d")).otherwise(low),
-        "_mm2_high": F.when(first, _own("next_d")).when(at_sync, _own("d")).otherwise(high),
-        "_mm2_basis": basis,
-    }
+        low_knee = F.when(_is_told(), next_u - _own("next_d") + _own("d") + 1)
+        high_knee = F.when(_is_told(), _own("next_d") - _own("d") + _own("u"))
+        low_knee = low_knee.otherwise(_read(_own("record") + 2))
+        high_knee = high_knee.otherwise(_read(_own("record") + 3))
+        bends = (F.col("_mm2_of_kind") == STRAIGHT) & ~at_sync
+        low += F.when(bends, F.greatest(_position() - low_knee, zero)).otherwise(zero)
+        high -= F.when(bends & (high >= 0), F.greatest(high_knee - _position(), zero)).otherwise(
+            zero
+        )
+    return {"_mm2_low": low, "_mm2_high": high}
 
 
-def _recorded() -> dict[str, Column]:
-    """Return the answer from the entry's record."""
-    field = {name: _read(_own("record") + at) for at, name in enumerate(RECORD)}
-    at_sync = (_position() == _own("u")) & (field["at_low"] >= 0)
-    zero = F.lit(0).cast("bigint")
-    low = field["low"] + F.greatest(_position() - field["low_knee"], zero)
-    high = field["high"] - F.greatest(field["high_knee"] - _position(), zero)
-    basis = F.element_at(F.array(*map(F.lit, BASES)), (field["basis"] + 1).cast("int"))
-    again = field["basis"] == BASES.index("copying-again")
-    return {
-        "_mm2_low": F.when(at_sync, field["at_low"]).when(field["low"] >= 0, low),
-        "_mm2_high": F.when(at_sync, field["at_high"]).when(field["high"] >= 0, high),
-        "_mm2_basis": F.when(at_sync & ~again, "sync").otherwise(basis),
-    }
+def _is_told() -> Column:
+    return _own("record").isNull()
 
 
 def _head(name: str) -> Column:

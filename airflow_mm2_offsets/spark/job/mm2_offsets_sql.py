@@ -1,8 +1,8 @@
 """Translates columns of source offsets to target offsets, inside a Spark job.
 
-It comes with the ``mm2_offsets_*.py`` beside it, all of them given to ``spark-submit --py-files``,
-and needs nothing but PySpark. All that it adds to a plan are native expressions and one join: no
-row passes through Python, and both batch and streaming DataFrames can be translated::
+It comes with the other files of ``py_files()``, all of them given to ``spark-submit --py-files``,
+and needs nothing but PySpark. What ``translate`` adds to a plan are native expressions and one
+join: no row passes through Python, and both batch and streaming DataFrames can be translated::
 
     from mm2_offsets_sql import decode_syncs, segments, translate
 
@@ -10,8 +10,8 @@ row passes through Python, and both batch and streaming DataFrames can be transl
     known = segments(syncs).cache()
     table = translate(table, known, topic="topic", partition="partition", offset="offset")
 
-Rules and answers are those of ``SyncIndex.translate`` without further evidence, in the package
-that this file comes from; "core" in these files is that package's.
+The answers are those of ``SyncIndex.translate`` without further evidence: ``segments`` has the
+package's core make them, for all positions of each topic and partition.
 """
 
 from __future__ import annotations
@@ -21,23 +21,13 @@ from typing import TYPE_CHECKING, Final
 from mm2_offsets_decode import (  # type: ignore[import-not-found] # comes by --py-files
     decode_syncs,
 )
-from mm2_offsets_epochs import (  # type: ignore[import-not-found] # comes by --py-files
-    MAX_OFFSET,
-)
 from mm2_offsets_logs import (  # type: ignore[import-not-found] # comes by --py-files
+    check_python,
     logs_of,
-    only_rises,
+    tables_of_logs,
 )
 from mm2_offsets_lookup import (  # type: ignore[import-not-found] # comes by --py-files
     look_up,
-)
-from mm2_offsets_stretches import (  # type: ignore[import-not-found] # comes by --py-files
-    stretches_of,
-)
-from mm2_offsets_tables import (  # type: ignore[import-not-found] # comes by --py-files
-    any_tables,
-    fits_entries,
-    rising_tables,
 )
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
@@ -46,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "EXTRAS", "MAX_OFFSET", "decode_syncs", "segments", "translate"]
 
+MAX_OFFSET: Final = 2**63 - 1
 EXTRAS: Final = ("possible", "none")
 COLUMNS: Final = ("target", "low", "high", "status", "basis")
 """What ``translate`` adds."""
@@ -55,7 +46,7 @@ _TEXT = ("string",)
 
 
 def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
-    """Return what is known of the stretches between neighbouring syncs, for ``translate``.
+    """Return the answers for all positions, for ``translate``.
 
     Keep it (``cache()``, or a table): it is read twice by each ``translate``.
 
@@ -71,13 +62,13 @@ def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
 
     Raises:
         ValueError: ``extras`` is unknown.
+        RuntimeError: Python is older than 3.11.
     """
     if extras not in EXTRAS:
         raise ValueError(f"extras {extras!r} is unknown; it must be one of {', '.join(EXTRAS)}")
-    logs = logs_of(syncs)
-    plain = only_rises("log") & fits_entries("log")
-    rising: DataFrame = rising_tables(logs.where(plain), extras)
-    return rising.unionByName(any_tables(stretches_of(logs.where(~plain), extras)))
+    check_python()
+    tables: DataFrame = tables_of_logs(logs_of(syncs), extras)
+    return tables
 
 
 def translate(

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from upath import UPath
 
@@ -169,53 +169,6 @@ def test_another_pair_is_refused(archive: SyncArchive) -> None:
     append(archive, LOG, pair=other)
     with pytest.raises(ArchiveError, match="another pair"):
         archive.read(PAIR)
-
-
-@given(rising(), st.integers(0, 60), st.integers(0, 150))
-@example(log=[("orders", 0, 10, 1), ("orders", 0, 10, 4), ("orders", 0, 12, 5)], cut=3, position=12)
-@settings(max_examples=60, deadline=None)
-def test_retention_keeps_every_answer_that_it_leaves(
-    log: list[Sync], cut: int, position: int
-) -> None:
-    """From the first sync left on, answers are as before; what lies before is refused."""
-    with TemporaryDirectory() as folder:
-        archive = SyncArchive(folder)
-        cut = min(cut, len(log))
-        append(archive, log, 0, cut, time=0)
-        append(archive, log, cut, len(log), time=4_000_000_000_000)
-        before = archive.read().index()
-        archive.compact(over=0, keep=timedelta(days=1))
-        after = archive.read().index()
-        assert set(after) == set(before)
-        for place, syncs in after.partitions.items():
-            was, now = before.translate(*place, position), after.translate(*place, position)
-            if now.status is Status.REFUSED:
-                assert position < syncs.first.upstream
-            else:
-                assert (now.target, now.high) == (was.target, was.high)
-
-
-def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchive) -> None:
-    """Copied again up to 10 only: where 11 is, the dropped sync said. What catches up answers."""
-    log: list[Sync] = [("orders", 0, 11, 1), ("orders", 0, 12, 2), ("orders", 0, 10, 3)]
-    append(archive, log, 0, 2, time=0)
-    append(archive, log, 2, 3, time=4_000_000_000_000)
-    assert archive.read().index().translate("orders", 0, 10).target == 1
-    archive.compact(over=0, keep=timedelta(days=1))
-    after = archive.read().index()
-    assert after.translate("orders", 0, 10).status is Status.REFUSED
-    assert after.extended({("orders", 0): [(12, 5)]}).translate("orders", 0, 10).target == 3
-
-
-def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
-    """The last sync of a partition stays, however old; the archive says what it has cut."""
-    append(archive, LOG, 0, 40, time=0)
-    append(archive, LOG, 40, 40, time=4_000_000_000_000)
-    assert archive.compact(over=1, keep=timedelta(days=30)) == 2
-    index = archive.read().index()
-    assert index.translate("orders", 1, 390).target == 312
-    assert index.translate("orders", 1, 389).basis is Basis.HISTORY_CUT
-    assert "archive" in index.translate("orders", 1, 389).reason
 
 
 def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:

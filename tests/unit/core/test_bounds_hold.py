@@ -12,10 +12,19 @@ from airflow_mm2_offsets.core import (
     Basis,
     Evidence,
     Extras,
+    SyncIndex,
 )
 from tests.support.cases import Case, bounded, some_of
 from tests.support.simulator import Step, World
-from tests.support.worlds import ACTIONS, RUNS, settle, settled_worlds, worlds_copying_again
+from tests.support.worlds import (
+    ACTIONS,
+    JUMPED,
+    JUMPED_TRUTHS,
+    RUNS,
+    settle,
+    settled_worlds,
+    worlds_copying_again,
+)
 
 
 def test_safe_loses_nothing() -> None:
@@ -50,6 +59,15 @@ def test_safe_loses_nothing_while_copying_again() -> None:
             assert answer.target is not None, told
             assert answer.target <= case.truths[position], told
     assert tried > RUNS / 10
+
+
+def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
+    """Offsets altered on the way (KIP-875): what lies between has older copies only."""
+    index = SyncIndex.of_pairs({("orders", 0): JUMPED})
+    for position, truth in enumerate(JUMPED_TRUTHS):
+        target = index.translate("orders", 0, position).target
+        assert target is not None
+        assert target <= truth, position
 
 
 def test_all_noted_settles_a_second_copy() -> None:

@@ -14,9 +14,8 @@ from airflow_mm2_offsets.core import (
     SyncIndex,
     Translation,
 )
-from tests.support.golden import NAMES, GoldenPartition, GoldenSet, golden_set
+from tests.support.golden import NAMES, NO_EXTRAS, GoldenPartition, GoldenSet, golden_set
 
-NO_EXTRAS = ("plain100", "plain1", "txn", "backlog", "aborts", "compacted", "filtered")
 STRIDE = 7
 """Of the sampled positions: that of the published numbers."""
 COARSE = 5 * STRIDE

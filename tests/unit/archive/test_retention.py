@@ -1,0 +1,103 @@
+"""What retention leaves of an archive answers as before, or refuses."""
+
+from datetime import timedelta
+from itertools import islice
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import Basis, Extras, Status
+from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.unit.archive.runs import Sync, append
+from tests.unit.archive.test_building import rising
+
+LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
+
+
+@given(rising(), st.integers(0, 60), st.integers(0, 150))
+@example(log=[("orders", 0, 10, 1), ("orders", 0, 10, 4), ("orders", 0, 12, 5)], cut=3, position=12)
+@settings(max_examples=60, deadline=None)
+def test_retention_keeps_every_answer_that_it_leaves(
+    log: list[Sync], cut: int, position: int
+) -> None:
+    """From the first sync left on, answers are as before; what lies before is refused."""
+    with TemporaryDirectory() as folder:
+        archive = SyncArchive(folder)
+        cut = min(cut, len(log))
+        append(archive, log, 0, cut, time=0)
+        append(archive, log, cut, len(log), time=4_000_000_000_000)
+        before = archive.read().index()
+        archive.compact(over=0, keep=timedelta(days=1))
+        after = archive.read().index()
+        assert set(after) == set(before)
+        for place, syncs in after.partitions.items():
+            was, now = before.translate(*place, position), after.translate(*place, position)
+            if now.status is Status.REFUSED:
+                assert position < syncs.first.upstream
+            else:
+                assert (now.target, now.high) == (was.target, was.high)
+
+
+def test_retention_loses_nothing() -> None:
+    """Copied again in simulated runs: no answer that retention leaves is above the truth."""
+    worlds = islice(worlds_copying_again(), 0, None, 5)
+    runs = [(world.syncs, len(world.syncs) - 1, world.truths()) for world in worlds]
+    runs += [(JUMPED, cut, JUMPED_TRUTHS) for cut in range(len(JUMPED))]
+    answered = 0
+    for pairs, cut, truths in runs:
+        with TemporaryDirectory() as folder:
+            archive = SyncArchive(folder)
+            log: list[Sync] = [("orders", 0, *pair) for pair in pairs]
+            append(archive, log, 0, cut, time=0)
+            append(archive, log, cut, len(log), time=4_000_000_000_000)
+            archive.compact(over=0, keep=timedelta(days=1))
+            index = archive.read().index()
+        for position, truth in enumerate(truths):
+            target = index.translate("orders", 0, position).target
+            answered += target is not None
+            assert target is None or target <= truth, pairs
+    assert answered
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_retention_holds_the_truth(archive: SyncArchive, name: str) -> None:
+    """Of recorded runs, the truth is between the bounds that are left."""
+    golden = golden_set(name)
+    log: list[Sync] = [(s.topic, s.partition, s.upstream, s.downstream) for s in golden.syncs]
+    append(archive, log, 0, len(log) // 2, time=0)
+    append(archive, log, len(log) // 2, len(log), time=4_000_000_000_000)
+    archive.compact(over=0, keep=timedelta(days=1))
+    index = archive.read().index()
+    for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
+        for number, partition, position in golden.positions(251):
+            answer = index.translate(golden.topic, number, position, extras=extras)
+            truth = partition.truth(position)
+            if answer.low is not None:
+                assert answer.low <= truth <= (truth if answer.high is None else answer.high)
+
+
+def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchive) -> None:
+    """Copied again up to 10 only: where 11 is, the dropped sync said. What catches up answers."""
+    log: list[Sync] = [("orders", 0, 11, 1), ("orders", 0, 12, 2), ("orders", 0, 10, 3)]
+    append(archive, log, 0, 2, time=0)
+    append(archive, log, 2, 3, time=4_000_000_000_000)
+    assert archive.read().index().translate("orders", 0, 10).target == 1
+    archive.compact(over=0, keep=timedelta(days=1))
+    after = archive.read().index()
+    assert after.translate("orders", 0, 10).status is Status.REFUSED
+    assert after.extended({("orders", 0): [(12, 5)]}).translate("orders", 0, 10).target == 3
+
+
+def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
+    """The last sync of a partition stays, however old; the archive says what it has cut."""
+    append(archive, LOG, 0, 40, time=0)
+    append(archive, LOG, 40, 40, time=4_000_000_000_000)
+    assert archive.compact(over=1, keep=timedelta(days=30)) == 2
+    index = archive.read().index()
+    assert index.translate("orders", 1, 390).target == 312
+    assert index.translate("orders", 1, 389).basis is Basis.HISTORY_CUT
+    assert "archive" in index.translate("orders", 1, 389).reason
