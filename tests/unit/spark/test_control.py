@@ -179,14 +179,23 @@ def test_a_location_out_of_reach(tmp_path: Path) -> None:
         read_driver("nosuch://control")
 
 
+def job_sources() -> dict[str, str]:
+    paths = map(Path, py_files().split(","))
+    return {path.stem: path.read_text() for path in paths if path.suffix == ".py"}
+
+
 def test_py_files() -> None:
-    """The files for spark-submit are there, and need neither this package nor Airflow."""
-    sources = {Path(path).name: Path(path).read_text() for path in py_files().split(",")}
-    assert "class StopControl" in sources["mm2_stop_control.py"]
-    imports = re.compile(r"^\s*(from|import) (airflow|confluent)", re.MULTILINE)
+    """The files for spark-submit are there, and need of this package no more than the core."""
+    sources = job_sources()
+    assert "class StopControl" in sources["mm2_stop_control"]
+    imports = re.compile(
+        r"^\s*(from|import) (airflow(?!_mm2_offsets\.core)|confluent)", re.MULTILINE
+    )
     # Their docstrings may name what this package is called where it is installed.
     code = {name: re.sub(r'""".*?"""', "", text, flags=re.DOTALL) for name, text in sources.items()}
     assert not [name for name, text in code.items() if imports.search(text)]
+    stops = "".join(text for name, text in code.items() if name.startswith("mm2_stop_"))
+    assert not re.search(r"^\s*(from|import) airflow", stops, re.MULTILINE)
 
 
 def test_the_stop_control_of_the_installed_package() -> None:
@@ -206,7 +215,7 @@ def test_the_stop_control_of_the_installed_package() -> None:
 
 def test_every_file_of_the_stop_control_comes_along() -> None:
     """What mm2_stop_control imports, and what that imports, is handed to spark-submit."""
-    sources = {Path(path).stem: Path(path).read_text() for path in py_files().split(",")}
+    sources = job_sources()
     imported = {
         name
         for text in sources.values()

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.spark.job.core_zip import core_zip
 PACKAGE = Path(airflow_mm2_offsets.__file__).parent
 TRANSLATE = """
 import airflow_mm2_offsets.core as core
-print(core.SyncIndex.of_pairs({("orders", 0): [(1, 2)]}).translate("orders", 0, 1).target)
+print(core.SyncIndex.of_pairs({("orders", 0): [(3, 2)]}).translate("orders", 0, 3).target)
 print(core.__file__)
 """
 
