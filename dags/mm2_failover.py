@@ -127,6 +127,13 @@ with DAG(
             "through the Spark connection; what its last batch wrote is written again. Empty: "
             "never; the failover then fails, and nothing is moved.",
         ),
+        "changed_records": Param(
+            default=False,
+            type="boolean",
+            title="A transform changes records",
+            description="MirrorMaker 2 changes records on the way, so that a record may differ "
+            "from its copy. Needless where the connection names Kafka Connect.",
+        ),
         "quiet_after": Param(
             default=None,
             type=["null", "number"],
@@ -154,6 +161,7 @@ with DAG(
         plan_path=PLAN_PATH,
         sink=SINK,
         txn_app_id="{{ params.txn_app_id }}",
+        changed_records="{{ params.changed_records }}",
         trigger_dag_id=STREAM,
     )
     stop_source = StopSparkStreamingOperator(
@@ -178,6 +186,7 @@ with DAG(
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
         pending=read_positions.output["pending"],
+        changed_records="{{ params.changed_records }}",
         checkpoint=CHECKPOINT,
         plan_path=PLAN_PATH,
     )

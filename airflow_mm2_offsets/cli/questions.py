@@ -40,8 +40,17 @@ class AnswerOptions:
         bool,
         Option(
             "--sole-writer",
-            help="Your word that only MirrorMaker 2 writes to the target's topics, and that they "
-            "are not compacted: then records may be counted.",
+            help="Your word that only MirrorMaker 2 writes to the target's topics, in order, that "
+            "they are not compacted, and that no transform makes two copies of one record differ: "
+            "then records may be counted.",
+        ),
+    ] = False
+    changed_records: Annotated[
+        bool,
+        Option(
+            "--changed-records",
+            help="A transform changes records on the way, so that a record may differ from its "
+            "copy. Needless where Connect can be asked.",
         ),
     ] = False
     max_bytes: Annotated[
@@ -67,6 +76,7 @@ class AnswerOptions:
             strategy=self.strategy,
             read_source=self.read_source,
             sole_writer=self.sole_writer,
+            changed_records=self.changed_records,
             max_bytes=self.max_bytes,
             archive=clusters.archive(self.archive, skip_damaged=self.skip_damaged),
             fallback=fallback,

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.operators.target_dag import find_dag_problems
 from airflow_mm2_offsets.service.checking import find_problems
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.service.planning import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
@@ -58,6 +59,8 @@ class CheckFailoverOperator(BaseOperator):
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
         sink: Where the target job is to write files or a Delta table, if it does.
+        changed_records: A transform changes records on the way: see ``TranslateOffsetsOperator``.
+            May be a templated string.
         txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as its identifier; empty for
             none, None if unknown.
         trigger_dag_id: The DAG that is to be triggered for the target, if one is.
@@ -75,6 +78,7 @@ class CheckFailoverOperator(BaseOperator):
         "plan_path",
         "sink",
         "txn_app_id",
+        "changed_records",
         "trigger_dag_id",
         "request_id",
     )
@@ -88,6 +92,7 @@ class CheckFailoverOperator(BaseOperator):
         plan_path: str | None = None,
         sink: str | None = None,
         txn_app_id: str | None = None,
+        changed_records: bool | str = False,
         trigger_dag_id: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
@@ -102,6 +107,7 @@ class CheckFailoverOperator(BaseOperator):
         self.plan_path = plan_path
         self.sink = sink
         self.txn_app_id = txn_app_id
+        self.changed_records = changed_records
         self.trigger_dag_id = trigger_dag_id
         self.request_id = request_id
 
@@ -223,7 +229,10 @@ class CheckFailoverOperator(BaseOperator):
         hook = Mm2OffsetHook(self.mm2_conn_id)
         if checkpoint is not None:
             servers = self._servers_of_the_job()
-            return find_problems(hook.get_conn(), checkpoint.positions, reads_from=servers)
+            options = PlanOptions(changed_records=str(self.changed_records) == "True")
+            return find_problems(
+                hook.get_conn(), checkpoint.positions, reads_from=servers, options=options
+            )
         is_reachable, found = hook.test_connection()
         return [] if is_reachable else [found]
 

@@ -28,8 +28,11 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps.
         skip_damaged: Translate without the archive's damaged or missing files.
         read_source: Ask the source too; without it few positions are known exactly.
-        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, and
-            that these are not compacted: then records may be counted.
+        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, in
+            order, that these are not compacted, and that no transform makes two copies of one
+            record differ: then records may be counted.
+        changed_records: A transform changes records on the way, so that a record may differ from
+            its copy. Needless where Connect can be asked.
         max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
         allow_bounded: Where a position is not known exactly, take its lower bound: nothing is
             lost, and records may be counted twice.
@@ -72,6 +75,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         skip_damaged: bool = False,
         read_source: bool = True,
         sole_writer: bool = False,
+        changed_records: bool = False,
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
@@ -91,6 +95,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.skip_damaged = skip_damaged
         self.read_source = read_source
         self.sole_writer = sole_writer
+        self.changed_records = changed_records
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
@@ -125,6 +130,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             plan=PlanOptions(
                 read_source=self.read_source,
                 sole_writer=self.sole_writer,
+                changed_records=self.changed_records,
                 max_bytes=self.max_evidence_bytes,
                 archive=archive,
             ),

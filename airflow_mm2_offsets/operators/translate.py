@@ -58,8 +58,11 @@ class TranslateOffsetsOperator(BaseOperator):
         unmapped_time: For ``timestamp``: how old the position is, as ISO 8601 with a time zone;
             None takes the time of the source's record there.
         unmapped_margin: For ``timestamp``: seconds to start earlier.
-        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, and
-            that these are not compacted: then records may be counted.
+        sole_writer: Your word that no one but MirrorMaker 2 writes to the target's topics, in
+            order, that these are not compacted, and that no transform makes two copies of one
+            record differ: then records may be counted.
+        changed_records: A transform changes records on the way, so that a record may differ from
+            its copy. Needless where Connect can be asked. May be a templated string.
         max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
 
     Returns:
@@ -85,6 +88,7 @@ class TranslateOffsetsOperator(BaseOperator):
         "strategy",
         "on_unmapped",
         "unmapped_time",
+        "changed_records",
     )
 
     def __init__(
@@ -103,6 +107,7 @@ class TranslateOffsetsOperator(BaseOperator):
         unmapped_time: str | None = None,
         unmapped_margin: float = 300.0,
         sole_writer: bool = False,
+        changed_records: bool | str = False,
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
         **kwargs: Any,
     ) -> None:
@@ -121,6 +126,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.unmapped_time = unmapped_time
         self.unmapped_margin = unmapped_margin
         self.sole_writer = sole_writer
+        self.changed_records = changed_records
         self.max_evidence_bytes = max_evidence_bytes
 
     @fails_at_once()
@@ -175,6 +181,7 @@ class TranslateOffsetsOperator(BaseOperator):
             strategy=self._choice(Strategy, "strategy"),
             read_source=self.read_source,
             sole_writer=self.sole_writer,
+            changed_records=str(self.changed_records) == "True",
             max_bytes=self.max_evidence_bytes,
             archive=self._archive(),
             fallback=self._fallback(),

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,11 @@ _REFUSAL_STEPS: Mapping[Basis, str] = {
 
 
 def find_problems(
-    pair: ClusterPair, positions: Positions, *, reads_from: Collection[str] = ()
+    pair: ClusterPair,
+    positions: Positions,
+    *,
+    reads_from: Collection[str] = (),
+    options: PlanOptions = DEFAULT_OPTIONS,
 ) -> list[str]:
     """Return what stands in the way of moving a job, each as one sentence; none if all is well.
 
@@ -43,6 +47,7 @@ def find_problems(
         pair: The clusters.
         positions: Where the job stands now on the source; it may still run.
         reads_from: The bootstrap servers that the job was given, where they are known.
+        options: How its positions are to be translated.
     """
     problems = [*_problem(pair.source.describe), *_problem(pair.target.describe)]
     if pair.connect:
@@ -52,7 +57,7 @@ def find_problems(
     if problems := _job_problems(pair, reads_from):
         return problems  # its positions are those of another cluster
     # A partition that is missing would be found missing by the translation as well.
-    return _partition_problems(pair, positions) or _translation_problems(pair, positions)
+    return _partition_problems(pair, positions) or _translation_problems(pair, positions, options)
 
 
 def _problem(ask: Callable[[], object]) -> list[str]:
@@ -174,9 +179,11 @@ def _compare(
     return problems
 
 
-def _translation_problems(pair: ClusterPair, positions: Positions) -> list[str]:
+def _translation_problems(
+    pair: ClusterPair, positions: Positions, options: PlanOptions
+) -> list[str]:
     try:
-        plan = plan_failover(pair, positions)
+        plan = plan_failover(pair, positions, options=options)
     except Mm2OffsetsError as error:
         return [str(error)]
     return [
