@@ -90,8 +90,8 @@ def _differing(blank: Translation, evidence: Evidence) -> Translation | None:
     upstream, downstream = evidence.contradiction
     return blank.refused(
         Basis.RECORDS_DIFFER,
-        f"the record at source offset {upstream} is not the one at target offset {downstream}, "
-        f"where a sync says that it was copied to: the target topic is not its copy (see the "
+        f"the records of the sync {upstream} -> {downstream}, or those before it, are not the same "
+        f"on both clusters: the target topic is not a copy of this one (see the "
         f"replication policy and its separator, and whether a topic was recreated), or a transform "
         f"changes records on the way (then say so: changed_records)",
     )

@@ -21,6 +21,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.service.archiving import load_syncs
+from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.service.evidence import (
     Held,
     gather_copied,
@@ -31,7 +32,6 @@ from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.windows import (
-    find_contradictions,
     gather_whole,
     gather_windows,
 )
@@ -222,6 +222,8 @@ class _Inquiry:
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
             self._take(key, source_window=source, target_window=target)
+            if source and are_strangers(source, target):
+                self._take(key, contradiction=self.index.partitions[key].last)
         whole = gather_whole(
             self.pair, self.index, self.evidence, self.answers(), max_bytes=self.options.max_bytes
         )

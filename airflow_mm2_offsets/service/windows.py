@@ -25,9 +25,6 @@ from airflow_mm2_offsets.service.pair import ClusterPair
 MAX_WINDOW = 100_000
 """Offsets of one partition that are read on either side at most; a wider stretch stays open."""
 
-_PROBED_BYTES = 64 * 2**20
-"""How many bytes of single records are read on either side at most."""
-
 _MAY_BE_READ = frozenset(
     {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
 )
@@ -77,7 +74,7 @@ def gather_windows(
         first = max(each.target.first, _low(evidence[key].target))
         windows[key] = (
             _source_window(sources[key], on_source[key], timed=timed) if key in on_source else None,
-            TargetWindow.of(first, each.target.last, _contents(copies, timed=timed), timed=timed),
+            TargetWindow.of(first, each.target.last, contents(copies, timed=timed), timed=timed),
         )
     return windows
 
@@ -109,61 +106,6 @@ def gather_whole(
         for key, records in read.items()
         if (copies := evidence[key].target_window)
     }
-
-
-def find_contradictions(
-    pair: ClusterPair,
-    index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
-    positions: Mapping[TopicPartition, int],
-) -> dict[TopicPartition, SyncPoint]:
-    """Return the partitions of which a sync's record is not the same on both clusters.
-
-    One sync of each is looked at, the nearest to the position that both clusters still hold.
-    """
-    syncs = {
-        key: sync
-        for key, position in positions.items()
-        if (sync := _held_sync(index.partitions.get(key), position, evidence[key]))
-    }
-    names = {key: pair.on_target(key) for key in syncs}
-    copies = read_ranges(
-        pair.target,
-        {names[key]: OffsetRange(sync.downstream, sync.downstream) for key, sync in syncs.items()},
-        max_bytes=_PROBED_BYTES,
-    )
-    originals = read_ranges(
-        pair.source,
-        {key: OffsetRange(sync.upstream, sync.upstream) for key, sync in syncs.items()},
-        max_bytes=_PROBED_BYTES,
-    )
-    return {
-        key: sync
-        for key, sync in syncs.items()
-        if _differ(originals.get(key, ()), copies.get(names[key], ()))
-    }
-
-
-def _held_sync(syncs: PartitionSyncs | None, position: int, evidence: Evidence) -> SyncPoint | None:
-    source, target = evidence.source, evidence.target
-    if not syncs or source is None or target is None:
-        return None
-    bracket = syncs.segments.bracket(position)
-    for sync in (bracket.before, bracket.rewind, bracket.after, syncs.last):
-        if (
-            sync
-            and source.low <= sync.upstream < source.high
-            and target.low <= sync.downstream < target.high
-        ):
-            return sync
-    return None
-
-
-def _differ(originals: Sequence[RangeRecord], copies: Sequence[RangeRecord]) -> bool:
-    """Tell whether there is a record on both sides, and it is not the same."""
-    timed = not any(each.is_append_time for each in copies)
-    one, other = (dict(_contents(each, timed=timed)).values() for each in (originals, copies))
-    return bool(one and other) and list(one) != list(other)
 
 
 def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
@@ -234,11 +176,11 @@ def _source_window(
     offsets: OffsetRange, records: Sequence[RangeRecord], *, timed: bool
 ) -> SourceWindow:
     return SourceWindow(
-        first=offsets.first, last=offsets.last, records=_contents(records, timed=timed)
+        first=offsets.first, last=offsets.last, records=contents(records, timed=timed)
     )
 
 
-def _contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:
+def contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:
     """Return what tells records apart, the same for a record and its copies."""
     return [
         (each.offset, (each.digest, each.milliseconds) if timed else each.digest)

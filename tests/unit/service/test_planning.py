@@ -18,7 +18,7 @@ from airflow_mm2_offsets.kafka import clients as kafka_clients
 from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
-from airflow_mm2_offsets.service import windows
+from airflow_mm2_offsets.service import contradictions, windows
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import (
     DEFAULT_OPTIONS,
@@ -44,6 +44,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
         return read(cluster, wanted, **options)
 
     monkeypatch.setattr(windows, "read_ranges", noting)
+    monkeypatch.setattr(contradictions, "read_ranges", noting)
     return noted
 
 
