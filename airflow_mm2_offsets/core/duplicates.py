@@ -56,6 +56,8 @@ def rewinds_of(syncs: "PartitionSyncs") -> list[Rewinds]:
 
 def rewind_after(syncs: "PartitionSyncs", position: int) -> SyncPoint | None:
     """Return the newest rewind before which records from ``position`` on may be copied again."""
+    if len(syncs.starts) == 1:
+        return None
     return syncs.rewinds[bisect_right(syncs.rewinds, position, key=_begin) - 1].rewind
 
 

@@ -39,8 +39,8 @@ def translate(
         return _drained(blank, evidence.target) if evidence.drained else blank
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(position)
-    if syncs.history.refuses(bracket.low) or (
-        bracket.before is None and strategy is not Strategy.SAFE
+    if bracket.before is None and (
+        syncs.history.refuses(bracket.low) or strategy is not Strategy.SAFE
     ):
         return _before_history(blank, syncs)
     bounds = _bound(syncs, segments, bracket, evidence)
