@@ -5,8 +5,10 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError, NotReadyError, PlanError
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, NotReadyError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -16,6 +18,7 @@ from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.storage import list_directory, open_location
 
 
@@ -27,7 +30,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     in the task that triggers: cleared alone, it looks again. Then the fence says that the job is
     moved, before it is: whatever fails from there on, no other run starts a second one.
 
-    All that ``TriggerDagRunOperator`` takes can be given too. Give a ``trigger_run_id`` that
+    All that ``TriggerDagRunOperator`` takes can be given too. Where its ``conf`` holds
+    ``starting_offsets``, they must be the plan's. Give a ``trigger_run_id`` that
     derives from this run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
 
     Args:
@@ -104,6 +108,22 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         ids = read_known_ids(pair, found.positions)
         check_plan(plan, path, found.positions, found.pending, ids)
+        self._check_told(plan.target_positions(), path)
+
+    def _check_told(self, planned: Positions, path: UPath) -> None:
+        """Raise where the conf names other offsets than the plan: of an older one, or none."""
+        if not isinstance(self.conf, Mapping) or "starting_offsets" not in self.conf:
+            return
+        told = self.conf["starting_offsets"]
+        try:
+            is_planned = parse_offsets(told) == planned
+        except Mm2OffsetsError:
+            is_planned = False
+        if not is_planned:
+            raise PlanError(
+                f"conf says starting_offsets {told!r}, and the plan in {path} "
+                f"{format_offsets(planned)}: clear translate, with all after it"
+            )
 
     def _target_problems(self) -> list[str]:
         """Return what is in the way of a fresh job; what this run has triggered before is not."""

@@ -105,11 +105,14 @@ def mark_moved(location: UPath | str, request_id: str, moved_to: str) -> Fence:
     Call it before the target job is started. Called again by the same run, it changes nothing.
 
     Raises:
-        StopError: The run's fence does not stand any more, or the location can't be written.
+        StopError: The run's fence does not stand any more, it has moved the job elsewhere before,
+            or the location can't be written.
     """
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
     if standing.state is FenceState.MOVED:
+        if standing.moved_to != moved_to:
+            raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
         return standing
     moved = replace(standing, state=FenceState.MOVED, moved_to=moved_to)
     _write(root, moved)
