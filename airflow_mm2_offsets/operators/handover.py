@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
+from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from upath import UPath
 
@@ -47,6 +47,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     Raises:
         HandoverError: The job has run since, or may: nothing was started.
         PlanError: The kept plan is not one to go by.
+        AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
 
@@ -91,6 +92,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             read=self.read,
         )
         self._check_plan(found)
+        self._skip_if_begun()
         problems = [*find_dag_problems(context, self.trigger_dag_id), *self._target_problems()]
         if problems:
             raise NotReadyError(f"nothing was started: {'; '.join(problems)}")
@@ -123,6 +125,22 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             raise PlanError(
                 f"conf says starting_offsets {told!r}, and the plan in {path} "
                 f"{format_offsets(planned)}: clear translate, with all after it"
+            )
+
+    def _skip_if_begun(self) -> None:
+        """Start no second job where this run has started one, though its DAG run be deleted.
+
+        Raises:
+            AirflowSkipException: The job that this run has moved has begun on the target.
+        """
+        fence = read_fence(storage_path(self.control)) if self.control else None
+        if fence is None or fence.state is not FenceState.MOVED:
+            return
+        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
+        if list_directory(place, CheckpointError):
+            raise AirflowSkipException(
+                f"{self.target_checkpoint} is there, and {fence}: the target job was started, and "
+                f"is not started twice. If it runs no more, run {self.trigger_dag_id} again itself"
             )
 
     def _target_problems(self) -> list[str]:

@@ -282,3 +282,12 @@ def test_a_run_that_is_made_again_moves_no_job_to_another_folder(run: Failover) 
     with pytest.raises(StopError, match=f"was moved to {run.target} .* not to {again.target}"):
         again.run("submit_target")
     assert not run.worker.triggered
+
+
+def test_a_job_that_has_begun_is_not_started_twice(run: Failover) -> None:
+    """Its DAG run was deleted or purged, and the task cleared: the driver may run all the same."""
+    for each in MOVING:
+        run.run(each)
+    run.worker.triggered.clear()
+    run.run("submit_target")
+    assert not run.worker.triggered
