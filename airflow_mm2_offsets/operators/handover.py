@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
+from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError, NotReadyError, PlanError
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, NotReadyError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -16,6 +18,7 @@ from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.storage import list_directory, open_location
 
 
@@ -27,7 +30,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     in the task that triggers: cleared alone, it looks again. Then the fence says that the job is
     moved, before it is: whatever fails from there on, no other run starts a second one.
 
-    All that ``TriggerDagRunOperator`` takes can be given too. Give a ``trigger_run_id`` that
+    All that ``TriggerDagRunOperator`` takes can be given too. Where its ``conf`` holds
+    ``starting_offsets``, they must be the plan's. Give a ``trigger_run_id`` that
     derives from this run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
 
     Args:
@@ -43,6 +47,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     Raises:
         HandoverError: The job has run since, or may: nothing was started.
         PlanError: The kept plan is not one to go by.
+        AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
 
@@ -87,6 +92,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             read=self.read,
         )
         self._check_plan(found)
+        self._skip_if_begun()
         problems = [*find_dag_problems(context, self.trigger_dag_id), *self._target_problems()]
         if problems:
             raise NotReadyError(f"nothing was started: {'; '.join(problems)}")
@@ -104,6 +110,38 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         ids = read_known_ids(pair, found.positions)
         check_plan(plan, path, found.positions, found.pending, ids)
+        self._check_told(plan.target_positions(), path)
+
+    def _check_told(self, planned: Positions, path: UPath) -> None:
+        """Raise where the conf names other offsets than the plan: of an older one, or none."""
+        if not isinstance(self.conf, Mapping) or "starting_offsets" not in self.conf:
+            return
+        told = self.conf["starting_offsets"]
+        try:
+            is_planned = parse_offsets(told) == planned
+        except Mm2OffsetsError:
+            is_planned = False
+        if not is_planned:
+            raise PlanError(
+                f"conf says starting_offsets {told!r}, and the plan in {path} "
+                f"{format_offsets(planned)}: clear translate, with all after it"
+            )
+
+    def _skip_if_begun(self) -> None:
+        """Start no second job where this run has started one, though its DAG run be deleted.
+
+        Raises:
+            AirflowSkipException: The job that this run has moved has begun on the target.
+        """
+        fence = read_fence(storage_path(self.control)) if self.control else None
+        if fence is None or fence.state is not FenceState.MOVED:
+            return
+        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
+        if list_directory(place, CheckpointError):
+            raise AirflowSkipException(
+                f"{self.target_checkpoint} is there, and {fence}: the target job was started, and "
+                f"is not started twice. If it runs no more, run {self.trigger_dag_id} again itself"
+            )
 
     def _target_problems(self) -> list[str]:
         """Return what is in the way of a fresh job; what this run has triggered before is not."""

@@ -90,12 +90,16 @@ class Acknowledgement:
     error: str | None
     """Why a query failed, if it did before it could be stopped."""
     proof: Proof = Proof.ACKNOWLEDGED
+    heartbeat: int | None = None
+    """The driver's when it was answered for; one that has counted on since has not stopped."""
     queries: tuple[QueryAnswer, ...] = ()
     """What each query says; an older release's ``mm2_stop_control.py`` says nothing."""
 
     def is_of(self, driver: Driver | None) -> bool:
         """Tell whether it is the word of the driver that ran last, as far as both say who it is."""
         if driver is None or driver.application_id != self.application_id:
+            return False
+        if self.heartbeat not in {None, driver.heartbeat}:
             return False
         return not self.queries or self._runs == driver.runs
 
@@ -135,7 +139,8 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
         offsets=_positions(answer, root),
         clean=field_of(answer, "clean", bool, root),
         error=field_of(answer, "error", str | None, root),
-        proof=Proof(answer.get("proof", Proof.ACKNOWLEDGED)),
+        proof=_proof(answer, root),
+        heartbeat=field_of(answer, "heartbeat", int | None, root),
         queries=tuple(
             QueryAnswer(
                 query_id=field_of(query, "query_id", str, root),
@@ -143,7 +148,7 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
                 batch_id=field_of(query, "batch_id", int | None, root),
                 offsets=_positions(query, root),
             )
-            for query in field_of(answer, "queries", list | None, root) or ()
+            for query in _queries(answer, root)
         ),
     )
 
@@ -170,7 +175,7 @@ def read_driver(location: UPath | str) -> Driver | None:
         bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
         runs={
             field_of(query, "query_id", str, root): field_of(query, "run_id", str, root)
-            for query in field_of(driver, "queries", list | None, root) or [driver]
+            for query in _queries(driver, root) or [driver]
         },
         interval=field_of(driver, "interval", int | float | None, root) or 0.0,
         lease=field_of(driver, "lease", int | float | None, root) or 0.0,
@@ -184,6 +189,21 @@ def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:
         return {int(pid): int(start) for pid, start in given.items()}
     except (TypeError, ValueError) as error:
         raise StopError(f"{root}: processes is {given!r}; is it a control location?") from error
+
+
+def _proof(answer: dict[str, Any], root: UPath) -> Proof:
+    given = answer.get("proof", Proof.ACKNOWLEDGED)
+    if given not in set(Proof):
+        raise StopError(f"{root}: proof is {given!r}; is it of a newer release?")
+    return Proof(given)
+
+
+def _queries(values: dict[str, Any], root: UPath) -> list[dict[str, Any]]:
+    queries: list[Any] = field_of(values, "queries", list | None, root) or []
+    for query in queries:
+        if not isinstance(query, dict):
+            raise StopError(f"{root}: queries holds {query!r}; is it a control location?")
+    return queries
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:

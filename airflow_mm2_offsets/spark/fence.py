@@ -105,11 +105,14 @@ def mark_moved(location: UPath | str, request_id: str, moved_to: str) -> Fence:
     Call it before the target job is started. Called again by the same run, it changes nothing.
 
     Raises:
-        StopError: The run's fence does not stand any more, or the location can't be written.
+        StopError: The run's fence does not stand any more, it has moved the job elsewhere before,
+            or the location can't be written.
     """
     root = open_location(location, StopError)
-    standing = _own_fence(root, request_id)
+    standing = own_fence(root, request_id)
     if standing.state is FenceState.MOVED:
+        if standing.moved_to != moved_to:
+            raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
         return standing
     moved = replace(standing, state=FenceState.MOVED, moved_to=moved_to)
     _write(root, moved)
@@ -126,8 +129,25 @@ def lift_fence(location: UPath | str, request_id: str) -> Fence:
         StopError: There's none, it is another run's, or the location can't be written.
     """
     root = open_location(location, StopError)
-    standing = _own_fence(root, request_id)
+    standing = own_fence(root, request_id)
     remove_file(root / FENCE_FILE, StopError)
+    return standing
+
+
+def own_fence(location: UPath | str, request_id: str) -> Fence:
+    """Return the fence that a run has raised.
+
+    Raises:
+        StopError: There's none, or it is another run's; or the location can't be read.
+    """
+    root = open_location(location, StopError)
+    standing = read_fence(root)
+    if standing is None:
+        raise StopError(f"{root}: no fence stands, so {request_id!r} has none here")
+    if standing.request_id != request_id:
+        raise StopError(
+            f"{root}: the fence is not of {request_id!r}: {standing}; {_next_step(root, standing)}"
+        )
     return standing
 
 
@@ -140,17 +160,6 @@ def new_fence(request_id: str, moved_to: str) -> Fence:
 
 def _may_replace(standing: Fence, instead_of: str | None) -> bool:
     return standing.state is FenceState.STOPPING and standing.request_id == instead_of
-
-
-def _own_fence(root: UPath, request_id: str) -> Fence:
-    standing = read_fence(root)
-    if standing is None:
-        raise StopError(f"{root}: no fence stands, so {request_id!r} has none here")
-    if standing.request_id != request_id:
-        raise StopError(
-            f"{root}: the fence is not of {request_id!r}: {standing}; {_next_step(root, standing)}"
-        )
-    return standing
 
 
 def _write(root: UPath, fence: Fence) -> None:

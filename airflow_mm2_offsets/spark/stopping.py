@@ -4,12 +4,13 @@ Every step leaves the control location so that nothing which comes next runs a j
 is raised before the job is asked, and lifted after the request was withdrawn.
 """
 
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
 from airflow_mm2_offsets.spark.control import (
     Driver,
     Proof,
@@ -18,7 +19,14 @@ from airflow_mm2_offsets.spark.control import (
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
-from airflow_mm2_offsets.spark.fence import Fence, FenceState, lift_fence, raise_fence, read_fence
+from airflow_mm2_offsets.spark.fence import (
+    Fence,
+    FenceState,
+    lift_fence,
+    own_fence,
+    raise_fence,
+    read_fence,
+)
 from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
 
 REMEMBERED_REQUESTS = 100
@@ -53,13 +61,14 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
     request = _next_request(root, fence.request_id)
     _forget_old_answer(root, fence.request_id)
     last = read_last_acknowledgement(root)
-    standing = raise_fence(root, fence, instead_of=last.request_id if last else None)
-    if request is None:
-        return standing
     try:
-        write_object(root / "stop-request.json", request)
+        standing = raise_fence(root, fence, instead_of=last.request_id if last else None)
+        if request is not None:
+            write_object(root / "stop-request.json", request)
     except StopError:
-        lift_fence(root, fence.request_id)  # nobody was asked: the job runs on
+        # Either file may be there: a storage that fails may have taken what it was given.
+        with suppress(Mm2OffsetsError):
+            withdraw_request(root, fence.request_id)
         raise
     return standing
 
@@ -121,9 +130,10 @@ def forget_stop(location: UPath | str, request_id: str) -> Fence:
         StopError: The run's fence does not stand, or the location can't be written.
     """
     root = open_location(location, StopError)
-    standing = lift_fence(root, request_id)
+    own_fence(root, request_id)
+    # The fence last: while it stands, what fails here can be done again.
     _clear_request(root, request_id)
-    return standing
+    return lift_fence(root, request_id)
 
 
 def is_withdrawn(location: UPath | str) -> bool:
@@ -141,9 +151,14 @@ def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
     """Answer a stop in the place of a driver that can't: it is gone, or has answered before.
 
     Raises:
-        StopError: The location can't be written, or no job has ever run with it.
+        StopError: Another stop was asked since, the location can't be written, or no job has ever
+            run with it.
     """
     root = open_location(location, StopError)
+    asked, _ = _requests(root)
+    if asked not in {None, request_id}:
+        # Its own answer would be overwritten, and it would stop the job once more.
+        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} is answered by none")
     driver = read_driver(root)
     if driver is None:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
@@ -164,6 +179,7 @@ def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
         **nothing,
         "queries": [{**query, **nothing} for query in queries],
         "proof": proof,
+        "heartbeat": driver.heartbeat,
     }
 
 
@@ -223,4 +239,5 @@ def _requests(root: UPath) -> tuple[str | None, list[str]]:
     request = read_object(root / "stop-request.json", may_be_empty=True)
     if request is None:
         return None, []
-    return field_of(request, "request_id", str | None, root), request.get("earlier", [])
+    earlier = field_of(request, "earlier", list | None, root) or []
+    return field_of(request, "request_id", str | None, root), earlier

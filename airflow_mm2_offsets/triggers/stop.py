@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from asgiref.sync import sync_to_async
 
-from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.answers import check_answer
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
@@ -35,7 +35,7 @@ def withdraw(stop: StopAsked) -> str:
     place = storage_path(str(stop.control))
     try:
         withdrawal = withdraw_request(place, stop.request_id)
-    except StopError as error:
+    except Mm2OffsetsError as error:
         return (
             f"The stop {stop.request_id!r} can't be withdrawn, so the job may stop later: {error}. "
             f"Then: airflow-mm2-offsets fence lift {place} --request-id '{stop.request_id}'"

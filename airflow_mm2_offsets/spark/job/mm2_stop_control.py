@@ -210,7 +210,9 @@ class StopControl:
             if request_id is None or ended.is_set():  # what has begun for one is done for all
                 return True
             try:
-                return self._open_request() == request_id
+                # Answered in its place or taken over, the stop holds: the job may run elsewhere.
+                is_fenced = self._files.read("fence.json") is not None
+                return is_fenced or self._open_request() == request_id
             except STORAGE_ERRORS:
                 return True
 

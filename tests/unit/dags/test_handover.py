@@ -6,7 +6,13 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, NotReadyError, PlanError
+from airflow_mm2_offsets.errors import (
+    HandoverError,
+    Mm2OffsetsError,
+    NotReadyError,
+    PlanError,
+    StopError,
+)
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.dags.failovers import STARTING, Failover
@@ -251,4 +257,37 @@ def test_a_plan_that_was_edited_or_lost_starts_nothing(run: Failover) -> None:
     path.unlink()
     with pytest.raises(PlanError, match="is gone, and the target job is to start from it"):
         run.run("submit_target")
+    assert not run.worker.triggered
+
+
+@pytest.mark.parametrize("told", [None, STARTING.replace("9", "8")])
+def test_offsets_that_are_not_the_plans_start_nothing(run: Failover, told: str | None) -> None:
+    """A task marked as successful leaves none; what an older plan said is not gone by either."""
+    run.run_until("submit_target")
+    run.worker.xcoms["translate", "starting_offsets"] = told
+    with pytest.raises(PlanError, match="conf says starting_offsets"):
+        run.run("submit_target")
+    assert not run.worker.triggered
+    assert _state(run) is FenceState.STOPPING
+
+
+def test_a_run_that_is_made_again_moves_no_job_to_another_folder(run: Failover) -> None:
+    """Its id is that of the run that moved the job, whose target run somebody has deleted."""
+    for each in MOVING:
+        run.run(each)
+    run.worker.triggered.clear()
+    dag = parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
+    again = Failover(run.worker, dag, run.source, "elsewhere")
+    again.run_until("submit_target")
+    with pytest.raises(StopError, match=f"was moved to {run.target} .* not to {again.target}"):
+        again.run("submit_target")
+    assert not run.worker.triggered
+
+
+def test_a_job_that_has_begun_is_not_started_twice(run: Failover) -> None:
+    """Its DAG run was deleted or purged, and the task cleared: the driver may run all the same."""
+    for each in MOVING:
+        run.run(each)
+    run.worker.triggered.clear()
+    run.run("submit_target")
     assert not run.worker.triggered

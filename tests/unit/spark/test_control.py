@@ -145,13 +145,30 @@ def test_a_location_that_can_not_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"clean": "yes"}, {"batch_id": True}, {"offsets": {}}, {"application_id": None}]
+    "change",
+    [
+        {"clean": "yes"},
+        {"batch_id": True},
+        {"offsets": {}},
+        {"application_id": None},
+        {"proof": "sworn"},
+        {"queries": ["q"]},
+        {"heartbeat": "1"},
+    ],
 )
 def test_an_answer_that_is_none_of_ours(control: UPath, change: dict[str, object]) -> None:
     """A field of another kind is named with what the file holds."""
     _answer(control, **change)
     with pytest.raises(StopError, match=next(iter(change))):
         read_acknowledgement(control, "stop-1")
+
+
+def test_a_request_that_is_none_of_ours(control: UPath) -> None:
+    """A list that is none is named, not stumbled over."""
+    request_stop(control, "stop-1")
+    (control / "stop-request.json").write_text('{"request_id": "stop-1", "earlier": 3}')
+    with pytest.raises(StopError, match="earlier is 3"):
+        request_stop(control, "stop-2")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null"])

@@ -50,7 +50,10 @@ def test_a_run_raises_its_fence_once(control: UPath) -> None:
     assert raise_fence(control, later) == FENCE
     moved = mark_moved(control, FENCE.request_id, "s3://lake/orders/target")
     assert moved.state is FenceState.MOVED
-    assert raise_fence(control, later) == mark_moved(control, FENCE.request_id, "again") == moved
+    marked = mark_moved(control, FENCE.request_id, "s3://lake/orders/target")
+    assert raise_fence(control, later) == marked == moved
+    with pytest.raises(StopError, match="and not to elsewhere; a job is moved once"):
+        mark_moved(control, FENCE.request_id, "elsewhere")
     assert read_fence(control) == moved
 
 

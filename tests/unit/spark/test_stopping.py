@@ -1,12 +1,14 @@
 """Asking a job to stop behind a fence, and taking that back."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.spark import stopping
+from airflow_mm2_offsets.spark import control_files, stopping
+from airflow_mm2_offsets.spark import fence as fences
 from airflow_mm2_offsets.spark.control import (
     Proof,
     read_acknowledgement,
@@ -188,3 +190,85 @@ def test_what_a_job_has_said_is_kept(control: UPath) -> None:
     answer = read_acknowledgement(control, SECOND.request_id)
     assert answer is not None
     assert (answer.batch_id, answer.clean, answer.proof) == (7, True, Proof.ACKNOWLEDGED)
+
+
+def _beat(control: UPath, heartbeat: int) -> None:
+    """Let the driver that runs live on."""
+    path = control / "driver.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "heartbeat": heartbeat}))
+
+
+def test_what_was_put_in_a_jobs_place_counts_until_it_lives(control: UPath) -> None:
+    """A driver that was silent and goes on once the fence is lifted has not stopped."""
+    _job(control)
+    begin_stop(control, FIRST)
+    close_request(control, FIRST.request_id, Proof.SILENT)
+    forget_stop(control, FIRST.request_id)
+    _beat(control, 2)
+    begin_stop(control, SECOND)
+    last = read_last_acknowledgement(control)
+    assert last is not None
+    assert not last.is_last_word_of(read_driver(control))
+    assert withdraw_request(control, SECOND.request_id) is Withdrawal.WITHDRAWN
+    assert (_asked(control), read_fence(control)) == (None, None)
+
+
+def test_a_stop_that_is_forgotten_by_half_can_be_forgotten(
+    control: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request without its fence would stop the next job, and no command would find it."""
+    _job(control)
+    begin_stop(control, FIRST)
+
+    def fail(path: UPath, _values: object) -> None:
+        raise StopError(f"{path} is out of reach")
+
+    with monkeypatch.context() as storage:
+        storage.setattr(stopping, "write_object", fail)
+        with pytest.raises(StopError, match="out of reach"):
+            forget_stop(control, FIRST.request_id)
+    assert forget_stop(control, FIRST.request_id) == FIRST
+    assert (_asked(control), read_fence(control)) == (None, None)
+
+
+def test_another_runs_stop_is_not_forgotten(control: UPath) -> None:
+    """Its fence and its request stay."""
+    _job(control)
+    begin_stop(control, FIRST)
+    with pytest.raises(StopError, match="the fence is not of"):
+        forget_stop(control, SECOND.request_id)
+    assert (_asked(control), read_fence(control)) == (FIRST.request_id, FIRST)
+
+
+@pytest.mark.parametrize("written", ["fence.json", "stop-request.json"])
+def test_a_stop_that_fails_once_written_is_taken_back(
+    control: UPath, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """The storage took the file and broke off: the job was asked, and must run on."""
+    _job(control)
+    reached = []
+
+    def write(path: UPath, values: Mapping[str, object]) -> None:
+        control_files.write_object(path, values)
+        if path.name == written and not reached:
+            reached.append(path)
+            raise StopError(f"{path} is out of reach")
+
+    monkeypatch.setattr(stopping, "write_object", write)
+    monkeypatch.setattr(fences, "write_object", write)
+    with pytest.raises(StopError, match="out of reach"):
+        begin_stop(control, FIRST)
+    assert reached
+    assert (_asked(control), read_fence(control)) == (None, None)
+
+
+def test_an_answer_to_another_run_is_left_to_it(control: UPath) -> None:
+    """A run that wakes up late would leave the later run's request open, to stop the next job."""
+    _job(control)
+    begin_stop(control, FIRST)
+    forget_stop(control, FIRST.request_id)
+    begin_stop(control, SECOND)
+    _answer(control, SECOND.request_id)
+    with pytest.raises(StopError, match="manual__2' was asked since"):
+        close_request(control, FIRST.request_id, Proof.ACKNOWLEDGED)
+    assert read_acknowledgement(control, SECOND.request_id) is not None

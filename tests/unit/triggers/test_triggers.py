@@ -19,7 +19,7 @@ from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 from tests.unit.kafka.brokers import free_address
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
@@ -355,3 +355,18 @@ def test_a_control_location_that_holds_something_else_ends_the_wait(job: Job) ->
     (job.control / "driver.json").write_text("[]")
     with pytest.raises(StopError, match=r"driver\.json"):
         _stopped(job, 0.0).poll()
+
+
+def test_a_stop_beside_an_answer_that_can_not_be_read_says_what_to_do(job: Job) -> None:
+    """Whatever is wrong with the answer, the person who cancelled reads how the stop is undone."""
+    positions = {"orders": {"0": "four"}}
+    job.acknowledge(request_id="other", offsets=[positions])
+    trigger = SparkStoppedTrigger(
+        control=str(job.control),
+        checkpoint=str(job.checkpoint),
+        request_id="stop-1",
+        still_for=1,
+        deadline=0,
+        poll_interval=1,
+    )
+    assert "airflow-mm2-offsets fence lift" in withdraw(trigger)
