@@ -7,10 +7,10 @@ may not have copied is a lower bound: the job needs nothing that lies below it.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, sub
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airflow_mm2_offsets.core.bounds import lower_bound
+from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound
 from airflow_mm2_offsets.core.bracket import BEGINNING
 from airflow_mm2_offsets.core.coverage import END, Copied, Epoch, Threat
 
@@ -68,15 +68,26 @@ def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
     """Return what the target may have held before the first known sync was written.
 
     MirrorMaker 2 may have been installed anew on a target that it filled before, and copy all of
-    it again; or older syncs that show a rewind are compacted away. Both show in a target that has
-    gained more offsets than the source. So does a transaction's marker, which costs little: one
-    record copied since outweighs it.
+    it again; then its first sync is not of the target's beginning. Or older syncs that show a
+    rewind are compacted away; then the target has gained more offsets than the source. Where the
+    syncs that are left show a copy of each source offset, there was one of each before, too, so
+    only the surplus can lie beyond; where they do not, all of it can.
     """
-    first, history = syncs.first, syncs.history
-    surplus = first.downstream > first.upstream and history.is_open
-    if surplus or (history.is_complete and first.downstream):
-        return [Threat(-1, first.downstream, may_be_jumped=surplus)]
-    return []
+    (upstream, downstream), history = syncs.first, syncs.history
+    surplus = downstream - upstream
+    if history.is_complete and downstream:
+        return [Threat(-1, downstream, may_be_jumped=surplus > 0)]
+    if surplus <= 0 or not history.is_open:
+        return []
+    return [
+        Threat(-1, downstream) if _lacks_any(syncs) else Threat(-1, surplus, may_be_jumped=False)
+    ]
+
+
+def _lacks_any(syncs: "PartitionSyncs") -> bool:
+    """Tell whether some source offset between two syncs was surely not copied between them."""
+    sides = (map(sub, side[1:], side) for side in (syncs.upstream, syncs.downstream))
+    return any(map(lacks_records, *sides))
 
 
 def _laid_on(lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch) -> list[Lows]:

@@ -102,15 +102,14 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
 def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
     """Tell whether what the target held before the first known sync may be the same records.
 
-    It may where the source can have had as many by then, or as many were copied since.
+    It may where the source can have had as many by then, or as many were copied since as can lie
+    beyond the first sync: where later ones show no hole in the source, it has none before.
     """
     (up, down), *_ = syncs
-    copied = sum(
-        min(later[0] - each[0], later[1] - each[1])
-        for each, later in pairwise(syncs)
-        if later[0] > each[0]
-    )
-    return down <= up or copied >= down
+    steps = [(later[0] - each[0], later[1] - each[1]) for each, later in pairwise(syncs)]
+    copied = sum(min(step) for step in steps if step[0] > 0)
+    has_holes = any(source > target for source, target in steps)
+    return down <= up or copied >= (down if has_holes else down - up)
 
 
 def _goes_back(before: Sync, after: Sync) -> bool:
