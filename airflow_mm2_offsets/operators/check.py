@@ -16,6 +16,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
 from airflow_mm2_offsets.service.checking import find_problems
+from airflow_mm2_offsets.service.handover import read_claim
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.service.planning import PlanOptions
@@ -195,6 +196,12 @@ class CheckFailoverOperator(BaseOperator):
                 "job hands to StopControl"
             )
             return [problem]
+        if not driver.lease:
+            problem = (
+                f"the job in {self.control} runs under a stop control that obeys no fence, so it "
+                f"could run on beside the target job: start it with this release's files"
+            )
+            return [problem]
         queries = {driver.query_id, *driver.runs}
         if checkpoint is None or checkpoint.query_id in queries:
             return []
@@ -207,6 +214,13 @@ class CheckFailoverOperator(BaseOperator):
 
     def _target_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
         place = open_location(storage_path(self.target_checkpoint), CheckpointError)
+        claimed = read_claim(place)
+        if claimed not in {None, self.request_id}:
+            problem = (
+                f"{self.target_checkpoint} is the target of the run {claimed!r} already: give "
+                f"another target checkpoint location"
+            )
+            return [problem]
         # Not its batches alone: sources/0/0 is enough for Spark to begin where that says.
         taken = sorted(list_directory(place, CheckpointError))
         if not taken:

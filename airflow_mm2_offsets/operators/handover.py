@@ -13,7 +13,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
-from airflow_mm2_offsets.service.handover import confirm_handover
+from airflow_mm2_offsets.service.handover import claim_target, confirm_handover
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
@@ -96,6 +96,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         problems = [*find_dag_problems(context, self.trigger_dag_id), *self._target_problems()]
         if problems:
             raise NotReadyError(f"nothing was started: {'; '.join(problems)}")
+        claim_target(storage_path(self.target_checkpoint), self.request_id)
         if control is not None:
             mark_moved(control, self.request_id, self.moved_to)
         super().execute(context)

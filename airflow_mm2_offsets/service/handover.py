@@ -1,5 +1,6 @@
 """The last look before a job is started on the target: what was read earlier must still hold."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.storage import read_text, write_text
 
 _STEP = (
     "the job has run since its positions were read, so nothing was started: stop it with a new run "
@@ -106,3 +108,43 @@ def _check_driver(control: UPath, read: Mapping[str, Any]) -> None:
             f"{control}: run {now[0]} of the query is at heartbeat {now[1]} now, and run {then[0]} "
             f"was at {then[1]} when the positions were read; {_STEP}"
         )
+
+
+def read_claim(target_checkpoint: UPath) -> str | None:
+    """Return the run that has started, or is to start, a job with a checkpoint location.
+
+    Raises:
+        HandoverError: The claim can't be read.
+    """
+    path = _claim(target_checkpoint)
+    text = read_text(path, HandoverError)
+    if not text:
+        return None
+    try:
+        return str(json.loads(text)["request_id"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise HandoverError(
+            f"{path} holds {text[:100]!r}; delete it if no run starts a job there"
+        ) from error
+
+
+def claim_target(target_checkpoint: UPath, request_id: str) -> None:
+    """Note beside a target's checkpoint location who starts a job there, so that nobody else does.
+
+    Raises:
+        HandoverError: Another run has claimed it, or the claim can't be written.
+    """
+    path = _claim(target_checkpoint)
+    claimed = read_claim(target_checkpoint)
+    if claimed is None:
+        write_text(path, json.dumps({"schema_version": 1, "request_id": request_id}), HandoverError)
+        claimed = read_claim(target_checkpoint)
+    if claimed != request_id:
+        raise HandoverError(
+            f"{target_checkpoint} is the target of the run {claimed!r} already, and two jobs can't "
+            f"share it: give another target folder; or delete {path}, if that run has started none"
+        )
+
+
+def _claim(target_checkpoint: UPath) -> UPath:
+    return target_checkpoint.with_name(f"{target_checkpoint.name}.claim.json")

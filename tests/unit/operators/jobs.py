@@ -30,7 +30,7 @@ class Job:
 
     def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
         driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
-        told = {**driver, "pid": 7, "heartbeat": heartbeat, **more}
+        told = {**driver, "pid": 7, "heartbeat": heartbeat, "lease": 8.0, **more}
         queries = [{"query_id": query_id, "run_id": told["run_id"]}]
         self._write("driver.json", {"queries": queries, **told})
 
