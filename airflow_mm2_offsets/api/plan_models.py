@@ -49,8 +49,6 @@ class PlanRequest(BaseModel):
     sole_writer: bool = False
     """Your word that nobody but MirrorMaker 2 writes to the topics on the target, in order, that
     they are not compacted, and that no transform makes two copies of one record differ."""
-    changed_records: bool = False
-    """A transform changes records on the way, so that a record may differ from its copy."""
     max_bytes: int = Field(256 * 2**20, ge=0, le=2**30)
     """Of each cluster's records, how much may be read as evidence."""
 

@@ -130,12 +130,10 @@ class Epoch:
         copied = min(1, self._ups[at] - threat.upstream)
         if copied and at > first:
             copied = max(1, self._records(at - 1) - (threat.upstream - self._ups[at - 1]))
-        # One more: a batch that was overtaken by the next one shows in the step after it.
-        records = threat.offsets and threat.offsets + 1
-        if copied >= records:
+        if copied >= threat.offsets:
             return at
         counts = self._count()
-        needed = counts[at - self.start] + records - copied
+        needed = counts[at - self.start] + threat.offsets - copied
         reached = self.start + bisect_left(counts, needed, at - self.start)
         return reached if reached < self.stop else None
 

@@ -71,17 +71,18 @@ def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
     it again; then its first sync is not of the target's beginning. Or older syncs that show a
     rewind are compacted away; then the target has gained more offsets than the source. Where the
     syncs that are left show a copy of each source offset, there was one of each before, too, so
-    only the surplus can lie beyond; where they do not, all of it can.
+    only the surplus can lie beyond; where they do not, all of it can. One record more must have
+    been copied since: a batch that was overtaken by the next one shows in the step after it.
     """
     (upstream, downstream), history = syncs.first, syncs.history
     surplus = downstream - upstream
     if history.is_complete and downstream:
-        return [Threat(-1, downstream, may_be_jumped=surplus > 0)]
+        return [Threat(-1, downstream + 1, may_be_jumped=surplus > 0)]
     if surplus <= 0 or not history.is_open:
         return []
-    return [
-        Threat(-1, downstream) if _lacks_any(syncs) else Threat(-1, surplus, may_be_jumped=False)
-    ]
+    if _lacks_any(syncs):
+        return [Threat(-1, downstream + 1)]
+    return [Threat(-1, surplus + 1, may_be_jumped=False)]
 
 
 def _lacks_any(syncs: "PartitionSyncs") -> bool:

@@ -144,6 +144,11 @@ class Segments:
             run.begin for run in self.lows if run.low is not None
         ] == before_first
 
+    @property
+    def is_closed(self) -> bool:
+        """The newest syncs have come as far as any before."""
+        return self.lows[-1].low is None
+
     def bracket(self, position: int) -> SyncBracket:
         """Return the syncs around a position, of the newest epoch that reaches down to it."""
         run = self.brackets[bisect_right(self.brackets, position, key=_begin) - 1]

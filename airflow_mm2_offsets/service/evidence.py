@@ -86,9 +86,7 @@ def gather_drained(
     return {key: held.target[key] for key in empty}
 
 
-def gather_copied(
-    pair: ClusterPair, held: Held, answers: Iterable[Translation]
-) -> dict[TopicPartition, int]:
+def gather_copied(pair: ClusterPair, index: SyncIndex, held: Held) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has noted, where no record lies beyond it.
 
     What it notes MirrorMaker 2 does not copy again, and it notes in order. Whatever was copied
@@ -98,10 +96,9 @@ def gather_copied(
     can be altered.
     """
     ends = {
-        key: held.source[key].high
-        for each in answers
-        if each.basis is Basis.COPYING_AGAIN
-        and (key := (each.topic, each.partition)) in held.source
+        key: source.high
+        for key, source in held.source.items()
+        if (syncs := index.partitions.get(key)) and not syncs.segments.is_closed
     }
     noted = _noted(pair, ends)
     decided = _stable_ends(pair, noted)

@@ -202,7 +202,7 @@ class _Inquiry:
             return
         for key, target in gather_drained(self.pair, self.index, self.answers()).items():
             self._take(key, target=target, drained=True)
-        for key, last in gather_copied(self.pair, self.held, self.answers()).items():
+        for key, last in gather_copied(self.pair, self.index, self.held).items():
             self._take(key, copied_to=last)
 
     def compare_records(self) -> None:

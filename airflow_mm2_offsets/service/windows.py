@@ -96,8 +96,11 @@ def gather_whole(
         key = (answer.topic, answer.partition)
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
-            first = _first_source_offset(index.partitions[key], answer, evidence[key])
-            wanted = OffsetRange(first, source.high - 1)
+            # All of it, if that is little: a rewind that no sync shows may go back anywhere.
+            wanted = OffsetRange(source.low, source.high - 1)
+            if wanted.size > MAX_WINDOW:
+                first = _first_source_offset(index.partitions[key], answer, evidence[key])
+                wanted = OffsetRange(first, source.high - 1)
             if wanted.size <= MAX_WINDOW:
                 ranges[key] = wanted
     read = read_ranges(pair.source, ranges, max_bytes=max_bytes)
