@@ -16,6 +16,9 @@ from airflow_mm2_offsets.locations import LOCAL, spark_location, storage_kind
 
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 _CHUNK = 2**20
+_CHANGED = frozenset({errno.EBUSY, errno.EINVAL})
+"""What s3fs says of an object that has changed since it was opened (``FileExpired``)."""
+_READS = 5
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS})
 """What mounted object stores and some network file systems say to the fsync of a folder."""
 
@@ -92,10 +95,17 @@ def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:
         Mm2OffsetsError: ``error``, when the storage refuses.
     """
     with storage_errors(path, error):
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
+        for left in reversed(range(_READS)):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                return None
+            except OSError as refused:
+                # An object that is written while it is read: s3fs asks for what it was before.
+                if refused.errno not in _CHANGED or not left:
+                    raise
+                path.fs.invalidate_cache()
+    return None
 
 
 @contextmanager

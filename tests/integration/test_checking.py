@@ -97,7 +97,9 @@ def test_clusters_that_do_not_answer_are_named(writer: Writer, positions: Positi
 def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) -> None:
     """The topic that was looked for is named, and those that are there."""
     pair = writer.mirror.pair
-    elsewhere = _only_problem(replace(pair, syncs_location=SyncsLocation.SOURCE), positions)
+    told = replace(pair, syncs_location=SyncsLocation.SOURCE)
+    assert "we were told 'source'" in _only_problem(told, positions)
+    elsewhere = _only_problem(replace(told, connect=None), positions)
     assert re.match(
         r"source: .*topic mm2-offset-syncs\.\S+-b\.internal does not exist; ", elsewhere
     )

@@ -77,6 +77,6 @@ def test_records_that_a_transform_drops_leave_no_trace(writer: Writer) -> None:
     ends = {IDLE: made.ends(topic)[IDLE]}
     (behind,) = still_copying(made.pair, {topic: ends})
     assert behind.basis is Basis.AFTER_LAST_SYNC
-    assert "where a transform drops the last records" in behind.reason
+    assert "if a transform drops the last records" in behind.reason
     writer.write({IDLE: 1})
     wait_until(lambda: _behind(made, topic, ends) == [], "the copy", seconds=3 * FLUSH_SECONDS)

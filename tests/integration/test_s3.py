@@ -1,5 +1,6 @@
 """Checkpoints on object storage: a real S3 server on loopback (moto's)."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -91,6 +92,8 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     pair.copy("orders", range(10))
     pair.sync("orders", (0, 5), (9, 14))
     for partition in (1, 2, 3):
+        pair.write("orders", range(1), partition)
+        pair.copy("orders", range(1), partition)
         pair.sync("orders", (0, 0), partition=partition)
     yield pair
     pair.stop()
@@ -141,7 +144,8 @@ def test_a_server_that_refuses_midway(clusters: Pair, s3_server: Server, tmp_pat
 def test_a_control_location_that_nobody_may_write(s3_server: Server, place: Place) -> None:
     """The stop is refused with the file's name, and asked once writing is allowed again."""
     control = place("control")
-    (control / "driver.json").write_text("{}")
+    driver = {"application_id": "a", "query_id": "q", "run_id": "r", "host": "h", "pid": 1}
+    (control / "driver.json").write_text(json.dumps({**driver, "heartbeat": 1}))
     s3_server.refuses_to_write = "stop-request.json"
     try:
         with pytest.raises(StopError, match=r"stop-request\.json is out of reach: PermissionError"):

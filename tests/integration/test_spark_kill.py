@@ -63,10 +63,11 @@ def api() -> Iterator[Api]:
 
 
 def test_a_driver_s_pod_is_deleted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One request, for the pod that the job named; whether it ends is not known, and not said."""
+    """The pod that the job named is deleted and asked for; an end that is not told is not said."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     master = f"k8s://http://127.0.0.1:{api.server_port}"
     define(monkeypatch, "spark_pods", conn_type="spark", host=master)
     assert SparkKillHook("spark_pods").kill(DRIVER) is False
-    assert api.asked == ["DELETE /api/v1/namespaces/jobs/pods/orders-driver"]
+    pod = "/api/v1/namespaces/jobs/pods/orders-driver"
+    assert api.asked == [f"DELETE {pod}", f"GET {pod}"]
