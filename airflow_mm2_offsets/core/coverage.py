@@ -90,17 +90,15 @@ class Epoch:
             self.unsynced = self._downs[self.stop] - self._downs[self.stop - 1] - 1
         self.exposed = self.exposed_to(threats, self.start)
         """The source offsets whose records may have copies in older epochs only, rising."""
-        self.hidden: list[HiddenRewind] = []
+        self.hidden = list(self._hidden_rewinds(syncs.leaps))
         """The rewinds within the epoch that may have copied what it has not."""
-        leaps = syncs.leaps[
-            bisect_left(syncs.leaps, self.start) : bisect_left(syncs.leaps, self.stop)
-        ]
-        for at in leaps:
+
+    def _hidden_rewinds(self, leaps: Sequence[int]) -> Iterator[HiddenRewind]:
+        for at in leaps[bisect_left(leaps, self.start) : bisect_left(leaps, self.stop)]:
             offsets = self._downs[at + 1] - self._downs[at] - 1
             threat = Threat(self._ups[at], offsets)
             if exposed := self.exposed_to([threat], at + 1):
-                low = lower_bound(self._downs[at])
-                self.hidden.append(HiddenRewind(threat, low, exposed[-1][1]))
+                yield HiddenRewind(threat, lower_bound(self._downs[at]), exposed[-1][1])
 
     def exposed_to(self, threats: Sequence[Threat], first: int) -> list[Range]:
         """Return which records of ``threats`` the syncs from ``first`` on may not have copied."""
