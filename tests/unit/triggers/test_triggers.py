@@ -283,17 +283,18 @@ def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -
 
 
 def test_a_job_that_has_ended_is_stopped_already(job: Job) -> None:
-    """Its own word that no query runs is the proof, once its driver beats no more."""
+    """Its own word that no query runs is the proof, once its driver beats no more for its lease."""
     request_stop(str(job.control), "stop-1")
-    job.beat(1, ended=True)
-    trigger = _stopped(job, 0.05)
+    lease = 0.2
+    job.beat(1, ended=True, lease=lease)
+    trigger = _stopped(job, 0.0)
     found = trigger.poll()
     assert isinstance(found, Waiting)
     assert found.reason.startswith("its queries have ended; heartbeat and checkpoint have stood")
-    _pass(0.05)
-    job.beat(2, ended=True)
+    _pass(lease)
+    job.beat(2, ended=True, lease=lease)
     assert isinstance(trigger.poll(), Waiting)
-    _pass(0.05)
+    _pass(lease)
     found = trigger.poll()
     assert isinstance(found, Over)
     assert (found.result["proof"], found.result["batch_id"]) == ("ended", None)
