@@ -25,19 +25,28 @@ _BLOCK = 1 << 16
 """So many syncs are looked at together: what is found on the way stays in the processor's cache."""
 
 
-def build_index(columns: Columns, histories: Mapping[TopicPartition, History]) -> SyncIndex:
+def build_index(
+    columns: Columns,
+    histories: Mapping[TopicPartition, History],
+    settled_below: Mapping[TopicPartition, int],
+) -> SyncIndex:
     """Index ``columns``, which are sorted by partition.
 
     Args:
         columns: The syncs; those of each partition in log order.
         histories: What is known of the time before the first sync, where it is not the default;
             a partition may have no sync.
+        settled_below: See ``PartitionSyncs.settled_below``; of the partitions that are cut.
     """
-    partitions = {place: PartitionSyncs(history=each) for place, each in histories.items()}
+    partitions = {
+        place: PartitionSyncs(history=history, settled_below=settled_below.get(place, 0))
+        for place, history in histories.items()
+    }
     steps = _Steps(columns)
     for place, start, stop in groups(columns):
         history = histories.get(place, History.UNKNOWN)
-        partitions[place] = steps.partition(start, stop, history)
+        begin = settled_below.get(place, 0)
+        partitions[place] = steps.partition(start, stop, history, begin)
     return SyncIndex.of_partitions(partitions)
 
 
@@ -62,17 +71,20 @@ class _Steps:
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
             _note(self._leaps, first, within & _rule.may_hide_rewind(up, down))
 
-    def partition(self, start: int, stop: int, history: History) -> PartitionSyncs:
+    def partition(
+        self, start: int, stop: int, history: History, settled_below: int
+    ) -> PartitionSyncs:
         up, down = self._up[start:stop], self._down[start:stop]
         if _between(self._odd, start, stop):
             pairs = zip(up.tolist(), down.tolist(), strict=True)
-            return PartitionSyncs(pairs, history=history)
+            return PartitionSyncs(pairs, history=history, settled_below=settled_below)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
             starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
             leaps=_between(self._leaps, start, stop),
             history=history,
+            settled_below=settled_below,
         )
 
 

@@ -142,7 +142,12 @@ def _too_old(held: ArchivedSyncs, keep_since: int) -> dict[TopicPartition, Floor
         kept = start + _first_kept(syncs, count) if len(syncs) == stop - start else start
         if kept > start:
             generation = held.generations[held.generation[kept]]
-            floors[place] = Floor(generation, int(held.columns.offset[kept]), is_settled=True)
+            columns = held.columns
+            floors[place] = Floor(
+                generation,
+                int(columns.offset[kept]),
+                settled_below=int(columns.downstream[kept]),
+            )
     return floors
 
 
@@ -154,8 +159,9 @@ def _first_kept(syncs: PartitionSyncs, count: int) -> int:
     """
     segments = syncs.segments
     for at in range(count - 1, max(0, count - 1 - _TRIES), -1):
-        rest = zip(syncs.upstream[at:], syncs.downstream[at:], strict=True)
-        if PartitionSyncs(rest, history=History.CUT).segments.since(0) == segments.since(at):
+        pairs = zip(syncs.upstream[at:], syncs.downstream[at:], strict=True)
+        rest = PartitionSyncs(pairs, history=History.CUT, settled_below=syncs.downstream[at])
+        if rest.segments.since(0) == segments.since(at):
             return at
     return 0
 

@@ -128,9 +128,14 @@ class ArchivedSyncs:
         for place, start, _ in groups(self.columns):
             if place not in complete and downstream[start] != 0:
                 histories[place] = History.LATE
-        for place, floor in self.floors.items():
-            histories[place] = History.CUT if floor.is_settled else History.LATE
-        return build_index(self.columns, histories)
+        settled = {
+            place: floor.settled_below
+            for place, floor in self.floors.items()
+            if floor.settled_below is not None
+        }
+        for place in self.floors:
+            histories[place] = History.CUT if place in settled else History.LATE
+        return build_index(self.columns, histories, settled)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""
@@ -235,13 +240,26 @@ def _recreated(
     held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]
 ) -> dict[TopicPartition, Floor]:
     """Return the floors of topics whose id changed from one run to the next."""
-    changed = {each.topic: each.floor for each in recreations(held.runs)}
+    changed = {each.topic: each for each in recreations(held.runs)}
     found = {}
     for place in held.columns.places:
-        if floor := changed.get(place[0]):
+        if recreation := changed.get(place[0]):
+            floor = recreation.floor
+            if recreation.surely_before is not None:
+                below = _reached(held, place, *recreation.surely_before)
+                floor = floor._replace(settled_below=below)
             stored = floors.get(place, floor)
-            found[place] = max(floor, stored, key=lambda each: _rank(held.generations, each))
+            found[place] = max(stored, floor, key=lambda each: _rank(held.generations, each))
     return found
+
+
+def _reached(held: ArchivedSyncs, place: TopicPartition, begin: Floor, end: Floor) -> int:
+    """Return the target offset after the last sync of a partition from one floor to another."""
+    ranks = _rank(held.generations, begin), _rank(held.generations, end)
+    for at in np.flatnonzero(held.columns.place == held.columns.places.index(place))[::-1]:
+        if ranks[0] <= (int(held.generation[at]), int(held.columns.offset[at])) < ranks[1]:
+            return int(held.columns.downstream[at]) + 1
+    return 0
 
 
 def _rank(generations: tuple[Generation, ...], floor: Floor) -> tuple[int, int]:

@@ -21,7 +21,10 @@ class Recreation(NamedTuple):
     before: TopicIds
     now: TopicIds
     floor: Floor
-    """Where the syncs begin that may be of the new topic: those of later runs."""
+    """Where the syncs begin that are surely of the new topic: those of later runs."""
+    surely_before: tuple[Floor, Floor] | None
+    """From where to where the syncs lie that are surely of the topic before, all of one target
+    topic; None where the target topic was recreated, or that is not known."""
 
 
 def recreations(runs: Iterable[tuple[Generation, Run]]) -> Iterator[Recreation]:
@@ -31,14 +34,24 @@ def recreations(runs: Iterable[tuple[Generation, Run]]) -> Iterator[Recreation]:
         runs: In log order.
     """
     known: dict[str, TopicIds] = {}
+    begins: dict[str, Floor] = {}
+    seen: dict[str, Floor] = {}
     for generation, run in runs:
         for topic, ids in run.topics.items():
             before = known.get(topic, (None, None))
             known[topic] = newer_ids(before, ids)
+            floor = Floor(generation, run.stop)
             if was_recreated(before, ids):
-                # What the target holds of another incarnation of the source is not needed.
-                is_settled = None not in (before[1], ids[1]) and before[1] == ids[1]
-                yield Recreation(topic, before, ids, Floor(generation, run.stop, is_settled))
+                surely_before = None
+                if None not in (before[1], ids[1]) and before[1] == ids[1]:
+                    begin = begins.get(topic, Floor(Generation(0, ""), 0))
+                    surely_before = begin, seen.get(topic, begin)
+                else:
+                    begins[topic] = floor
+                yield Recreation(topic, before, ids, floor, surely_before)
+            if ids[0] is not None:
+                # The ids were read first: the syncs before this run are not of a newer topic.
+                seen[topic] = Floor(generation, run.first)
 
 
 def complete_until(runs: Sequence[tuple[Generation, Run]]) -> int:

@@ -34,9 +34,10 @@ class Floor(NamedTuple):
     generation: Generation
     offset: int
     """An offset on the offset-syncs topic."""
-    is_settled: bool = False
-    """No position from there on needs what lies before; not known where the target topic was
-    recreated: what it has held since may be older than the first sync."""
+    settled_below: int | None = None
+    """Target offsets below this copy nothing that a position from there on needs; None where that
+    is not known: where the target topic was recreated, what it has held since may be older than
+    the first sync."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

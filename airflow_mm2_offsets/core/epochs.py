@@ -46,11 +46,6 @@ class History(StrEnum):
         return low == BEGINNING and self.is_cut
 
     @property
-    def is_open(self) -> bool:
-        """What the target holds from before the first sync may still be needed."""
-        return self is not History.CUT
-
-    @property
     def is_complete(self) -> bool:
         """No sync is missing at the beginning."""
         return self is History.COMPLETE
@@ -66,6 +61,8 @@ class PartitionSyncs:
     leaps: "array[int]"
     """The index of each sync before which a rewind may be hidden, less one."""
     history: History
+    settled_below: int
+    """Target offsets below this copy nothing that any position needs: 0, unless history is cut."""
 
     def __init__(
         self,
@@ -73,6 +70,7 @@ class PartitionSyncs:
         *,
         after: "PartitionSyncs | None" = None,
         history: History = History.UNKNOWN,
+        settled_below: int = 0,
     ) -> None:
         """Index ``syncs``.
 
@@ -80,12 +78,14 @@ class PartitionSyncs:
             syncs: Pairs of upstream and downstream offset, in log order.
             after: What is known already; ``syncs`` continue it.
             history: What is known of the time before; that of ``after``, if there is one.
+            settled_below: See ``settled_below``; that of ``after``, if there is one.
         """
         self.upstream = array("q", after.upstream if after else ())
         self.downstream = array("q", after.downstream if after else ())
         self.starts = array("q", after.starts if after else ())
         self.leaps = array("q", after.leaps if after else ())
         self.history = after.history if after is not None else history
+        self.settled_below = after.settled_below if after is not None else settled_below
         self._extend(syncs)
 
     @classmethod
@@ -97,6 +97,7 @@ class PartitionSyncs:
         starts: Sequence[int],
         leaps: Sequence[int],
         history: History,
+        settled_below: int = 0,
     ) -> "PartitionSyncs":
         """Take over what was indexed elsewhere; it must be what ``__init__`` makes of the pairs.
 
@@ -106,8 +107,9 @@ class PartitionSyncs:
             starts: See ``starts``.
             leaps: See ``leaps``.
             history: See ``history``.
+            settled_below: See ``settled_below``.
         """
-        syncs = cls(history=history)
+        syncs = cls(history=history, settled_below=settled_below)
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
         syncs.starts, syncs.leaps = array("q", starts), array("q", leaps)
         return syncs

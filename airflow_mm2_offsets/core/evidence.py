@@ -1,6 +1,7 @@
 """What is known beyond the syncs, as values: who reads it is another room's business."""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,6 +70,8 @@ class TargetWindow(RecordWindow):
 
     delivered: Sequence[int]
     """The offsets of the records that are not copied again later, rising."""
+    superseded_once: int | None = None
+    """The first offset among those that seem to be copied again later whose record is not."""
     timed: bool = True
     """A record's timestamp is part of its content."""
 
@@ -95,7 +98,16 @@ class TargetWindow(RecordWindow):
             if (earlier := seen.setdefault(content, index)) != index:
                 begin, end = min(begin, earlier), index
         delivered = tuple(offset for offset, _ in read[:begin] + read[end:])
-        return cls(first=first, last=last, records=read, delivered=delivered, timed=timed)
+        times = Counter(content for _, content in read)
+        once = (offset for offset, content in read[begin:end] if times[content] == 1)
+        return cls(
+            first=first,
+            last=last,
+            records=read,
+            delivered=delivered,
+            superseded_once=next(once, None),
+            timed=timed,
+        )
 
     def delivers(self, offset: int) -> bool:
         """Tell whether ``offset`` holds a record that is not copied again later."""
@@ -103,9 +115,15 @@ class TargetWindow(RecordWindow):
         return index < len(self.delivered) and self.delivered[index] == offset
 
     def back_from(self, offset: int, records: int) -> int | None:
-        """Return the offset of the record that is ``records`` before ``offset``, if any is."""
+        """Return the offset of the record that is ``records`` before ``offset``, if any is.
+
+        No higher than that of a record which a later copy passed over.
+        """
         index = bisect_left(self.delivered, offset) - records
-        return self.delivered[index] if index >= 0 else None
+        if index < 0:
+            return None
+        counted = self.delivered[index]
+        return counted if self.superseded_once is None else min(counted, self.superseded_once)
 
     def on_from(self, offset: int, records: int) -> int | None:
         """Return the offset of the record that is ``records`` after ``offset``, if any is."""

@@ -64,6 +64,20 @@ def low_at(lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], posit
     return downs[at] if ups[at] == position else lower_bound(downs[at])
 
 
+def settled_from(
+    lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], offset: int
+) -> int:
+    """Return a position whose lower bound is a target offset or above it; END if there is none."""
+    ends = [*(run.begin for run in lows[1:]), END]
+    for run, end in zip(lows, ends, strict=True):
+        if low_at(lows, ups, downs, run.begin) >= offset:
+            return run.begin
+        at = bisect_left(downs, offset, run.start, run.stop)
+        if run.low is None and at < run.stop and run.begin <= ups[at] < end:
+            return ups[at]
+    return END
+
+
 def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
     """Return what the target may have held before the first known sync was written.
 
@@ -71,17 +85,20 @@ def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
     it again; then its first sync is not of the target's beginning. Or older syncs that show a
     rewind are compacted away; then the target has gained more offsets than the source. Where the
     syncs that are left show a copy of each source offset, there was one of each before, too, so
-    only the surplus can lie beyond; where they do not, all of it can. One record more must have
-    been copied since: a batch that was overtaken by the next one shows in the step after it.
+    only the surplus can lie beyond; where they do not, all of it can. Where the source topic
+    was recreated, records of the new one may have been copied before the first sync that is surely
+    of it. One record more must have been copied since: a batch that was overtaken by the next one
+    shows in the step after it.
     """
-    (upstream, downstream), history = syncs.first, syncs.history
-    surplus = downstream - upstream
-    if history.is_complete and downstream:
-        return [Threat(-1, downstream + 1, may_be_jumped=surplus > 0)]
-    if surplus <= 0 or not history.is_open:
+    upstream, downstream = syncs.first
+    held = downstream - syncs.settled_below
+    surplus = held - upstream
+    if syncs.history.is_complete and held:
+        return [Threat(-1, held + 1, may_be_jumped=surplus > 0)]
+    if surplus <= 0:
         return []
     if _lacks_any(syncs):
-        return [Threat(-1, downstream + 1)]
+        return [Threat(-1, held + 1)]
     return [Threat(-1, surplus + 1, may_be_jumped=False)]
 
 

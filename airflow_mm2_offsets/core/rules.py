@@ -121,7 +121,7 @@ def _bound(
         return BracketBounds.fixed(end, end, Basis.DRAINED)
     bounds, read_on = _by_syncs(segments, bracket, evidence), -1
     window = segments.window(bracket)
-    if window and evidence.target_window and (proven := _by_content(window, evidence)):
+    if window and evidence.target_window and (proven := _by_content(window, segments, evidence)):
         if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
@@ -139,12 +139,14 @@ def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> B
     return bounds.lowered(segments.older_low(bracket))
 
 
-def _by_content(window: Window, evidence: Evidence) -> BracketBounds | None:
+def _by_content(window: Window, segments: Segments, evidence: Evidence) -> BracketBounds | None:
     source, target = evidence.source_window, evidence.target_window
     if source is None or target is None:
         return None
     source_end = evidence.source.high if evidence.source else None
-    found = match_content(window, source, target, source_end=source_end)
+    found = match_content(
+        window, source, target, settled_from=segments.settled_from, source_end=source_end
+    )
     return BracketBounds.fixed(*found, Basis.CONTENT) if found else None
 
 

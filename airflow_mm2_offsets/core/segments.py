@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow_mm2_offsets.core.bounds import (
     lower_bound,
     lower_knee,
+    may_hide_rewind,
     proves_extras,
     upper_knee,
 )
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.coverage import END, Copied
-from airflow_mm2_offsets.core.lows import Lows, clipped, low_at, lows_of
+from airflow_mm2_offsets.core.lows import Lows, clipped, low_at, lows_of, settled_from
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.translation import Basis
 
@@ -113,6 +114,8 @@ class Window(NamedTuple):
     """The first offset on either side."""
     end: SyncPoint
     """A sync, from which on nothing is in doubt: the last offset on either side."""
+    is_ordered: bool = False
+    """No rewind can lie between the two: the copies are in the source's order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +187,10 @@ class Segments:
         if bracket.end is None and is_own:
             return None
         if bracket.end and is_own and self._is_settled(bracket.end):
-            return Window(bracket.position, bracket.begin, bracket.end)
+            begin, end = bracket.begin, bracket.end
+            steps = (later - first for first, later in zip(begin, end, strict=True))
+            is_ordered = bracket.rewind is None and not may_hide_rewind(*steps)
+            return Window(bracket.position, begin, end, is_ordered=is_ordered)
         settled = self.lows[-1]
         if settled.low is not None:
             return None
@@ -195,6 +201,10 @@ class Segments:
         first = max(0, bisect_left(self.downstream, low) - 1)
         lowest = min(bracket.position, *self.upstream[first : last + 1])
         return Window(bracket.position, SyncPoint(lowest, low), self._sync(last))
+
+    def settled_from(self, offset: int) -> int:
+        """Return the source offset from which on no record has its last copy below ``offset``."""
+        return settled_from(self.lows, self.upstream, self.downstream, offset)
 
     def _is_settled(self, sync: SyncPoint) -> bool:
         """Tell whether no record from a sync's on may have copies below it only."""

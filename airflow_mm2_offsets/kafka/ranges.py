@@ -1,4 +1,4 @@
-"""Reads stretches of partitions: what a read_committed consumer gets, and what it holds."""
+"""Reads ranges of partitions: what a consumer gets of them, and what it holds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,9 +43,13 @@ class OffsetRange:
 
 
 def read_ranges(
-    cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], *, max_bytes: int
+    cluster: KafkaCluster,
+    ranges: Mapping[TopicPartition, OffsetRange],
+    *,
+    max_bytes: int,
+    isolation: str = "read_committed",
 ) -> dict[TopicPartition, list[RangeRecord]]:
-    """Return the committed records of each range.
+    """Return the records of each range, as a consumer of that isolation level gets them.
 
     The smallest ranges are read first, some at a time; where ``max_bytes`` of keys and values are
     not enough for all, the larger ranges are absent from what is returned.
@@ -59,7 +63,7 @@ def read_ranges(
         if max_bytes <= 0:
             break
         some = {place: ranges[place] for place in order[begin : begin + _AT_A_TIME]}
-        records, read = _read_some(cluster, some, max_bytes)
+        records, read = _read_some(cluster, some, max_bytes, isolation)
         max_bytes -= read
         if max_bytes >= 0:
             found |= records
@@ -67,12 +71,15 @@ def read_ranges(
 
 
 def _read_some(
-    cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], max_bytes: int
+    cluster: KafkaCluster,
+    ranges: Mapping[TopicPartition, OffsetRange],
+    max_bytes: int,
+    isolation: str,
 ) -> tuple[dict[TopicPartition, list[RangeRecord]], int]:
     """Read ranges until they end, or until more than ``max_bytes`` were read."""
     found: dict[TopicPartition, list[RangeRecord]] = {place: [] for place in ranges}
     read = 0
-    for record in _committed(cluster, ranges):
+    for record in _records(cluster, ranges, isolation=isolation):
         read += len(record.key() or b"") + len(record.value() or b"")
         if read > max_bytes:
             break
@@ -90,7 +97,7 @@ def find_empty(
     Raises:
         Mm2OffsetsError: See ``drain``.
     """
-    records = _committed(cluster, ranges, first_only=True)
+    records = _records(cluster, ranges, first_only=True)
     return set(ranges) - {(record.topic(), record.partition()) for record in records}
 
 
@@ -105,17 +112,18 @@ def first_times(
         Mm2OffsetsError: See ``drain``.
     """
     found: dict[TopicPartition, int] = {}
-    for record in _committed(cluster, ranges, first_only=True):
+    for record in _records(cluster, ranges, first_only=True):
         _, milliseconds = record.timestamp()
         found.setdefault((record.topic(), record.partition()), milliseconds)
     return found
 
 
-def _committed(
+def _records(
     cluster: KafkaCluster,
     ranges: Mapping[TopicPartition, OffsetRange],
     *,
     first_only: bool = False,
+    isolation: str = "read_committed",
 ) -> Iterator[Record]:
     wanted = {place: each for place, each in ranges.items() if each.size}
     batches = drain(
@@ -123,7 +131,7 @@ def _committed(
         {place: each.first for place, each in wanted.items()},
         stops={place: each.last + 1 for place, each in wanted.items()},
         first_only=first_only,
-        isolation="read_committed",
+        isolation=isolation,
     )
     return chain.from_iterable(batches)
 

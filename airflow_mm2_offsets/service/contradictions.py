@@ -22,8 +22,8 @@ def find_contradictions(
 ) -> dict[TopicPartition, SyncPoint]:
     """Return the partitions of which a sync's record is not the same on both clusters.
 
-    Of each partition the syncs around the position are looked at, and the last one: one of them
-    after the other, until both clusters deliver a record.
+    Of each partition the syncs around the position are looked at, the last one and some older ones:
+    one of them after the other, until both clusters deliver a record.
     """
     found: dict[TopicPartition, SyncPoint] = {}
     left = {
@@ -43,17 +43,22 @@ def find_contradictions(
 def _read_syncs(
     pair: ClusterPair, syncs: Mapping[TopicPartition, SyncPoint]
 ) -> dict[TopicPartition, tuple[Sequence[RangeRecord], Sequence[RangeRecord]]]:
-    """Return what both clusters deliver of a sync: one record, or none."""
+    """Return what both clusters deliver of a sync: one record, or none.
+
+    Also of a transaction that is open or aborted: MirrorMaker 2 has copied it all the same.
+    """
     names = {key: pair.on_target(key) for key in syncs}
     copies = read_ranges(
         pair.target,
         {names[key]: OffsetRange(sync.downstream, sync.downstream) for key, sync in syncs.items()},
         max_bytes=_PROBED_BYTES,
+        isolation="read_uncommitted",
     )
     originals = read_ranges(
         pair.source,
         {key: OffsetRange(sync.upstream, sync.upstream) for key, sync in syncs.items()},
         max_bytes=_PROBED_BYTES,
+        isolation="read_uncommitted",
     )
     return {key: (originals.get(key, ()), copies.get(names[key], ())) for key in syncs}
 
@@ -69,7 +74,9 @@ def _held_syncs(syncs: PartitionSyncs | None, position: int, evidence: Evidence)
     if not syncs or source is None or target is None:
         return []
     bracket = syncs.segments.bracket(position)
-    near = (bracket.before, bracket.rewind, bracket.after, syncs.last)
+    # Where a cluster has no record of these any more, older ones tell: few, from everywhere.
+    older = (syncs[max(0, len(syncs) - 2**power)] for power in range(len(syncs).bit_length() + 1))
+    near = (bracket.before, bracket.rewind, bracket.after, *older)
     return [
         sync
         for sync in dict.fromkeys(filter(None, near))

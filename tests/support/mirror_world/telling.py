@@ -7,7 +7,8 @@ each with the next makes a step; one from which the target grows by more than th
 offset) shows that something was copied again in it, as does one back. That is told
 
 - by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
-  seems to have copied every offset; one that leaves out some may have left out s;
+  seems to have copied every offset, or as many as the step between the same two source offsets by
+  which s was copied; one that leaves out more may have left out s;
 - by the ``source``, where it can be read and the target has grown by more (and one) than the
   records that the source still has there, or has deleted;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
@@ -32,7 +33,7 @@ can't: it lags by up to a flush interval in any world.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -79,8 +80,16 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
     """Return what could have told that an answer is above ``truth``."""
     if readable.misnamed:
         return _misnamed(world, readable)
-    if readable.of_target and readable.of_target[0] != world.target.incarnation:
-        return _recreated(world, readable)
+    stale = sum(each != world.target.incarnation for each in readable.of_target)
+    downs = [down for _, down in readable.syncs]
+    if stale and stale < len(downs) and downs[stale] <= downs[stale - 1]:
+        # The recreation shows in the syncs: those that are left must tell the rest.
+        left = {"syncs": readable.syncs[stale:], "of_target": readable.of_target[stale:]}
+        return told_by(world, replace(readable, **left), truth)
+    return _recreated(world, readable) if stale else _by_copies(world, readable, truth)
+
+
+def _by_copies(world: World, readable: Readable, truth: int) -> ToldBy:
     entries = world.target.entries
     before = [sync for sync in readable.syncs if sync[1] <= truth]
     after = [sync for sync in readable.syncs if sync[1] > truth]
@@ -94,7 +103,11 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
         after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
     shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
-    if shown is not None and not any(_has_all(record, *step) for step in steps[shown + 1 :]):
+    known = _growth(record, [*pairwise(before), steps[0]])
+    if shown is not None and not any(
+        _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in known
+        for step in steps[shown + 1 :]
+    ):
         return ToldBy.SYNCS
     return _told_by_logs(world, readable, truth, steps[0])
 
@@ -115,6 +128,15 @@ def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
 def _goes_back(before: Sync, after: Sync) -> bool:
     """Tell whether a step shows that something was copied again in it."""
     return after[0] <= before[0] or after[1] - before[1] > after[0] - before[0] + 1
+
+
+def _growth(record: int, steps: Sequence[tuple[Sync, Sync]]) -> set[tuple[int, int, int]]:
+    """Return the steps over a record: between which source offsets, and how the target grew."""
+    return {
+        (first[0], last[0], last[1] - first[1])
+        for first, last in steps
+        if first[0] < record < last[0]
+    }
 
 
 def _has_all(record: int, before: Sync, after: Sync) -> bool:
@@ -144,9 +166,6 @@ def _misnamed(world: World, readable: Readable) -> ToldBy:
 def _recreated(world: World, readable: Readable) -> ToldBy:
     """Return what could have told that syncs speak of another incarnation of the target."""
     downs = [down for _, down in readable.syncs]
-    stale = sum(each != world.target.incarnation for each in readable.of_target)
-    if stale < len(downs) and downs[stale] <= downs[stale - 1]:
-        return ToldBy.SYNCS
     if readable.archived_targets - {world.target.incarnation}:
         return ToldBy.IDS
     if readable.watermarks and world.target.high <= downs[-1]:

@@ -210,3 +210,21 @@ def test_a_compaction_cut_short_anywhere_changes_nothing(tmp_path: Path) -> None
                     shutil.copy(path, crashed)
             assert contents(SyncArchive(str(crashed)).read().index()) == expected
     assert contents(whole.read().index()) == contents(index_of(log))
+
+
+def test_a_recreated_source_topic_may_have_been_copied_before_the_run_that_saw_it(
+    archive: SyncArchive,
+) -> None:
+    """Its records 0 to 10 were copied at 7 to 17, and since then 0 and 11 to 20 alone."""
+    syncs = [(0, 0), (6, 6), (0, 7), (0, 18), (11, 19), (16, 24), (20, 28)]
+    log: list[Sync] = [("orders", 0, *sync) for sync in syncs]
+    append(archive, log, 0, 2, time=1, topics={"orders": ("s1", "t")})
+    append(archive, log, 2, 2, time=2, topics={"orders": ("s1", "t")})
+    append(archive, log, 2, 3, time=3, topics={"orders": ("s2", "t")})
+    append(archive, log, 3, 7, time=4, topics={"orders": ("s2", "t")})
+    for _ in range(2):
+        index = archive.read().index()
+        assert index.partitions["orders", 0].settled_below == 7
+        answer = index.translate("orders", 0, 1)
+        assert (answer.status, answer.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
+        archive.compact(over=0)

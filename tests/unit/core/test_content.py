@@ -119,3 +119,43 @@ def test_a_late_first_sync_is_told_without_evidence(position: int, high: int) ->
     answer = SyncIndex.of_pairs({(TOPIC, 0): LATE}).translate(TOPIC, 0, position, extras="none")
     assert answer.low == position
     assert answer.high == (position if high == 100 else high)
+
+
+def test_a_changed_copy_before_a_rewind_may_be_of_any_record() -> None:
+    """Records 9 and 10 were changed on the way, and the copies since have jumped over both."""
+    answer = translate(
+        ((0, 0), (6, 6), (3, 11), (5, 13), (11, 14), (17, 20), (23, 26), (13, 28), (24, 39)),
+        9,
+        copied=[*range(9), -9, -10, 3, 4, 5, *range(11, 25), *range(13, 25)],
+        target=(7, 28),
+        source=(3, 13),
+    )
+    assert answer.low is not None
+    assert answer.low <= 9
+
+
+def test_a_last_copy_is_no_proof_before_the_copies_that_were_not_repeated() -> None:
+    """A second life has come to 68 and a third one to 7: record 8 has no copy after 53."""
+    answer = translate(
+        ((1, 1), (6, 120)),
+        0,
+        copied=[*range(45), *range(69), *range(8)],
+        target=(0, 120),
+        source=(0, 68),
+    )
+    assert answer.low is not None
+    assert answer.low <= 53
+
+
+def test_a_record_that_later_copies_passed_over_is_counted() -> None:
+    """Record 21 was copied, those from 10 on again, and 21 jumped over (sole writer)."""
+    copied = [2, *range(4, 11), 12, 14, 15, 17, 18, 19, 21, 10, 12, 14, 15, 17, 22]
+    evidence = Evidence(
+        target=Watermarks(low=0, high=len(copied)),
+        target_window=TargetWindow.of(0, 20, list(enumerate(copied))),
+        sole_writer=True,
+    )
+    index = SyncIndex.of_pairs({(TOPIC, 0): [(22, 20)]})
+    answer = index.translate(TOPIC, 0, 21, evidence=evidence)
+    assert answer.low is not None
+    assert answer.low <= 14

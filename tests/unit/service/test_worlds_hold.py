@@ -47,6 +47,7 @@ def test_a_plan_loses_nothing(kind: Kind) -> None:
         ("restarts", "holes"),
         ("exactly-once", "filter"),
         ("retries", "equal-records"),
+        ("misnamed", "uncommitted"),
     ],
     ids="+".join,
 )
