@@ -98,7 +98,7 @@ class TranslateResponse(BaseModel):
     high: int | None = Field(examples=[460])
     """The truth is not above it; null while MirrorMaker 2 may copy more."""
     reason: str = Field(examples=["lies between 120 -> 453 and 127 -> 460: ..."])
-    evidence: str = Field(examples=["between-syncs"])
+    basis: str = Field(examples=["between-syncs"])
     """What the answer rests on."""
 
 
@@ -130,7 +130,7 @@ class ItemResult(BaseModel):
     low: int | None
     high: int | None
     reason: str | None
-    evidence: str | None
+    basis: str | None
 
 
 class PartitionResult(BaseModel):

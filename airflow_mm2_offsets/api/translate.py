@@ -26,7 +26,7 @@ from airflow_mm2_offsets.service.batch import translate_batch
 
 router = APIRouter(tags=["translate"])
 
-_NOT_FOUND = dict.fromkeys(("status", "low", "high", "reason", "evidence"))
+_NOT_FOUND = dict.fromkeys(("status", "low", "high", "reason", "basis"))
 
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
@@ -151,7 +151,7 @@ def _found(answer: Translation) -> dict[str, Any]:
         "low": answer.low,
         "high": answer.high,
         "reason": answer.reason,
-        "evidence": answer.basis,
+        "basis": answer.basis,
     }
 
 

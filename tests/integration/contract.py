@@ -125,7 +125,7 @@ def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, 
         "low": answer.low,
         "high": answer.high,
         "reason": answer.reason,
-        "evidence": answer.basis.value,
+        "basis": answer.basis.value,
     }
 
 
@@ -229,7 +229,7 @@ class Contract:
             "low": translated.low,
             "high": translated.high,
             "reason": translated.reason,
-            "evidence": translated.basis.value,
+            "basis": translated.basis.value,
         }
         failed = [
             each
