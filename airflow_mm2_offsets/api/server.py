@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
-from airflow_mm2_offsets.api.protocol import SEND_BUFFER, PatientProtocol
+from airflow_mm2_offsets.api.protocol import SEND_BUFFER, SlowClientProtocol, report_requests
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.settings import ServeSettings, Settings
 
@@ -68,8 +68,8 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
 
 def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        http=PatientProtocol,
+        report_requests(app),
+        http=SlowClientProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
