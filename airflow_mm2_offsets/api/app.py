@@ -6,9 +6,9 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.api import plan, probes, syncs, translate
-from airflow_mm2_offsets.api.guard import Guard, Limits
+from airflow_mm2_offsets.api import health, plan, syncs, translate
 from airflow_mm2_offsets.api.metrics import Metrics
+from airflow_mm2_offsets.api.middleware import Limits, RequestLimiter
 from airflow_mm2_offsets.api.pairs import PairProvider
 from airflow_mm2_offsets.api.problems import RESPONSES, Json, install
 
@@ -41,14 +41,14 @@ def create_app(
     )
     app.state.pairs = pairs
     app.state.metrics = Metrics(pairs)
-    app.add_middleware(Guard, limits=limits, metrics=app.state.metrics)
+    app.add_middleware(RequestLimiter, limits=limits, metrics=app.state.metrics)
     install(app)
     login = [Depends(auth)]
     for each in (translate.router, syncs.router, plan.router):
         app.include_router(each, prefix=PREFIX, dependencies=login, responses=RESPONSES)
-    app.include_router(probes.metrics, dependencies=login, responses=RESPONSES)
+    app.include_router(health.metrics_router, dependencies=login, responses=RESPONSES)
     app.include_router(
-        probes.health, dependencies=[] if anonymous_probes else login, responses=RESPONSES
+        health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
     app.include_router(_description(app), dependencies=login)
     return app

@@ -24,7 +24,7 @@ _CONNECTION = "mm2_offsets.connection"
 class SlowClientProtocol(asyncio.Protocol):
     """Hangs up on a client that never finishes a request's head, or never takes its answer.
 
-    Such a client would hold its connection for ever. ``Guard`` bounds the bodies of requests.
+    Such a client would hold its connection for ever. ``RequestLimiter`` bounds bodies.
     The app must be wrapped by ``report_requests``.
     """
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 
 _EXTRA = frozenset({"typer", "rich", "confluent_kafka", "httpx", "upath"})
 

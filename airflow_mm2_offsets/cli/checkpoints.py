@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument, Typer
 
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.summary import table

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.spark.fence import Fence, read_fence
 from airflow_mm2_offsets.spark.stopping import forget_stop

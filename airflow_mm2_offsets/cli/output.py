@@ -12,7 +12,7 @@ from rich.highlighter import RegexHighlighter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.theme import Theme
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

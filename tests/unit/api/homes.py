@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import make_auth
-from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
 from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ClusterUnreachableError

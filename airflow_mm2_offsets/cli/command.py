@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from typer import Exit, Option
 
-from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
+from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, show
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 

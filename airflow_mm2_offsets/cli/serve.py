@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.framing import Debug, failures, grouped
-from airflow_mm2_offsets.cli.where import ConfigFile, load
+from airflow_mm2_offsets.cli.clusters import ConfigFile, load
+from airflow_mm2_offsets.cli.command import Debug, failures, grouped
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.settings.properties import PREFIX
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError, TopicNotFoundError
 from airflow_mm2_offsets.service.settings import ServeSettings
 from tests.unit.api.homes import BASE, Home

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConnectError
-from airflow_mm2_offsets.service.probing import probe, probe_to_json
+from airflow_mm2_offsets.service.health import probe, probe_to_json
 from tests.unit.kafka.brokers import free_address
 from tests.unit.service.pairs import Pair, connect
 

@@ -5,11 +5,11 @@ from typing import Annotated
 from typer import Argument, Option
 from upath import UPath
 
-from airflow_mm2_offsets.cli.exits import ExitCode
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, Clusters, find_clusters
+from airflow_mm2_offsets.cli.command import answering, grouped
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.options import AnswerOptions, JobOptions, UnmappedOptions
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.cli.questions import AnswerOptions, JobOptions, UnmappedOptions
-from airflow_mm2_offsets.cli.where import ClusterOptions, Clusters, find_clusters
 from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, summarize
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
 from airflow_mm2_offsets.service.fallback import FallbackOptions

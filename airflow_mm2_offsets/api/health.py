@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.api.metrics import Metrics
     from airflow_mm2_offsets.api.pairs import PairProvider
 
-health = APIRouter(tags=["server"])
-metrics = APIRouter(tags=["server"])
+router = APIRouter(tags=["server"])
+metrics_router = APIRouter(tags=["server"])
 
 
-@health.get("/healthz", response_model=Health)
+@router.get("/healthz", response_model=Health)
 async def healthz() -> Json:
     """Tell that the server runs."""
     return Json({"status": "ok"})
 
 
-@health.get("/readyz", response_model=Health)
+@router.get("/readyz", response_model=Health)
 async def readyz(request: Request) -> Json:
     """Tell whether every index has been read; a stale one answers on, and is ready."""
     pairs: PairProvider = request.app.state.pairs
@@ -36,7 +36,7 @@ async def readyz(request: Request) -> Json:
     return Json({"status": "ready"})
 
 
-@metrics.get(
+@metrics_router.get(
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},

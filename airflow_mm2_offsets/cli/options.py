@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.where import Clusters
+from airflow_mm2_offsets.cli.clusters import Clusters
 from airflow_mm2_offsets.core import OnUnmapped, Positions, Strategy
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError

@@ -73,7 +73,7 @@ class _Exchange:
         await self.send(message)
 
 
-class Guard:
+class RequestLimiter:
     """ASGI middleware."""
 
     def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics) -> None:

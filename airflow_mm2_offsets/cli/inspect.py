@@ -5,14 +5,14 @@ from typing import Annotated
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
+from airflow_mm2_offsets.cli.command import answering, grouped
+from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
-from airflow_mm2_offsets.service.probing import probe, probe_to_json
+from airflow_mm2_offsets.service.health import probe, probe_to_json
 
 SYNCS_EXAMPLE = """\
 \b

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import Strategy
 from airflow_mm2_offsets.service.plan_file import read_plan
 from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
