@@ -60,6 +60,13 @@ class ProblemBody(BaseModel):
     """The refusal, where a position has no answer."""
     id: str | None = None
     """Stands in the server's log, beside what went wrong."""
+    cluster: str | None = Field(None, examples=["source"])
+    """What the error is about: this and the fields below."""
+    topic: str | None = None
+    partition: int | None = None
+    position: str | None = None
+    file: str | None = None
+    setting: str | None = None
 
 
 class Problem(HTTPException):
@@ -163,7 +170,21 @@ def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 
 async def _our_problem(_request: Request, error: Exception) -> JSONResponse:
-    for kind, status in _STATUS.items():
-        if isinstance(error, kind):
-            return Problem(status, str(error)).response()
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)).response()
+    assert isinstance(error, Mm2OffsetsError)  # noqa: S101 - what it is installed for
+    matching = (status for kind, status in _STATUS.items() if isinstance(error, kind))
+    return problem_of(error, next(matching, HTTPStatus.INTERNAL_SERVER_ERROR)).response()
+
+
+def problem_of(error: Mm2OffsetsError, status: int, *, detail: str = "", **more: Any) -> Problem:
+    """Return the problem that says what ``error`` says, with its fields.
+
+    Args:
+        error: What went wrong.
+        status: Of HTTP.
+        detail: In place of the error's message.
+        more: Further fields, see ``ProblemBody``.
+    """
+    fields = error.to_json()
+    message = fields.pop("message")
+    del fields["kind"]
+    return Problem(status, detail or message, **more, **fields)

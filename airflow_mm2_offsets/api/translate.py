@@ -18,7 +18,7 @@ from airflow_mm2_offsets.api.models import (
     TranslateResponse,
 )
 from airflow_mm2_offsets.api.pairs import Served, ServedPair
-from airflow_mm2_offsets.api.problems import Json, Problem
+from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
 from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
@@ -205,10 +205,8 @@ def _answers(
     try:
         return translate_batch(index, asked.topicName, positions, strategy=strategy, source=source)
     except ClusterUnreachableError as error:
-        raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            f"{error}; where the source is gone, give check_source=false",
-        ) from None
+        detail = f"{error}; where the source is gone, give check_source=false"
+        raise problem_of(error, HTTPStatus.SERVICE_UNAVAILABLE, detail=detail) from None
 
 
 def _by_partition(

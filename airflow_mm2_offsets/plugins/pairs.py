@@ -10,7 +10,7 @@ from http import HTTPStatus
 from airflow.providers.common.compat.sdk import conf
 
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
-from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.api.problems import problem_of
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -62,7 +62,7 @@ class ConnectionPairs:
         try:
             pair = Mm2OffsetHook(name, timeout=CLUSTER_SECONDS).get_conn()
         except ConfigurationError as error:
-            raise Problem(HTTPStatus.NOT_FOUND, str(error), field="query.conn_id") from error
+            raise problem_of(error, HTTPStatus.NOT_FOUND, field="query.conn_id") from error
         if kept is not None and kept.pair == pair:
             return replace(kept, looked_at=time.monotonic())
         if kept is not None:
