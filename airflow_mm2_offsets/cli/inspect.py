@@ -12,7 +12,7 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
-from airflow_mm2_offsets.service.health import probe, probe_to_json
+from airflow_mm2_offsets.service.health import check_health
 
 SYNCS_EXAMPLE = """\
 \b
@@ -80,14 +80,14 @@ def check_connection(where: ClusterOptions) -> Answer:
     """
     pair = find_clusters(where).pair
     with waiting("Asking"):
-        probed = probe(pair)
-    failed = [each.error for each in probed if each.error]
+        parts = check_health(pair)
+    failed = [each.error for each in parts if each.error]
     return Answer(
         text="\n".join(
-            f"{'FAILED' if each.error else 'ok':6}  {each.part}: {each.error or each.found}"
-            for each in probed
+            f"{'FAILED' if each.error else 'ok':6}  {each.part}: {each.error or each.answer}"
+            for each in parts
         ),
-        data={"ok": not failed, "parts": [probe_to_json(each) for each in probed]},
+        data={"ok": not failed, "parts": [each.to_json() for each in parts]},
         exit_code=exit_code(failed[0]) if failed else ExitCode.OK,
     )
 

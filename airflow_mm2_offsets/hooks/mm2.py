@@ -8,18 +8,12 @@ from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import (
-    FailoverPlan,
-    Positions,
-    SyncIndex,
-    SyncsLocation,
-)
+from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
-from airflow_mm2_offsets.service.health import probe
+from airflow_mm2_offsets.service.health import check_health
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
 from airflow_mm2_offsets.service.settings.given import Given, did_you_mean
 from airflow_mm2_offsets.service.settings.properties import Entries, Entry
 
@@ -88,25 +82,15 @@ class Mm2OffsetHook(BaseHook):
         """
         return self.get_conn().read_syncs().index
 
-    def plan(
-        self,
-        positions: Positions,
-        *,
-        pending: Positions | None = None,
-        options: PlanOptions = DEFAULT_OPTIONS,
-    ) -> FailoverPlan:
-        """Translate a job's positions; see ``service.planning.plan_failover``."""
-        return plan_failover(self.get_conn(), positions, pending=pending, options=options)
-
     def test_connection(self) -> tuple[bool, str]:
         """Tell what is reachable and what is not, for the Test button of the form."""
         try:
             pair = self.get_conn()
         except Mm2OffsetsError as error:
             return False, str(error)
-        probed = probe(pair)
-        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in probed)
-        return not any(each.error for each in probed), text
+        parts = check_health(pair)
+        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in parts)
+        return not any(each.error for each in parts), text
 
     def _check_fields(self, extra: Mapping[str, Any]) -> None:
         """Refuse fields that nothing reads: what they were to set would be left at its default."""

@@ -144,7 +144,7 @@ def test_check_connection_tells_each_part(line: CommandLine) -> None:
     data = line.data("check-connection")
     assert data["ok"] is True
     assert [each["ok"] for each in data["parts"]] == [True, True, True]
-    assert data["parts"][2]["found"] == "syncs: 4, partitions: 1"
+    assert data["parts"][2]["answer"] == "syncs: 4, partitions: 1"
     assert line.run("check-connection").stdout.startswith("ok      source: cluster ")
 
 
