@@ -25,7 +25,7 @@ class SlowClientProtocol(asyncio.Protocol):
     """Hangs up on a client that never finishes a request's head, or never takes its answer.
 
     Such a client would hold its connection for ever. ``RequestLimiter`` bounds bodies.
-    The app must be wrapped by ``report_requests``.
+    Wrap the app by ``report_requests``.
     """
 
     def __init__(self, *, app_state: dict[str, Any], **uvicorn: Any) -> None:

@@ -1,67 +1,24 @@
-"""The options of ``translate`` and ``plan``, and what they mean to the service."""
+"""The options of ``translate`` and ``plan`` beside ``PlanOptions``."""
 
 import sys
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
+from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.cli.clusters import Clusters
-from airflow_mm2_offsets.core import OnUnmapped, Positions, Strategy
-from airflow_mm2_offsets.core.times import parse_zoned
+from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.fallback import FallbackOptions
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerOptions:
-    """What an answer may rest on."""
+class ArchiveOptions:
+    """Where syncs are that the topic has no more."""
 
-    strategy: Annotated[
-        Strategy,
-        Option(
-            help="Which target position to take: only safe loses nothing; linear is the formula "
-            "of older tools, kafka what MirrorMaker 2 answers."
-        ),
-    ] = Strategy.SAFE
-    read_source: Annotated[
-        bool,
-        Option(
-            "--read-source/--no-read-source",
-            help="Ask the source too: positions are checked, records matched by content.",
-        ),
-    ] = True
-    sole_writer: Annotated[
-        bool,
-        Option(
-            "--sole-writer",
-            help="Your word that only MirrorMaker 2 writes to the target's topics, in order, that "
-            "they are not compacted, and that no transform makes two copies of one record differ: "
-            "then records may be counted.",
-        ),
-    ] = False
-    changed_records: Annotated[
-        bool,
-        Option(
-            "--changed-records",
-            help="A transform changes records on the way, so that a record may differ from its "
-            "copy. Needless where Connect can be asked.",
-        ),
-    ] = False
-    max_bytes: Annotated[
-        int,
-        Option(
-            "--max-bytes",
-            metavar="BYTES",
-            min=0,
-            help="How much of each cluster's records may be read as evidence; 0 reads none.",
-        ),
-    ] = DEFAULT_OPTIONS.max_bytes
     archive: Annotated[
         str | None,
         Option("--archive", metavar="URL", help="Archive of syncs that the topic has no more."),
@@ -70,17 +27,9 @@ class AnswerOptions:
         bool, Option("--skip-damaged", help="Go on without damaged files of the archive.")
     ] = False
 
-    def with_fallback(self, clusters: Clusters, fallback: FallbackOptions) -> PlanOptions:
-        """Return them as the service takes them."""
-        return PlanOptions(
-            strategy=self.strategy,
-            read_source=self.read_source,
-            sole_writer=self.sole_writer,
-            changed_records=self.changed_records,
-            max_bytes=self.max_bytes,
-            archive=clusters.archive(self.archive, skip_damaged=self.skip_damaged),
-            fallback=fallback,
-        )
+    def open(self, clusters: Clusters) -> SyncArchive | None:
+        """Return the archive, or that of the settings, if there is one."""
+        return clusters.archive(self.archive, skip_damaged=self.skip_damaged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,72 +57,24 @@ class JobOptions:
     def read(self, clusters: Clusters) -> tuple[Positions, Positions | None]:
         """Return the positions, and where the pending batch ends, if there is one."""
         if (self.positions is None) == (self.checkpoint is None):
-            given = "neither" if self.positions is None else "both"
-            raise ConfigurationError(f"give either --positions or --checkpoint; {given} is given")
+            number = "neither" if self.positions is None else "both"
+            raise ConfigurationError(f"give either --positions or --checkpoint; {number} is given")
         if self.checkpoint is not None:
-            found = read_checkpoint(clusters.open(self.checkpoint))
-            return found.positions, found.pending
+            checkpoint = read_checkpoint(clusters.open(self.checkpoint))
+            return checkpoint.positions, checkpoint.pending
         return parse_offsets(_text(self.positions or "")), None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnmappedOptions:
-    """What to do with partitions that are refused."""
-
-    on_unmapped: Annotated[
-        OnUnmapped,
-        Option(
-            help="A partition with no answer: fail, or start it at the target's earliest or "
-            "latest offset, or by timestamp. The plan names each that took it."
-        ),
-    ] = OnUnmapped.FAIL
-    time: Annotated[
-        str | None,
-        Option(
-            "--unmapped-time",
-            metavar="TIME",
-            help="For timestamp: how old the position is, such as 2026-11-21T09:10:00+00:00; "
-            "else the time of the source's record there.",
-        ),
-    ] = None
-    margin: Annotated[
-        float,
-        Option(
-            "--unmapped-margin",
-            metavar="SECONDS",
-            min=0,
-            help="For timestamp: start so much earlier.",
-        ),
-    ] = 300.0
-
-    def fallback(self) -> FallbackOptions:
-        """Return them as the service takes them."""
-        return FallbackOptions(
-            on_unmapped=self.on_unmapped,
-            time=_time(self.time) if self.time else None,
-            margin=timedelta(seconds=self.margin),
-        )
-
-
-def _text(given: str) -> str:
-    if given == "-":
+def _text(source: str) -> str:
+    if source == "-":
         return sys.stdin.read()
-    if given.lstrip().startswith("{"):
-        return given
+    if source.lstrip().startswith("{"):
+        return source
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise ConfigurationError(
-            f"--positions {given}: can't be read: {reason}; give a file, JSON, or - for stdin"
+            f"{source} can't be read: {reason}; give a file, JSON, or - for stdin",
+            setting="--positions",
         ) from error
-
-
-def _time(text: str) -> datetime:
-    time = parse_zoned(text)
-    if time is None:
-        raise ConfigurationError(
-            f"--unmapped-time is {text!r}; give a time with its zone, such as "
-            f"2026-11-21T09:10:00+00:00"
-        )
-    return time

@@ -1,5 +1,6 @@
 """``translate`` and ``plan``: where a job continues on the target, and why there."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from typer import Argument, Option
@@ -8,13 +9,13 @@ from upath import UPath
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, Clusters, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from airflow_mm2_offsets.cli.options import AnswerOptions, JobOptions, UnmappedOptions
+from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, summarize
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
-from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.plan_file import save_plan
-from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.spark.offsets import format_offsets
 
 TRANSLATE_EXAMPLE = """\
@@ -40,17 +41,18 @@ def translate(
             help="The next offset to read on the source, of each partition.",
         ),
     ],
-    answer: AnswerOptions,
+    options: PlanOptions,
+    archive: ArchiveOptions,
     where: ClusterOptions,
 ) -> Answer:
     """Translate source positions to the target.
 
     A position is the NEXT offset to read: give several, one of each partition.
     """
-    wanted = parse_places(positions)
+    parsed = parse_places(positions)
     clusters = find_clusters(where)
-    options = answer.with_fallback(clusters, FallbackOptions())
-    return _answer(_plan(clusters, wanted, None, options))
+    options = replace(options, archive=archive.open(clusters))
+    return _answer(_plan(clusters, parsed, None, options))
 
 
 @grouped
@@ -64,22 +66,22 @@ def plan(
             "--out", metavar="FILE", help="Keep the plan there; an existing file is not changed."
         ),
     ] = None,
-    unmapped: UnmappedOptions,
-    answer: AnswerOptions,
+    options: PlanOptions,
+    archive: ArchiveOptions,
     where: ClusterOptions,
 ) -> Answer:
     """Plan where a Spark job continues on the target.
 
     The plan has every partition's answer, its reason, and the startingOffsets for Spark.
     """
-    fallback = unmapped.fallback()
     clusters = find_clusters(where)
     path = _new_file(clusters, out) if out else None
     positions, pending = job.read(clusters)
-    made = _plan(clusters, positions, pending, answer.with_fallback(clusters, fallback))
-    if path is not None and not made.refused:
-        save_plan(path, made)
-    return _answer(made, note=_note(made, path))
+    options = replace(options, archive=archive.open(clusters))
+    failover_plan = _plan(clusters, positions, pending, options)
+    if path is not None and not failover_plan.refused:
+        save_plan(path, failover_plan)
+    return _answer(failover_plan, note=_note(failover_plan, path))
 
 
 def parse_places(places: list[str]) -> Positions:

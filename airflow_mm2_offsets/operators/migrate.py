@@ -11,7 +11,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 
 
 class MigrateSparkCheckpointOperator(BaseOperator):
@@ -76,7 +76,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         read_source: bool = True,
         sole_writer: bool = False,
         changed_records: bool = False,
-        max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
+        max_evidence_bytes: int = DEFAULT_OPTIONS.max_evidence_bytes,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
         subscribe_pattern: str | None = None,
@@ -131,7 +131,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
                 read_source=self.read_source,
                 sole_writer=self.sole_writer,
                 changed_records=self.changed_records,
-                max_bytes=self.max_evidence_bytes,
+                max_evidence_bytes=self.max_evidence_bytes,
                 archive=archive,
             ),
             allow_bounded=self.allow_bounded,

@@ -2,17 +2,15 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import (
     Basis,
     FailoverPlan,
     Positions,
     Status,
-    Strategy,
     SyncIndex,
     TopicPartition,
     Translation,
@@ -27,10 +25,11 @@ from airflow_mm2_offsets.service.evidence import (
     gather_copied,
     gather_drained,
 )
-from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
+from airflow_mm2_offsets.service.fallback import choose_fallbacks
 from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.windows import (
     gather_whole,
     gather_windows,
@@ -54,29 +53,6 @@ _NOT_SEEN = (
     "that it keeps, or set quiet_after, which ends the wait when neither cluster changes any more "
     "(nothing is lost; what is copied later is read again)"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """What the user decides about a plan."""
-
-    strategy: Strategy = Strategy.SAFE
-    read_source: bool = True
-    """Ask the source what it holds; without it, positions are not checked against it and
-    records are not matched by content."""
-    sole_writer: bool = False
-    """See ``Evidence.sole_writer``."""
-    changed_records: bool = False
-    """See ``Evidence.changed_records``; Connect's word counts as well, where it can be asked."""
-    max_bytes: int = 256 * 2**20
-    """Of each cluster's records, how much may be read as evidence; 0 reads none."""
-    archive: SyncArchive | None = None
-    """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
-    topic that lies on the source."""
-    fallback: FallbackOptions = field(default_factory=FallbackOptions)
-
-
-DEFAULT_OPTIONS = PlanOptions()
 
 
 def plan_failover(
@@ -111,7 +87,7 @@ def plan_failover(
     inquiry.settle_windows()
     answers = [syncs.explain(each) for each in inquiry.answers()]
     refused = (each for each in answers if each.status is Status.REFUSED)
-    fallbacks = choose_fallbacks(pair, inquiry.held, refused, options.fallback)
+    fallbacks = choose_fallbacks(pair, inquiry.held, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
@@ -206,7 +182,7 @@ class _Inquiry:
             self._take(key, copied_to=last)
 
     def compare_records(self) -> None:
-        if self.options.read_source and self.options.max_bytes:
+        if self.options.read_source and self.options.max_evidence_bytes:
             found = find_contradictions(self.pair, self.index, self.evidence, self.wanted)
             for key, sync in found.items():
                 self._take(key, contradiction=sync)
@@ -217,7 +193,7 @@ class _Inquiry:
             self.index,
             self.evidence,
             self.answers(),
-            max_bytes=self.options.max_bytes,
+            max_bytes=self.options.max_evidence_bytes,
         )
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
@@ -225,7 +201,11 @@ class _Inquiry:
             if source and are_strangers(source, target):
                 self._take(key, contradiction=self.index.partitions[key].last)
         whole = gather_whole(
-            self.pair, self.index, self.evidence, self.answers(), max_bytes=self.options.max_bytes
+            self.pair,
+            self.index,
+            self.evidence,
+            self.answers(),
+            max_bytes=self.options.max_evidence_bytes,
         )
         for key, source in whole.items():
             self._take(key, source_window=source)

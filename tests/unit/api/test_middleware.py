@@ -106,6 +106,22 @@ def test_our_errors_say_what_they_say(home: Home, error: Exception, status: int)
     assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
 
 
+def test_our_errors_have_their_fields(home: Home) -> None:
+    """Beside the sentence, for programs; positions are text."""
+    error = TopicNotFoundError(
+        "does not exist", cluster="target", topic="orders", partition=7, position=2**60
+    )
+
+    def fail() -> Any:  # noqa: ANN401 - it never returns
+        raise error
+
+    home.read = fail
+    answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=7&offset=1").json()
+    assert answer["detail"] == "target: orders[7]: does not exist"
+    names = ("cluster", "topic", "partition", "position")
+    assert [answer[name] for name in names] == ["target", "orders", 7, str(2**60)]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

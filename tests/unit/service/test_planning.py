@@ -20,12 +20,8 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.service import contradictions, windows
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import (
-    DEFAULT_OPTIONS,
-    PlanOptions,
-    plan_failover,
-    still_copying,
-)
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover, still_copying
 from tests.unit.service.pairs import Pair, connect
 
 Reads = dict[str, dict[TopicPartition, OffsetRange]]
@@ -121,7 +117,9 @@ def test_a_late_first_sync_hides_no_copy(late: Pair, position: int, target: int)
     assert (answer.status, answer.target) == ("exact", target)
 
 
-@pytest.mark.parametrize("options", [PlanOptions(read_source=False), PlanOptions(max_bytes=0)])
+@pytest.mark.parametrize(
+    "options", [PlanOptions(read_source=False), PlanOptions(max_evidence_bytes=0)]
+)
 @pytest.mark.parametrize(("position", "low"), [(60, 1), (100, 100), (149, 101)])
 def test_a_late_first_sync_is_told_where_nothing_is_read(
     late: Pair, options: PlanOptions, position: int, low: int
