@@ -5,7 +5,7 @@ next step. A leaf also inherits the built-in exception it resembles, so that cod
 nothing of this package still catches it.
 """
 
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 
 class ErrorFields(TypedDict, total=False):
@@ -13,6 +13,8 @@ class ErrorFields(TypedDict, total=False):
 
     cluster: str
     """What messages call the cluster: ``source``, ``target``."""
+    servers: str
+    """Its ``bootstrap.servers``."""
     topic: str
     partition: int
     position: int
@@ -60,8 +62,14 @@ def as_class(kind: type[ErrorT], error: Mm2OffsetsError, message: str) -> ErrorT
     return other
 
 
+_NAMES: tuple[Literal["file", "setting"], ...] = ("file", "setting")
+
+
 def _place(fields: ErrorFields) -> list[str]:
-    place = [str(fields[name]) for name in ("cluster", "file", "setting") if name in fields]
+    place = [fields["cluster"]] if "cluster" in fields else []
+    if "servers" in fields:
+        place = [f"{place[0]} (bootstrap.servers={fields['servers']})"]
+    place += [fields[name] for name in _NAMES if name in fields]
     if "topic" in fields:
         partition = f"[{fields['partition']}]" if "partition" in fields else ""
         place.append(f"{fields['topic']}{partition}")

@@ -17,9 +17,9 @@ from airflow_mm2_offsets.service.pair import ClusterPair
 
 CLUSTER_SECONDS = 10.0
 """Until a broker must have answered: a client waits for it."""
-REST_SHARE = 1.0
+THROTTLE_RATIO = 1.0
 """Who reads many records rests as long as it works: answers go on meanwhile. Measured with a
-million syncs: they take twice as long, and answers come three times as often; see ``Pace``."""
+million syncs: they take twice as long, and answers come three times as often; see ``Throttle``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ServedPair:
             interval: Seconds between the end of a refresh and the next, once its cache is started.
             archive: See ``archive``.
         """
-        pair = pair.resting(REST_SHARE)
+        pair = pair.throttled(THROTTLE_RATIO)
         cache = SyncCache(partial(read_on, pair), interval=interval)
         return cls(pair=pair, cache=cache, archive=archive)
 

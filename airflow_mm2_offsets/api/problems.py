@@ -62,6 +62,7 @@ class ProblemBody(BaseModel):
     """Stands in the server's log, beside what went wrong."""
     cluster: str | None = Field(None, examples=["source"])
     """What the error is about: this and the fields below."""
+    servers: str | None = None
     topic: str | None = None
     partition: int | None = None
     position: str | None = None

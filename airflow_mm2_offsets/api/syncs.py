@@ -96,14 +96,14 @@ def _sync(index: SyncIndex, place: TopicPartition, number: int) -> dict[str, Any
 
 def _status(served: ServedPair) -> dict[str, Any]:
     state, naming = served.cache.state, served.pair.naming
-    known = state.syncs
+    syncs = state.syncs
     return {
         "topic": served.pair.syncs_topic,
-        "refreshedAt": known.refreshed_at.isoformat(timespec="milliseconds") if known else None,
-        "syncCount": len(known.index) if known else 0,
-        "partitionCount": len(known.index.partitions) if known else 0,
-        "skippedCount": known.skipped if known else 0,
-        "ageSeconds": round(known.age, 3) if known else None,
+        "refreshedAt": syncs.read_at.isoformat(timespec="milliseconds") if syncs else None,
+        "syncCount": len(syncs.index) if syncs else 0,
+        "partitionCount": len(syncs.index.partitions) if syncs else 0,
+        "skippedCount": syncs.skipped_count if syncs else 0,
+        "ageSeconds": round(syncs.age, 3) if syncs else None,
         "stale": state.error is not None,
         "error": describe(state.error),
         "sourceCluster": naming.source_alias,

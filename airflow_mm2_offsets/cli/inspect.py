@@ -12,6 +12,7 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.health import check_health
 
 SYNCS_EXAMPLE = """\
@@ -49,7 +50,7 @@ def syncs(
     """
     pair = find_clusters(where).pair
     with waiting("Reading offset syncs") as tell:
-        read = pair.read_syncs(progress=tell)
+        read = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
     chosen = _chosen(read.index, topic, partition)
     if not len(chosen):
         raise _none_of(pair.syncs_topic, read.index, topic, partition)

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.health import check_health
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.settings.given import Given, did_you_mean
@@ -80,7 +81,8 @@ class Mm2OffsetHook(BaseHook):
             SyncsTopicError: The topic is missing or holds no sync.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        return self.get_conn().read_syncs().index
+        pair = self.get_conn()
+        return read_syncs(pair.syncs_cluster, pair.syncs_topic).index
 
     def test_connection(self) -> tuple[bool, str]:
         """Tell what is reachable and what is not, for the Test button of the form."""

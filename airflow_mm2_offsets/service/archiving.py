@@ -20,6 +20,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reading import (
     Reading,
@@ -141,10 +142,10 @@ def load_syncs(
         ClusterUnreachableError: A cluster that is asked does not answer.
     """
     if archive is None:
-        syncs = pair.read_syncs()
+        syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
         return LoadedSyncs(
             index=syncs.index,
-            read=syncs.read,
+            read=syncs.records_read,
             skipped_count=syncs.skipped_count,
         )
     identity = _identity(pair, ask_source=ask_source)

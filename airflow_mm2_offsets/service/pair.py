@@ -3,10 +3,8 @@
 from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, SyncIndex, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.drain import Progress
-from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,30 +33,8 @@ class ClusterPair:
         topic, number = partition
         return self.naming.target_topic(topic), number
 
-    def resting(self, rest: float) -> "ClusterPair":
-        """Return the pair as a process should read it that answers meanwhile; see ``Pace``."""
-        source, target = replace(self.source, rest=rest), replace(self.target, rest=rest)
+    def throttled(self, ratio: float) -> "ClusterPair":
+        """Return the pair for a process that also serves requests; see ``Throttle``."""
+        source = replace(self.source, throttle_ratio=ratio)
+        target = replace(self.target, throttle_ratio=ratio)
         return replace(self, source=source, target=target)
-
-    def read_syncs(
-        self,
-        *,
-        start: int = 0,
-        known: SyncIndex | None = None,
-        progress: Progress | None = None,
-    ) -> SyncsRead:
-        """Read the offset-syncs topic; see ``kafka.syncs.read_syncs``.
-
-        Args:
-            start: The first offset to read: ``next_offset`` of an earlier read.
-            known: The index of that earlier read, which the result continues.
-            progress: Told the number of records read and the seconds passed.
-
-        Raises:
-            SyncsTopicError: The topic is missing, holds no sync, or was made again or truncated
-                since ``start``.
-            ClusterUnreachableError: Its cluster does not answer.
-        """
-        return read_syncs(
-            self.syncs_cluster, self.syncs_topic, start=start, known=known, progress=progress
-        )

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.archiving import load_syncs
 from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.service.evidence import (
@@ -126,7 +127,7 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
     """
-    index = pair.read_syncs().index
+    index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
     inquiry = _Inquiry(pair=pair, index=index, wanted=_flat(positions), options=DEFAULT_OPTIONS)
     inquiry.settle_ends()
     behind = (each for each in inquiry.answers() if each.basis in STILL_COPYING)

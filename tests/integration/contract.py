@@ -15,6 +15,7 @@ import pytest
 
 from airflow_mm2_offsets.core import Status, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -251,7 +252,7 @@ class Contract:
         """Exactly the syncs of the topic, filtered and paged."""
         pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
         held = home.index()
-        now = pair.read_syncs().index
+        now = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
         assert set(held.partitions) == {(topic, FIRST), (topic, SECOND)}
         for place, syncs in held.partitions.items():
             assert [*syncs.upstream] == [*now.partitions[place].upstream][: len(syncs)]

@@ -20,6 +20,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.settings import load_settings
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -146,7 +147,7 @@ def _copy(made: Mirror, folder: Path) -> None:
 
     def is_noted() -> bool:
         try:
-            partitions = pair.read_syncs().index.partitions
+            partitions = read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions
         except SyncsTopicError:
             return False
         last = {place: held.last.upstream for place, held in partitions.items()}

@@ -7,7 +7,7 @@ import pytest
 
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError
-from airflow_mm2_offsets.service.cache import CachedSyncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from tests.unit.api.homes import BASE, Home, cached
 
 BETWEEN = {"topic": "orders", "partition": 0, "offset": 150}
@@ -296,7 +296,7 @@ def test_without_its_source_a_batch_says_how_to_go_on(home: Home) -> None:
 def test_a_broker_that_dies_is_unavailable(home: Home, path: str) -> None:
     """What is in memory answers on."""
 
-    def fail() -> CachedSyncs:
+    def fail() -> SyncsSnapshot:
         raise ClusterUnreachableError("target: did not answer")
 
     home.read = fail
