@@ -1,4 +1,4 @@
-"""Makes the app: one factory, whatever home the app has."""
+"""Builds the FastAPI app, for the standalone server and for Airflow's API server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,21 +23,21 @@ def create_app(
     anonymous_probes: bool = True,
     limits: Limits = _LIMITS,
 ) -> FastAPI:
-    """Return an app that answers for ``pairs``; nothing is read yet.
+    """Return an app that serves ``pairs``; nothing is read yet.
 
     Args:
-        pairs: Knows the pairs of clusters, and has their indexes refreshed.
-        auth: A FastAPI dependency that raises unless the request may be answered; it stands
-            before every route, the OpenAPI description among them.
-        anonymous_probes: Whether ``/healthz`` and ``/readyz`` are without it.
-        limits: What a request may take.
+        pairs: Finds the pairs of clusters; their indexes are refreshed in the background.
+        auth: A FastAPI dependency that raises unless the request is authorized; every route has
+            it, the OpenAPI description too.
+        anonymous_probes: Whether ``/healthz`` and ``/readyz`` need no login.
+        limits: The size and the time of a request's body.
     """
     app = FastAPI(
         title="airflow-mm2-offsets",
         version=__version__,
         summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
-        openapi_url=None,  # FastAPI's own route would be open to everybody.
-        redirect_slashes=False,  # A path that is none is told so, and not sent elsewhere.
+        openapi_url=None,  # FastAPI's own route needs no login.
+        redirect_slashes=False,  # An unknown path is 404, not a redirect.
     )
     app.state.pairs = pairs
     app.state.metrics = Metrics(pairs)

@@ -1,4 +1,4 @@
-"""Tells orchestrators and Prometheus how the server is."""
+"""Probes for orchestrators, and metrics for Prometheus."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ async def healthz() -> Json:
 
 @router.get("/readyz", response_model=Health)
 async def readyz(request: Request) -> Json:
-    """Tell whether every index has been read; a stale one answers on, and is ready."""
+    """Tell whether every index has been read; a stale index still serves, and counts as ready."""
     pairs: PairProvider = request.app.state.pairs
     if waiting := sum(each.cache.state.syncs is None for each in pairs.served().values()):
         raise Problem(
@@ -43,5 +43,5 @@ async def readyz(request: Request) -> Json:
 )
 async def show(request: Request) -> Response:
     """Return the metrics of the server and of each index, for Prometheus."""
-    kept: Metrics = request.app.state.metrics
-    return Response(kept.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    all_metrics: Metrics = request.app.state.metrics
+    return Response(all_metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,4 +1,4 @@
-"""The commands, and what the help says of all of them."""
+"""Registers the commands, and holds the help of the whole program."""
 
 from typing import Annotated
 
@@ -29,8 +29,8 @@ app.command("check-connection", epilog=inspect.CHECK_EXAMPLE)(inspect.check_conn
 app.command(epilog=serve.EXAMPLE)(serve.serve)
 
 
-def _version(*, wanted: bool) -> None:
-    if wanted:
+def _version(*, show: bool) -> None:
+    if show:
         echo(f"airflow-mm2-offsets {__version__}")
         raise Exit
 

@@ -1,4 +1,4 @@
-"""``syncs`` and ``check-connection``: what there is to translate with."""
+"""``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -50,22 +50,27 @@ def syncs(
     """
     pair = find_clusters(where).pair
     with waiting("Reading offset syncs") as tell:
-        read = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
-    chosen = _chosen(read.index, topic, partition)
+        snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
+    skipped = snapshot.skipped_count
+    chosen = _chosen(snapshot.index, topic, partition)
     if not len(chosen):
-        raise _none_of(pair.syncs_topic, read.index, topic, partition)
+        raise _none_of(pair.syncs_topic, snapshot.index, topic, partition)
     shown = [*_newest(chosen, limit)]
     rows = [(f"{each.topic}[{each.partition}]", each.upstream, each.downstream) for each in shown]
     return Answer(
         text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
         f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
-        f"{pair.syncs_location} holds {len(read.index)} in all"
-        + (f", and {read.skipped_count} records that are none" if read.skipped_count else ""),
+        f"{pair.syncs_location} holds {len(snapshot.index)} in all"
+        + (
+            f"; {snapshot.skipped_count} records are not offset syncs"
+            if snapshot.skipped_count
+            else ""
+        ),
         data={
             "syncs_topic": pair.syncs_topic,
             "location": pair.syncs_location.value,
-            "total": len(read.index),
-            "skipped": read.skipped_count,
+            "total": len(snapshot.index),
+            "skipped": skipped,
             "matching": len(chosen),
             "syncs": [_to_json(each) for each in shown],
         },
@@ -77,10 +82,10 @@ def syncs(
 def check_connection(where: ClusterOptions) -> Answer:
     """Tell which parts answer, and why others don't.
 
-    Asked are both clusters, the offset-syncs topic, and Kafka Connect where its URL is set.
+    The parts are both clusters, the offset-syncs topic, and Kafka Connect if its URL is set.
     """
     pair = find_clusters(where).pair
-    with waiting("Asking"):
+    with waiting("Checking"):
         parts = check_health(pair)
     failed = [each.error for each in parts if each.error]
     return Answer(
@@ -96,8 +101,8 @@ def check_connection(where: ClusterOptions) -> Answer:
 def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncIndex:
     return SyncIndex.of_partitions(
         {
-            place: held
-            for place, held in sorted(index.partitions.items())
+            place: syncs
+            for place, syncs in sorted(index.partitions.items())
             if topic in {None, place[0]} and partition in {None, place[1]}
         }
     )
@@ -119,10 +124,10 @@ def _none_of(
 
 def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
     """Yield the newest of each partition, in log order."""
-    for (topic, partition), held in index.partitions.items():
-        first = max(0, len(held) - limit) if limit else 0
-        for at in range(first, len(held)):
-            upstream, downstream = held[at]
+    for (topic, partition), syncs in index.partitions.items():
+        first = max(0, len(syncs) - limit) if limit else 0
+        for at in range(first, len(syncs)):
+            upstream, downstream = syncs[at]
             yield OffsetSync(
                 topic=topic, partition=partition, upstream=upstream, downstream=downstream
             )

@@ -1,4 +1,4 @@
-"""``translate`` and ``plan``: where a job continues on the target, and why there."""
+"""``translate`` and ``plan``: the target positions of a job, with their reasons."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -63,7 +63,7 @@ def plan(
     out: Annotated[
         str | None,
         Option(
-            "--out", metavar="FILE", help="Keep the plan there; an existing file is not changed."
+            "--out", metavar="FILE", help="Write the plan there; an existing file is not changed."
         ),
     ] = None,
     options: PlanOptions,
@@ -85,22 +85,22 @@ def plan(
 
 
 def parse_places(places: list[str]) -> Positions:
-    """Return what ``TOPIC:PARTITION:POSITION`` texts say.
+    """Parse texts of the form ``TOPIC:PARTITION:POSITION``.
 
     Raises:
-        PositionError: One is no such text, or a partition is given twice.
+        PositionError: A text has another form, or a partition is given twice.
     """
-    given: dict[str, dict[str, str]] = {}
+    parsed: dict[str, dict[str, str]] = {}
     for place in places:
         topic, *numbers = place.split(":")
         if len(numbers) != 2:  # noqa: PLR2004 - the form that the message names
             hint = f"; did you mean {':'.join(places)}?" if len(places) == 3 else ""  # noqa: PLR2004
             raise PositionError(f"{place!r} is not TOPIC:PARTITION:POSITION, as orders:0:42{hint}")
         partition, position = numbers
-        if partition in given.setdefault(topic, {}):
-            raise PositionError(f"{topic}: partition {partition} is given twice; give it once")
-        given[topic][partition] = position
-    return check_positions(given)
+        if partition in parsed.setdefault(topic, {}):
+            raise PositionError(f"partition {partition} is given twice; give it once", topic=topic)
+        parsed[topic][partition] = position
+    return check_positions(parsed)
 
 
 def _plan(
@@ -110,27 +110,27 @@ def _plan(
         return plan_failover(clusters.pair, positions, pending=pending, options=options)
 
 
-def _answer(made: FailoverPlan, note: str = "") -> Answer:
-    starting = None if made.refused else format_offsets(made.target_positions())
+def _answer(failover_plan: FailoverPlan, note: str = "") -> Answer:
+    starting = None if failover_plan.refused else format_offsets(failover_plan.target_positions())
     spark = f"\n\nSpark's startingOffsets:\n{starting}" if starting else ""
     return Answer(
-        text=f"{summarize(made)}{spark}{note}",
-        data=made.to_json() | {"starting_offsets": starting},
-        exit_code=ExitCode.REFUSED if made.refused else ExitCode.OK,
+        text=f"{summarize(failover_plan)}{spark}{note}",
+        data=failover_plan.to_json() | {"starting_offsets": starting},
+        exit_code=ExitCode.REFUSED if failover_plan.refused else ExitCode.OK,
     )
 
 
-def _note(made: FailoverPlan, path: UPath | None) -> str:
+def _note(failover_plan: FailoverPlan, path: UPath | None) -> str:
     if path is None:
         return ""
     kept = f"{path} was not written: no job can start from a refused plan"
-    return f"\n\n{kept if made.refused else f'The plan is in {path}'}"
+    return f"\n\n{kept if failover_plan.refused else f'The plan is in {path}'}"
 
 
 def _new_file(clusters: Clusters, location: str) -> UPath:
     path = clusters.open(location)
     if path.exists():
         raise ConfigurationError(
-            f"{path} exists; a plan that was made is never changed: give another file"
+            "the file exists, and plans are never overwritten: give another file", file=str(path)
         )
     return path

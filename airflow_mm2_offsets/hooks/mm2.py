@@ -34,7 +34,7 @@ _FIELDS = frozenset({*_SETTINGS, "source_kafka_conn_id", "target_kafka_conn_id"}
 
 
 class Mm2OffsetHook(BaseHook):
-    """Reads what MirrorMaker 2 says of two clusters, and translates offsets with it.
+    """Finds the two clusters of a connection, and MirrorMaker 2's offset syncs.
 
     The connection names two connections of type ``kafka`` (of Airflow's Kafka provider, with all
     that it does for credentials) and the MirrorMaker 2 settings that decide names.
@@ -50,13 +50,13 @@ class Mm2OffsetHook(BaseHook):
     hook_name = "Kafka MirrorMaker 2"
 
     def __init__(self, mm2_conn_id: str = default_conn_name, *, timeout: float = 30.0) -> None:
-        """Keep the settings; nothing is asked yet."""
+        """Keep the settings; send no request yet."""
         super().__init__()
         self.mm2_conn_id = mm2_conn_id
         self.timeout = timeout
 
     def get_conn(self) -> ClusterPair:
-        """Return the pair of clusters that the connection names; nothing is asked of them.
+        """Return the pair of clusters that the connection names; no request is sent.
 
         Raises:
             ConfigurationError: A connection does not exist, or a field of one is wrong.
@@ -85,7 +85,7 @@ class Mm2OffsetHook(BaseHook):
         return read_syncs(pair.syncs_cluster, pair.syncs_topic).index
 
     def test_connection(self) -> tuple[bool, str]:
-        """Tell what is reachable and what is not, for the Test button of the form."""
+        """Tell which parts answer, for the Test button of the form."""
         try:
             pair = self.get_conn()
         except Mm2OffsetsError as error:
@@ -95,10 +95,10 @@ class Mm2OffsetHook(BaseHook):
         return not any(each.error for each in parts), text
 
     def _check_fields(self, extra: Mapping[str, Any]) -> None:
-        """Refuse fields that nothing reads: what they were to set would be left at its default."""
+        """Refuse unknown fields: a misspelt setting would silently keep its default."""
         otherwise = f"the fields are {', '.join(sorted(_FIELDS))}"
         if unknown := [
-            f"{field} is no field of an mm2 connection; "
+            f"{field} is not a field of an mm2 connection; "
             + did_you_mean(field, _FIELDS, otherwise=otherwise)
             for field in extra.keys() - _FIELDS
         ]:
@@ -166,7 +166,7 @@ class Mm2OffsetHook(BaseHook):
 
 
 def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHook._connection
-    # Airflow's own reader takes what is no JSON for empty: defaults would be used in silence.
+    # Airflow's reader returns {} for text that is not JSON: defaults would be used silently.
     try:
         extra = json.loads(connection.extra or "{}")
     except ValueError:

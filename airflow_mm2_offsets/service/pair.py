@@ -1,4 +1,4 @@
-"""Two clusters and the MirrorMaker 2 between them."""
+"""Two clusters and the MirrorMaker 2 between them; nearly every function takes the pair."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ class ClusterPair:
     naming: Naming
     syncs_location: SyncsLocation = SyncsLocation.SOURCE
     connect: ConnectClient | None = None
-    """The workers that run the connectors; None where they can't be asked."""
+    """The Connect workers that run the connectors; None if they can't be reached."""
 
     @property
     def syncs_cluster(self) -> KafkaCluster:
@@ -29,7 +29,7 @@ class ClusterPair:
         return self.naming.syncs_topic(self.syncs_location)
 
     def on_target(self, partition: TopicPartition) -> TopicPartition:
-        """Return what a partition of the source is called on the target."""
+        """Return the name on the target of a partition of the source."""
         topic, number = partition
         return self.naming.target_topic(topic), number
 

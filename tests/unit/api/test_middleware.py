@@ -61,7 +61,7 @@ def test_a_slow_body_times_out() -> None:
 
     answer = post(home, chunks())
     assert answer.status_code == 408
-    assert answer.json()["detail"] == "the body was not there within 0.05 s"
+    assert answer.json()["detail"] == "the body did not arrive within 0.05 s"
     assert answer.headers["connection"] == "close"
 
 

@@ -136,7 +136,7 @@ def test_an_archive_that_is_none_is_told(line: CommandLine, tmp_path: Path) -> N
 def test_an_archive_needs_a_place(line: CommandLine) -> None:
     """Neither argument nor setting names one: nothing is read."""
     error = line.error("archive", "run", code=ExitCode.USAGE)
-    assert "no archive is named" in error
+    assert "no archive was given" in error
 
 
 def test_check_connection_tells_each_part(line: CommandLine) -> None:

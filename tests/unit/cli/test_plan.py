@@ -175,7 +175,7 @@ def test_a_plan_is_kept_once(line: CommandLine, tmp_path: Path) -> None:
     assert kept.source_positions() == {"orders": {0: 50}}
     before = file.read_text()
     error = line.error("plan", "--positions", HELD, "--out", str(file), code=ExitCode.USAGE)
-    assert f"{file} exists" in error
+    assert f"{file}: the file exists" in error
     assert file.read_text() == before
 
 
