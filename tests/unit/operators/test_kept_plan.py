@@ -165,7 +165,7 @@ def test_a_file_that_is_no_plan_is_refused(worker: Worker, tmp_path: Path, text:
     """A damaged or foreign file is an error that names it, and stays as it is."""
     path = tmp_path / "run.json"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(ConfigurationError, match=r"run\.json: is "):
+    with pytest.raises(ConfigurationError, match=r"run\.json:? is "):
         worker.run(translate(positions=AT_4, plan_path=str(path)))
     assert path.read_text(encoding="latin-1") == text
 
