@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.config.reader import VARIABLES, SettingsReader
+from airflow_mm2_offsets.config.sources import read_entries
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.settings.given import VARIABLES, Given
-from airflow_mm2_offsets.service.settings.properties import read_entries
 
 DEFAULT_PORT = 8080
 
@@ -98,7 +98,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str]) -> Settings:
     Raises:
         ConfigurationError: A key is unknown, missing or wrong: it is named with its place.
     """
-    given = Given(read_entries(file, environ, VARIABLES))
+    given = SettingsReader(read_entries(file, environ, VARIABLES))
     location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
     return Settings(
         source=given.client("source"),
@@ -114,7 +114,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str]) -> Settings:
     )
 
 
-def _serve(given: Given) -> ServeSettings:
+def _serve(given: SettingsReader) -> ServeSettings:
     given.both("serve.tls.certificate", "serve.tls.key")
     given.both("serve.username", "serve.password")
     certificate, key = given.text("serve.tls.certificate"), given.text("serve.tls.key")

@@ -44,13 +44,13 @@ def is_spring(key: str) -> bool:
     return _PREFIX.match(key) is not None
 
 
-def from_spring(key: str, value: str, place: str) -> dict[str, str]:
+def from_spring(key: str, value: str, origin: str) -> dict[str, str]:
     """Return a setting of mm2-offset-map under our names; empty where it has no meaning here.
 
     Args:
         key: A key or a variable of mm2-offset-map.
         value: Its value.
-        place: Where it stands, for messages.
+        origin: Where it stands, for messages.
 
     Raises:
         ConfigurationError: It is none that mm2-offset-map has, or is no duration.
@@ -65,15 +65,15 @@ def from_spring(key: str, value: str, place: str) -> dict[str, str]:
             name = match["name"]
             return {f"{ours}.{name.lower().replace('_', '.') if key.isupper() else name}": value}
         if ours == "refresh.seconds":
-            return {ours: str(_seconds(value, place)), "offset-syncs.topic.location": "target"}
+            return {ours: str(_seconds(value, origin)), "offset-syncs.topic.location": "target"}
         # It has its syncs on the target, always.
         return {ours: value, "offset-syncs.topic.location": "target"} if ours else {}
     raise ConfigurationError(
-        f"{place} is not a setting of mm2-offset-map; it has {', '.join(sorted(_NAMES))}"
+        f"{origin} is not a setting of mm2-offset-map; it has {', '.join(sorted(_NAMES))}"
     )
 
 
-def _seconds(value: str, place: str) -> float:
+def _seconds(value: str, origin: str) -> float:
     """Return the seconds of a duration as Spring reads it; a bare number is milliseconds."""
     if match := _SIMPLE_DURATION.fullmatch(value.strip()):
         if unit := _UNITS.get(match[2] or "ms"):
@@ -81,4 +81,4 @@ def _seconds(value: str, place: str) -> float:
     elif match := _ISO_DURATION.fullmatch(value.strip()):
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds).total_seconds()
-    raise ConfigurationError(f"{place} is {value!r}; give a duration like 30s")
+    raise ConfigurationError(f"{origin} is {value!r}; give a duration like 30s")

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from airflow_mm2_offsets.config.mm2_offset_map_compat import from_spring, is_spring
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.settings.offset_map import from_spring, is_spring
 
-PREFIX = "MM2_OFFSETS_"
-CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+ENV_PREFIX = "MM2_OFFSETS_"
+CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
 """The variable that names the file, where none is given."""
 _SPRING_JSON = "SPRING_APPLICATION_JSON"
 
@@ -30,7 +30,7 @@ class Entry:
 
     value: str = field(repr=False)
     """May be a secret."""
-    place: str
+    origin: str
     """Where it stands: the key and its file, or the variable."""
 
 
@@ -72,7 +72,7 @@ def _of_file(file: Path) -> Entries:
             f"({type(error).__name__}); correct it"
         ) from None
     return _named(
-        {key: Entry(value=value, place=f"{key} in {file}") for key, value in pairs.items()}
+        {key: Entry(value=value, origin=f"{key} in {file}") for key, value in pairs.items()}
     )
 
 
@@ -82,7 +82,7 @@ def _of_environment(environ: Mapping[str, str], names: Mapping[str, str]) -> Ent
         try:
             pairs = _flat(json.loads(environ[_SPRING_JSON]))
             found = {
-                key: Entry(value=value, place=f"{key} in variable {_SPRING_JSON}")
+                key: Entry(value=value, origin=f"{key} in variable {_SPRING_JSON}")
                 for key, value in pairs
                 if is_spring(key) or _may_be_meant(key)
             }
@@ -91,12 +91,12 @@ def _of_environment(environ: Mapping[str, str], names: Mapping[str, str]) -> Ent
                 f"variable {_SPRING_JSON} is not a JSON object; correct it"
             ) from None
     for variable, value in environ.items():
-        key = variable.removeprefix(PREFIX).lower()
+        key = variable.removeprefix(ENV_PREFIX).lower()
         if is_spring(variable) or _may_be_meant(variable):
-            found[variable] = Entry(value=value, place=f"variable {variable}")
-        elif variable.startswith(PREFIX) and variable != CONFIG_VARIABLE:
+            found[variable] = Entry(value=value, origin=f"variable {variable}")
+        elif variable.startswith(ENV_PREFIX) and variable != CONFIG_VARIABLE:
             name = names.get(key, key.replace("_", "."))
-            found[name] = Entry(value=value, place=f"variable {variable}")
+            found[name] = Entry(value=value, origin=f"variable {variable}")
     return _named(found)
 
 
@@ -105,8 +105,8 @@ def _named(found: Entries) -> Entries:
     theirs: Entries = {}
     for key, entry in found.items():
         if is_spring(key):
-            for name, value in from_spring(key, entry.value, entry.place).items():
-                theirs[name] = Entry(value=value, place=entry.place)
+            for name, value in from_spring(key, entry.value, entry.origin).items():
+                theirs[name] = Entry(value=value, origin=entry.origin)
     return theirs | {key: entry for key, entry in found.items() if not is_spring(key)}
 
 
@@ -166,7 +166,7 @@ def _yaml(text: str) -> Iterator[tuple[str, str]]:
 def _may_be_meant(key: str) -> bool:
     """Tell whether a key or a variable that is nobody else's is none that is read."""
     key = key.lower().replace(".", "_")
-    return key.startswith("mm2_offset") and not key.startswith(PREFIX.lower())
+    return key.startswith("mm2_offset") and not key.startswith(ENV_PREFIX.lower())
 
 
 def _flat(content: Any, prefix: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as parsed

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_mm2_offsets.config import Settings, load_settings
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.settings import Settings, load_settings
 
 SECRET = "hunter2"  # noqa: S105 - what must not be seen
 BOTH = {"MM2_OFFSETS_KAFKA_BOOTSTRAP_SERVERS": "shared.invalid:1"}

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
+from airflow_mm2_offsets.config.java_client import to_librdkafka
+from airflow_mm2_offsets.config.sources import ENV_PREFIX, Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-from airflow_mm2_offsets.service.settings.java_client import to_librdkafka
-from airflow_mm2_offsets.service.settings.properties import PREFIX, Entries, Entry
 
 KEYS = frozenset(
     {
@@ -52,7 +52,7 @@ _TRUTHS = {"true": True, "false": False}
 _ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation)
 
 
-class Given:
+class SettingsReader:
     """What was given, and how it is read."""
 
     def __init__(self, entries: Entries) -> None:
@@ -63,7 +63,7 @@ class Given:
         """
         self._entries = entries
         if unknown := [
-            f"{entry.place} is no setting; "
+            f"{entry.origin} is no setting; "
             + did_you_mean(key, KEYS, otherwise="docs/rest.md lists them")
             for key, entry in entries.items()
             if key not in KEYS and not _is_client_property(key)
@@ -120,7 +120,7 @@ class Given:
         if not own.get(BOOTSTRAP_SERVERS):
             raise ConfigurationError(
                 f"{side}.{BOOTSTRAP_SERVERS} is missing; put it into the settings file, or into "
-                f"the variable {PREFIX}{side.upper()}_BOOTSTRAP_SERVERS"
+                f"the variable {ENV_PREFIX}{side.upper()}_BOOTSTRAP_SERVERS"
             )
         return to_librdkafka(side, own)
 
@@ -147,8 +147,8 @@ class Given:
             try:
                 ConnectClient(url=url)
             except ConfigurationError as error:
-                place = self._entries["connect.url"].place
-                raise ConfigurationError(f"{place}: {error}") from error
+                origin = self._entries["connect.url"].origin
+                raise ConfigurationError(f"{origin}: {error}") from error
         return url
 
     def secret(self, key: str) -> str | None:
@@ -156,16 +156,16 @@ class Given:
         file = self.text(f"{key}.file")
         if file is None:
             return self.text(key)
-        place = self._entries[f"{key}.file"].place
+        origin = self._entries[f"{key}.file"].origin
         try:
             secret = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise ConfigurationError(
-                f"{place}: {file} can't be read ({type(error).__name__}); name a text file that "
+                f"{origin}: {file} can't be read ({type(error).__name__}); name a text file that "
                 f"holds the secret alone"
             ) from None
         if not secret:
-            raise ConfigurationError(f"{place}: {file} is empty; put the secret into it")
+            raise ConfigurationError(f"{origin}: {file} is empty; put the secret into it")
         return secret
 
     def both(self, *keys: str) -> None:
@@ -174,7 +174,7 @@ class Given:
         if len(given) == 1:
             (missing,) = set(keys) - set(given)
             raise ConfigurationError(
-                f"{self._entries[given[0]].place} is given without {missing}; give both or none"
+                f"{self._entries[given[0]].origin} is given without {missing}; give both or none"
             )
 
 
@@ -191,7 +191,7 @@ def _is_client_property(key: str) -> bool:
 
 
 def _wrong(entry: Entry, wanted: str) -> ConfigurationError:
-    return ConfigurationError(f"{entry.place} is {entry.value!r}; give {wanted}")
+    return ConfigurationError(f"{entry.origin} is {entry.value!r}; give {wanted}")
 
 
 def _alias_in(topic: Entry, separator: str) -> str:
