@@ -6,12 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
-from airflow_mm2_offsets.config.java_client import to_librdkafka
 from airflow_mm2_offsets.config.sources import ENV_PREFIX, Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 
 KEYS = frozenset(

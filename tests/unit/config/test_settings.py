@@ -11,7 +11,6 @@ from airflow_mm2_offsets.errors import ConfigurationError
 SECRET = "hunter2"  # noqa: S105 - what must not be seen
 BOTH = {"MM2_OFFSETS_KAFKA_BOOTSTRAP_SERVERS": "shared.invalid:1"}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def load(tmp_path: Path, text: str, name: str = "mm2.properties", **environ: str) -> Settings:
@@ -206,70 +205,19 @@ def test_their_chart_passes_json() -> None:
     assert settings.refresh_seconds == 30
 
 
-def client(**properties: str) -> dict[str, str]:
-    """Return what becomes of Kafka properties, their dots written as underscores."""
-    names = {f"MM2_OFFSETS_SOURCE_{name.upper()}": value for name, value in properties.items()}
-    config = dict(load_settings(None, BOTH | names).source)
-    del config["bootstrap.servers"]
-    return config
-
-
 def test_javas_client_properties_are_translated() -> None:
-    """Those that librdkafka would refuse, and that have a counterpart."""
-    jaas = f'{PLAIN} required username="u" password="p\\"w;";'
-    assert client(sasl_jaas_config=jaas, security_protocol="SASL_SSL") == {
-        "security.protocol": "SASL_SSL",
+    """Prefixed with a cluster's name, as every other client property."""
+    jaas = f'{PLAIN} required username="u" password="p";'
+    environ = BOTH | {"MM2_OFFSETS_SOURCE_SASL_JAAS_CONFIG": jaas}
+    assert load_settings(None, environ).source == {
+        "bootstrap.servers": "shared.invalid:1",
         "sasl.mechanism": "PLAIN",
         "sasl.username": "u",
-        "sasl.password": 'p"w;',
+        "sasl.password": "p",
     }
-    jaas = f"{SCRAM} required username='u' password=pw;"
-    assert client(sasl_jaas_config=jaas, sasl_mechanism="SCRAM-SHA-512") == {
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "u",
-        "sasl.password": "pw",
-    }
-    assert client(
-        ssl_truststore_location="/ca.pem",
-        ssl_truststore_type="PEM",
-        ssl_keystore_location="/me.pem",
-        ssl_endpoint_identification_algorithm="",
-        fetch_max_wait_ms="100",
-        key_deserializer="org.apache.kafka.common.serialization.StringDeserializer",
-    ) == {
-        "ssl.ca.location": "/ca.pem",
-        "ssl.certificate.location": "/me.pem",
-        "ssl.key.location": "/me.pem",
-        "ssl.endpoint.identification.algorithm": "none",
-        "fetch.wait.max.ms": "100",
-    }
-    p12 = {"ssl_keystore_location": "/me.p12", "ssl_keystore_password": "pw"}
-    assert client(**p12) == {key.replace("_", "."): value for key, value in p12.items()}
-
-
-@pytest.mark.parametrize(
-    ("properties", "message"),
-    [
-        ({"sasl_jaas_config": f'{PLAIN} required username="{SECRET}'}, "is not of the form"),
-        ({"sasl_jaas_config": f'{PLAIN} required username="u" {SECRET};'}, "is not of the form"),
-        ({"sasl_jaas_config": f'{PLAIN} required username="{SECRET}";'}, "lacks password"),
-        ({"sasl_jaas_config": f'{SCRAM} required username="u" password="{SECRET}";'}, "mechanism"),
-        (
-            {"sasl_jaas_config": f"com.sun.Krb5LoginModule required keyTab={SECRET};"},
-            "names Krb5LoginModule, which is Java's",
-        ),
-        (
-            {"ssl_truststore_location": "/t.jks", "ssl_truststore_password": SECRET},
-            "/t.jks, a Java keystore; export",
-        ),
-        ({"ssl_keystore_location": "/k.jks", "ssl_keystore_password": SECRET}, "convert it to PKC"),
-    ],
-)
-def test_what_only_java_can_do_is_refused(properties: dict[str, str], message: str) -> None:
-    """With one sentence that says what to give instead, and no secret."""
-    with pytest.raises(ConfigurationError, match=message) as raised:
-        client(**properties)
-    assert str(raised.value).startswith("source: ")
+    environ["MM2_OFFSETS_SOURCE_SASL_JAAS_CONFIG"] = SECRET
+    with pytest.raises(ConfigurationError, match=r"^source: sasl.jaas.config is not of") as raised:
+        load_settings(None, environ)
     assert SECRET not in str(raised.value)
 
 
