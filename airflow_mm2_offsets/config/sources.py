@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import javaproperties
+
 from airflow_mm2_offsets.config.mm2_offset_map_compat import from_spring, is_spring
 from airflow_mm2_offsets.errors import ConfigurationError
 
@@ -18,10 +20,6 @@ CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
 _SPRING_JSON = "SPRING_APPLICATION_JSON"
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_BLANK = " \t\f"
-_PAIR = re.compile(rf"((?:\\.|[^\\=:{_BLANK}])*)[{_BLANK}]*[=:]?[{_BLANK}]*(.*)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,30 +110,17 @@ def _named(found: Entries) -> Entries:
 
 def _properties(text: str) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a file as ``java.util.Properties`` reads it."""
-    for line in _logical_lines(text):
-        if line and (match := _PAIR.fullmatch(line)):
-            key, value = match.groups()
-            yield _unescaped(key), _unescaped(value)
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    begun: str | None = None
-    for natural in _LINE_END.split(text):
-        line = natural.lstrip(_BLANK)
-        if begun is None and line.startswith(("#", "!")):
-            continue
-        if (len(line) - len(line.rstrip("\\"))) % 2:
-            begun = (begun or "") + line[:-1]
-            continue
-        yield (begun or "") + line
-        begun = None
-    yield begun or ""
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
-    )
+    line = 1
+    try:
+        for element in javaproperties.parse(text):
+            line += len(_LINE_END.findall(element.source))
+            if isinstance(element, javaproperties.KeyValue):
+                yield element.key, element.value
+    except javaproperties.InvalidUEscapeError:
+        # The library's message quotes the value, which may be a secret.
+        raise ConfigurationError(
+            f"line {line} has \\u without four hexadecimal digits; write a backslash as \\\\"
+        ) from None
 
 
 def _toml(text: str) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
+import javaproperties
+
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, admin_config
 
@@ -112,7 +114,7 @@ def to_java(cluster: str, librdkafka_config: Mapping[str, object]) -> dict[str, 
 
 def format_properties(properties: Mapping[str, str]) -> str:
     """Return properties as the text of a file that ``java.util.Properties`` reads."""
-    return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(properties.items()))
+    return javaproperties.dumps(properties, timestamp=None, sort_keys=True)
 
 
 def _login_from_java(cluster: str, config: dict[str, str]) -> None:
@@ -243,14 +245,3 @@ def _jaas_quoted(text: str) -> str:
     # JAAS reads a string as Java's StreamTokenizer does.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _escaped(value: str) -> str:
-    text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    text = "".join(each if " " <= each <= "~" else _unicode(each) for each in text)
-    return f"\\{text}" if text.startswith(" ") else text
-
-
-def _unicode(letter: str) -> str:
-    units = letter.encode("utf-16-be")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

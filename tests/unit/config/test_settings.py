@@ -41,6 +41,7 @@ def test_addresses_are_enough() -> None:
         ("\\  begins with blanks", "  begins with blanks"),
         ("\\\n  \\\n  goes on\\\n  #here", "goes on#here"),
         ("a\\=b\\:c\\\\", "a=b:c\\"),
+        ("\\u00e9\\ud83d\\ude00", "é😀"),
     ],
 )
 def test_a_password_is_what_java_reads(tmp_path: Path, written: str, password: str) -> None:
@@ -270,6 +271,16 @@ def test_a_damaged_file_shows_nothing_of_itself(tmp_path: Path, name: str) -> No
         load(tmp_path, f"kafka: [{SECRET}\n  = :", name)
     assert SECRET not in str(raised.value)
     assert raised.value.__cause__ is None
+
+
+def test_a_broken_escape_is_refused_without_its_value(tmp_path: Path) -> None:
+    """As Java refuses it: a key file's path on Windows would become another path in silence."""
+    text = f"connect.username=a\\\n  b\r\n# C:\\users\nconnect.password=C:\\u{SECRET}\n"
+    with pytest.raises(
+        ConfigurationError, match=r"mm2.properties: line 4 has \\u without"
+    ) as raised:
+        load(tmp_path, text)
+    assert SECRET not in str(raised.value)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
