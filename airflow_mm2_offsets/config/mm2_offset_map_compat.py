@@ -1,7 +1,7 @@
-"""The settings of OpenProjectX mm2-offset-map, under our names.
+"""The settings of OpenProjectX mm2-offset-map, translated to this package's keys.
 
-Its names are bound as Spring Boot does: dashes and case do not count, in variables dots are
-underscores.
+``sources`` calls it for every such key or variable. Names are matched as Spring Boot binds them:
+dashes and case do not count; in variables, underscores stand for dots.
 """
 
 import re
@@ -12,10 +12,10 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 _PREFIX = re.compile(r"mm2[._]offset[-_]?map[._]", re.IGNORECASE)
 
-_NAMES: Mapping[str, str] = {
+_KEYS: Mapping[str, str] = {
     "source-cluster": "source.alias",
     "target-cluster": "target.alias",
-    # Its syncs are on the target; the source's address falls back to this one.
+    # mm2-offset-map reads the syncs on the target; the source's address defaults to this one.
     "bootstrap-servers": "kafka.bootstrap.servers",
     "source-bootstrap-servers": "source.bootstrap.servers",
     "offset-syncs-topic": "offset-syncs.topic",
@@ -25,9 +25,10 @@ _NAMES: Mapping[str, str] = {
     "target-consumer-properties": "target",
     "enabled": "",
 }
-_MAPS = frozenset({"kafka", "source", "target"})
+"""This package's key for each key of mm2-offset-map; empty: ignored."""
+_CLIENT_PREFIXES = frozenset({"kafka", "source", "target"})
 
-_SIMPLE_DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d)?")
+_SIMPLE_DURATION = re.compile(r"(\d+)(us|ms|s|m|h|d)?")
 _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", re.IGNORECASE)
 _UNITS = {
     "us": "microseconds",
@@ -39,46 +40,50 @@ _UNITS = {
 }
 
 
-def is_spring(key: str) -> bool:
-    """Tell whether a key or a variable is one of mm2-offset-map."""
+def is_mm2_offset_map_key(key: str) -> bool:
+    """Tell whether a key or a variable has the prefix of mm2-offset-map."""
     return _PREFIX.match(key) is not None
 
 
-def from_spring(key: str, value: str, origin: str) -> dict[str, str]:
-    """Return a setting of mm2-offset-map under our names; empty where it has no meaning here.
+def translate_setting(key: str, value: str, origin: str) -> dict[str, str]:
+    """Return a setting of mm2-offset-map under this package's keys; empty if it is ignored.
 
     Args:
         key: A key or a variable of mm2-offset-map.
         value: Its value.
-        origin: Where it stands, for messages.
+        origin: Where it came from, for messages.
 
     Raises:
-        ConfigurationError: It is none that mm2-offset-map has, or is no duration.
+        ConfigurationError: mm2-offset-map has no such setting, or the value is not a duration.
     """
-    rest = re.sub(r"\[(.+)\]$", r".\1", key[_PREFIX.match(key).end() :])  # type: ignore[union-attr]
-    for theirs, ours in _NAMES.items():
-        pattern = theirs.replace("-", "[-_]?") + ("[._](?P<name>.+)" if ours in _MAPS else "")
-        match = re.fullmatch(pattern, rest, re.IGNORECASE)
+    name = re.sub(r"\[(.+)\]$", r".\1", _PREFIX.sub("", key, count=1))
+    for theirs, ours in _KEYS.items():
+        is_prefix = ours in _CLIENT_PREFIXES
+        pattern = theirs.replace("-", "[-_]?") + ("[._](?P<name>.+)" if is_prefix else "")
+        match = re.fullmatch(pattern, name, re.IGNORECASE)
         if match is None:
             continue
-        if ours in _MAPS:
-            name = match["name"]
-            return {f"{ours}.{name.lower().replace('_', '.') if key.isupper() else name}": value}
+        if is_prefix:
+            client_property = match["name"]
+            if key.isupper():
+                client_property = client_property.lower().replace("_", ".")
+            return {f"{ours}.{client_property}": value}
+        if not ours:
+            return {}
         if ours == "refresh.seconds":
-            return {ours: str(_seconds(value, origin)), "offset-syncs.topic.location": "target"}
-        # It has its syncs on the target, always.
-        return {ours: value, "offset-syncs.topic.location": "target"} if ours else {}
+            value = str(_duration_seconds(value, origin))
+        # mm2-offset-map always reads the syncs on the target.
+        return {ours: value, "offset-syncs.topic.location": "target"}
     raise ConfigurationError(
-        f"{origin} is not a setting of mm2-offset-map; it has {', '.join(sorted(_NAMES))}"
+        f"{origin} is not a setting of mm2-offset-map; its settings are {', '.join(sorted(_KEYS))}"
     )
 
 
-def _seconds(value: str, origin: str) -> float:
+def _duration_seconds(value: str, origin: str) -> float:
     """Return the seconds of a duration as Spring reads it; a bare number is milliseconds."""
     if match := _SIMPLE_DURATION.fullmatch(value.strip()):
-        if unit := _UNITS.get(match[2] or "ms"):
-            return timedelta(**{unit: int(match[1])}).total_seconds()
-    elif match := _ISO_DURATION.fullmatch(value.strip()):
+        return timedelta(**{_UNITS[match[2] or "ms"]: int(match[1])}).total_seconds()
+    if match := _ISO_DURATION.fullmatch(value.strip()):
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds).total_seconds()
     raise ConfigurationError(f"{origin} is {value!r}; give a duration like 30s")
