@@ -7,6 +7,8 @@ from typing import Any
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
+from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
+from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import (
     FailoverPlan,
@@ -20,8 +22,6 @@ from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
 from airflow_mm2_offsets.service.probing import probe
-from airflow_mm2_offsets.service.settings.given import Given, did_you_mean
-from airflow_mm2_offsets.service.settings.properties import Entries, Entry
 
 _SETTINGS = {
     "source_alias": "source.alias",
@@ -69,7 +69,7 @@ class Mm2OffsetHook(BaseHook):
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
         self._check_fields(extra)
-        given = Given(self._entries(extra))
+        given = SettingsReader(self._entries(extra))
         location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
         return ClusterPair(
             source=self._cluster("source", extra),
@@ -121,7 +121,7 @@ class Mm2OffsetHook(BaseHook):
     def _entries(self, extra: Mapping[str, Any]) -> Entries:
         """Return what the form says under the names of a settings file."""
         return {
-            key: Entry(value=value, place=f"connection {self.mm2_conn_id}: {field}")
+            key: Entry(value=value, origin=f"connection {self.mm2_conn_id}: {field}")
             for field, key in _SETTINGS.items()
             if (value := self._text("", extra, field))
         }
