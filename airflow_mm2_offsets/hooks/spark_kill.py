@@ -171,8 +171,11 @@ class SparkKillHook(SparkSubmitHook):
     def _run(self, command: list[str]) -> str:
         done = self._call(command)
         if done.returncode:
-            said = f"exit code {done.returncode}: {done.stderr.strip()[-500:]}"
-            raise StopError(f"{self._mask_cmd(command)} failed: {said}")
+            # A program may repeat its arguments. Mask before cutting, or half a secret would show.
+            said = self._mask_cmd(done.stderr.strip())[-500:]
+            raise StopError(
+                f"{self._mask_cmd(command)} failed: exit code {done.returncode}: {said}"
+            )
         return done.stdout
 
     def _ask(self, command: list[str]) -> str:
@@ -185,10 +188,15 @@ class SparkKillHook(SparkSubmitHook):
         return f"{done.stdout}\n{done.stderr}"
 
     def _call(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
-        self.log.info("Running %s", self._mask_cmd(command))
+        masked = self._mask_cmd(command)
+        self.log.info("Running %s", masked)
         try:
             return subprocess.run(  # noqa: S603 - Airflow's own command, or YARN's
                 command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StopError(f"{self._mask_cmd(command)} failed: {error}") from error
+        except subprocess.TimeoutExpired:
+            # Neither its text nor the error itself: both hold the command with its secrets.
+            problem = f"no end after {COMMAND_SECONDS} s; see whether the cluster answers"
+        except OSError as error:
+            problem = str(error)
+        raise StopError(f"{masked} failed: {problem}")
