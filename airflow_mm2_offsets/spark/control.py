@@ -60,7 +60,9 @@ class Driver:
     lease: float = 0.0
     """Seconds after which it begins no batch when it could not look for a fence; 0: unknown."""
     ended: bool = False
-    """Whether none of its queries runs any more."""
+    """Whether all of its queries have ended."""
+    stopping: str | None = None
+    """The stop that it carries out: it has ended a query, or is about to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +182,7 @@ def read_driver(location: UPath | str) -> Driver | None:
         interval=field_of(driver, "interval", int | float | None, root) or 0.0,
         lease=field_of(driver, "lease", int | float | None, root) or 0.0,
         ended="ended" in driver and field_of(driver, "ended", bool, root),
+        stopping=field_of(driver, "stopping", str | None, root),
     )
 
 

@@ -39,7 +39,7 @@ class Withdrawal(StrEnum):
     WITHDRAWN = "withdrawn"
     """Request and fence are gone: the job runs on."""
     STOPPED = "stopped"
-    """Too late: the job has stopped. Its fence stands."""
+    """Too late: the job has stopped, or is stopping. Its fence stands."""
 
 
 def begin_stop(location: UPath | str, fence: Fence) -> Fence:
@@ -94,9 +94,9 @@ def request_stop(location: UPath | str, request_id: str) -> None:
 def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:
     """Take back a stop that has proved nothing: its open request, and its fence.
 
-    A job looks for the request once more directly before it ends its last batch, and then answers
-    in any case. So the answer is looked for before the request is taken away and once the fence is
-    down; a job that stops in between is found stopped, and the fence is raised again.
+    A job announces that it stops, then looks for the request once more, and only then ends a
+    query. This takes the request and the fence away, and then looks for the announcement. So one
+    sees the other: the job runs on, or it is found stopping and its fence is raised again.
 
     Args:
         location: The control location that the job was given.
@@ -184,11 +184,12 @@ def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
 
 
 def _has_stopped(root: UPath, request_id: str) -> bool:
-    """Whether a job has answered this stop, or an earlier one that nothing has followed."""
-    last = read_last_acknowledgement(root)
-    if last is None:
-        return False
-    return last.request_id == request_id or last.is_last_word_of(read_driver(root))
+    """Tell whether a job carries out this stop, has answered it, or an earlier one was its end."""
+    # The driver first: it announces a stop before the answer is written.
+    driver, last = read_driver(root), read_last_acknowledgement(root)
+    if driver is not None and driver.stopping == request_id:
+        return True
+    return last is not None and (last.request_id == request_id or last.is_last_word_of(driver))
 
 
 def _known_location(location: UPath | str) -> UPath:

@@ -46,9 +46,9 @@ def withdraw(stop: StopAsked) -> str:
             f"moved. If its driver has died or was killed, start it again"
         )
     return (
-        f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, and its fence "
-        f"stands, so it does not run. Clear the task or start another failover to move it; to let "
-        f"it run here again: airflow-mm2-offsets fence lift {place} --request-id "
+        f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, or is about to, "
+        f"and its fence stands, so it does not run. Clear the task or start another failover to "
+        f"move it; to let it run here again: airflow-mm2-offsets fence lift {place} --request-id "
         f"'{stop.request_id}'"
     )
 

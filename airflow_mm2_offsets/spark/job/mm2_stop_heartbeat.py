@@ -77,7 +77,14 @@ class Heartbeat:
 
     def run(self, queries: Sequence[StreamingQuery]) -> None:
         """Say which queries run."""
-        self._write(describe_queries(queries), ended=False)
+        self._write({**describe_queries(queries), "stopping": None}, ended=False)
+
+    def announce_stop(self, request_id: str | None) -> None:
+        """Say which stop the job carries out: it can't be withdrawn any more. None: it runs on."""
+        try:
+            self._write({"stopping": request_id}, ended=False)
+        except STORAGE_ERRORS as error:  # the next heartbeat says it
+            log.warning("Can't announce the stop yet: %s", summary(error))
 
     def end(self) -> None:
         """Say that no query runs any more."""

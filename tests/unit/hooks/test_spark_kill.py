@@ -154,7 +154,7 @@ def test_a_command_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, program: 
         SparkKillHook("spark_here").kill(DRIVER)
 
 
-SECRET = "hunter2"
+HIDDEN = "hunter2"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_secrets_of_a_command_that_fails_do_not_show(
     monkeypatch.setattr(spark_kill, "COMMAND_SECONDS", 0.2 if script == "exec sleep 60" else 60)
     _connect(monkeypatch, "k8s://https://api:6443")
     hook = SparkKillHook("spark_here")
-    command = ["spark-submit", "--conf", f"spark.ssl.keyPassword={SECRET}"]
+    command = ["spark-submit", "--conf", f"spark.ssl.keyPassword={HIDDEN}"]
     monkeypatch.setattr(hook, "_build_spark_driver_kill_command", lambda: command)
     if script is not None:
         (tmp_path / "spark-submit").write_text(f"#!/bin/sh\n{script}\n")
@@ -181,7 +181,7 @@ def test_secrets_of_a_command_that_fails_do_not_show(
     monkeypatch.setenv("PATH", str(tmp_path) if script is None else f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(StopError, match=said) as caught:
         hook.kill(DRIVER)
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert HIDDEN not in "".join(traceback.format_exception(caught.value))
 
 
 def test_kubernetes_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
