@@ -10,10 +10,12 @@ from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
-from airflow_mm2_offsets.spark.control import Proof, read_driver
+from airflow_mm2_offsets.spark.closing import close_request
+from airflow_mm2_offsets.spark.control import Proof, read_driver, read_last_acknowledgement
 from airflow_mm2_offsets.spark.fence import new_fence
-from airflow_mm2_offsets.spark.stopping import begin_stop, close_request
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
+from airflow_mm2_offsets.spark.originals import check_before_stop
+from airflow_mm2_offsets.spark.stopping import begin_stop
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
 UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
@@ -51,6 +53,9 @@ class StopSparkStreamingOperator(WaitingOperator):
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
         driver_id: What the cluster calls the driver, where the control location does not say it:
             an application of YARN, ``namespace:pod``, or ``driver-...`` of a standalone cluster.
+        spark_control: The control location as Spark names it. Give it only where Airflow reaches
+            the same folder by another name, such as a mount, and the job can't answer any more.
+        spark_checkpoint: The same of the checkpoint location.
         timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
 
@@ -75,6 +80,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         "kill_after",
         "spark_conn_id",
         "driver_id",
+        "spark_control",
+        "spark_checkpoint",
     )
     wait_for = SparkStoppedTrigger.wait_for
     error = StopError
@@ -91,6 +98,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         kill_after: float | str | None = None,
         spark_conn_id: str = "spark_default",
         driver_id: str | None = None,
+        spark_control: str | None = None,
+        spark_checkpoint: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -104,6 +113,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.kill_after = kill_after
         self.spark_conn_id = spark_conn_id
         self.driver_id = driver_id
+        self.spark_control = spark_control
+        self.spark_checkpoint = spark_checkpoint
 
     @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
@@ -111,6 +122,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         gone_after, kill_after = self.seconds("gone_after"), self.seconds("kill_after")
         self._check_passes(gone_after, kill_after)
         if self.control is not None:
+            self._check_location()
             begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
         elif kill_after is None:
             raise ConfigurationError(
@@ -138,7 +150,12 @@ class StopSparkStreamingOperator(WaitingOperator):
         """Return the proof, and answer the request where the job did not."""
         result = super().resume(context, event)
         if self.control is not None:
-            close_request(storage_path(self.control), self.request_id, Proof(result["proof"]))
+            close_request(
+                storage_path(self.control),
+                self.request_id,
+                Proof(result["proof"]),
+                checkpoint=storage_path(self.checkpoint),
+            )
         return result
 
     def resume_execution(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
@@ -154,11 +171,21 @@ class StopSparkStreamingOperator(WaitingOperator):
 
     def _kill(self) -> NoReturn:
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
+        if driver is not None and (problem := job_locations(self).control_problem(driver)):
+            raise StopError(f"nothing was killed: {problem}")
         is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
         self._wait(
             self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
             unanswered=Proof.KILLED.value,
         )
+
+    def _check_location(self) -> None:
+        """Raise before anything is written to a copy of a job that counts as stopped already."""
+        locations = job_locations(self)
+        driver = read_driver(locations.control)
+        last = read_last_acknowledgement(locations.control)
+        if driver is not None and (last is None or last.request_id != self.request_id):
+            check_before_stop(locations, driver, last)
 
     def _check_passes(self, gone_after: float | None, kill_after: float | None) -> None:
         limit, name = (
@@ -176,6 +203,8 @@ class StopSparkStreamingOperator(WaitingOperator):
             control=self.control,
             checkpoint=self.checkpoint,
             request_id=self.request_id,
+            spark_control=self.spark_control,
+            spark_checkpoint=self.spark_checkpoint,
             still_for=self.still_for,
             gone_after=gone_after,
             **settings,

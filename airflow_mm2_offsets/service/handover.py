@@ -9,9 +9,10 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
 from airflow_mm2_offsets.storage import read_text, write_text
 
 _STEP = (
@@ -66,13 +67,15 @@ def confirm_handover(
 
     Raises:
         HandoverError: The fence is gone or another run's, a driver has run, or a batch was begun or
-            committed; place and both values are named.
+            committed, or a location is another than the stop was proved for; place and both values
+            are named.
         StopError: The control location can't be read.
         CheckpointError: The checkpoint can't be read.
     """
     if control is not None:
         _check_fence(control, request_id)
         _check_driver(control, read)
+        _check_originals(control, checkpoint, request_id)
     found = read_checkpoint(checkpoint)
     for field in ("query_id", "committed_batch", "pending_batch"):
         if (now := getattr(found, field)) != read[field]:
@@ -108,6 +111,17 @@ def _check_driver(control: UPath, read: Mapping[str, Any]) -> None:
             f"{control}: run {now[0]} of the query is at heartbeat {now[1]} now, and run {then[0]} "
             f"was at {then[1]} when the positions were read; {_STEP}"
         )
+
+
+def _check_originals(control: UPath, checkpoint: UPath, request_id: str) -> None:
+    """Raise where a location is not the one for which the stop was proved."""
+    driver = read_driver(control)
+    if driver is None:
+        return
+    locations = JobLocations(control=control, checkpoint=checkpoint)
+    answer = read_acknowledgement(control, request_id)
+    if problems := find_unproved(locations, driver, answer):
+        raise HandoverError(f"nothing was started: {'; '.join(problems)}")
 
 
 def read_claim(target_checkpoint: UPath) -> str | None:

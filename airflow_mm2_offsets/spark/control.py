@@ -63,6 +63,12 @@ class Driver:
     """Whether all of its queries have ended."""
     stopping: str | None = None
     """The stop that it carries out: it has ended a query, or is about to."""
+    control: str = ""
+    """Its control location, as Spark spells it; empty: unknown."""
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    """The checkpoint location of each of its queries, as Spark spells it, by the query's id."""
+    subscribe_patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Each ``subscribePattern`` of a query's Kafka sources, by the query's id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +100,10 @@ class Acknowledgement:
     proof: Proof = Proof.ACKNOWLEDGED
     heartbeat: int | None = None
     """The driver's when it was answered for; one that has counted on since has not stopped."""
+    proved_control: str | None = None
+    """The control location that the stop step has proved to be the job's, by ``folder_id``."""
+    proved_checkpoint: str | None = None
+    """The same of the checkpoint location."""
     queries: tuple[QueryAnswer, ...] = ()
     """What each query says; an older release's ``mm2_stop_control.py`` says nothing."""
 
@@ -143,6 +153,8 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
         error=field_of(answer, "error", str | None, root),
         proof=_proof(answer, root),
         heartbeat=field_of(answer, "heartbeat", int | None, root),
+        proved_control=field_of(answer, "proved_control", str | None, root),
+        proved_checkpoint=field_of(answer, "proved_checkpoint", str | None, root),
         queries=tuple(
             QueryAnswer(
                 query_id=field_of(query, "query_id", str, root),
@@ -165,6 +177,8 @@ def read_driver(location: UPath | str) -> Driver | None:
     driver = read_object(root / "driver.json", may_be_empty=True)
     if driver is None:
         return None
+    named = _queries(driver, root) or [driver]
+    queries = {field_of(query, "query_id", str, root): query for query in named}
     return Driver(
         application_id=field_of(driver, "application_id", str, root),
         query_id=field_of(driver, "query_id", str, root),
@@ -176,13 +190,22 @@ def read_driver(location: UPath | str) -> Driver | None:
         kubernetes_driver=field_of(driver, "kubernetes_driver", str | None, root),
         bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
         runs={
-            field_of(query, "query_id", str, root): field_of(query, "run_id", str, root)
-            for query in _queries(driver, root) or [driver]
+            query_id: field_of(query, "run_id", str, root) for query_id, query in queries.items()
         },
         interval=field_of(driver, "interval", int | float | None, root) or 0.0,
         lease=field_of(driver, "lease", int | float | None, root) or 0.0,
         ended="ended" in driver and field_of(driver, "ended", bool, root),
         stopping=field_of(driver, "stopping", str | None, root),
+        control=field_of(driver, "control", str | None, root) or "",
+        checkpoints={
+            query_id: checkpoint
+            for query_id, query in queries.items()
+            if (checkpoint := field_of(query, "checkpoint", str | None, root))
+        },
+        subscribe_patterns={
+            query_id: tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
+            for query_id, query in queries.items()
+        },
     )
 
 

@@ -7,7 +7,7 @@ job. It outlives the failover until somebody lifts it, or until a stop that has 
 withdrawn (``stopping.withdraw_request``).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.locations import folder_id, same_folder
 from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
 from airflow_mm2_offsets.storage import open_location, remove_file
 
@@ -41,6 +42,8 @@ class Fence:
     at: datetime
     """When the stop was asked, with its zone."""
     state: FenceState = FenceState.STOPPING
+    control: str | None = field(default=None, compare=False)
+    """The control location that it was raised in, by ``folder_id``: a copy names another one."""
 
     def __str__(self) -> str:
         """Say it in words for a message."""
@@ -68,6 +71,7 @@ def read_fence(location: UPath | str) -> Fence | None:
         moved_to=field_of(values, "moved_to", str, root),
         at=at,
         state=FenceState(state),
+        control=field_of(values, "control", str | None, root),
     )
 
 
@@ -92,6 +96,7 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     root = open_location(location, StopError)
     standing = read_fence(root)
     if standing is not None and standing.request_id == fence.request_id:
+        _check_raised_here(root, standing)
         return standing
     if standing is not None and not _may_replace(standing, instead_of):
         raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
@@ -162,12 +167,21 @@ def _may_replace(standing: Fence, instead_of: str | None) -> bool:
     return standing.state is FenceState.STOPPING and standing.request_id == instead_of
 
 
+def _check_raised_here(root: UPath, standing: Fence) -> None:
+    if standing.control is not None and not same_folder(root, standing.control):
+        raise StopError(
+            f"{root}: {standing}, but that fence was raised in {standing.control}, so {root} is a "
+            f"copy: give the control location that the job writes"
+        )
+
+
 def _write(root: UPath, fence: Fence) -> None:
     values = {
         "request_id": fence.request_id,
         "moved_to": fence.moved_to,
         "at": fence.at.isoformat(),
         "state": fence.state,
+        "control": folder_id(root),
     }
     write_object(root / FENCE_FILE, values)
     found = read_fence(root)

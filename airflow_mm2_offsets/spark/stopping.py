@@ -1,4 +1,4 @@
-"""Asks a Spark job to stop, takes that back, and answers in the place of a driver that is gone.
+"""Asks a Spark job to stop, and takes that back.
 
 Every step leaves the control location so that nothing which comes next runs a job twice: the fence
 is raised before the job is asked, and lifted after the request was withdrawn.
@@ -12,8 +12,6 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
 from airflow_mm2_offsets.spark.control import (
-    Driver,
-    Proof,
     read_acknowledgement,
     read_driver,
     read_last_acknowledgement,
@@ -147,42 +145,6 @@ def is_withdrawn(location: UPath | str) -> bool:
     return request is not None and request.get("request_id") is None
 
 
-def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
-    """Answer a stop in the place of a driver that can't: it is gone, or has answered before.
-
-    Raises:
-        StopError: Another stop was asked since, the location can't be written, or no job has ever
-            run with it.
-    """
-    root = open_location(location, StopError)
-    asked, _ = _requests(root)
-    if asked not in {None, request_id}:
-        # Its own answer would be overwritten, and it would stop the job once more.
-        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} is answered by none")
-    driver = read_driver(root)
-    if driver is None:
-        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
-    last = read_last_acknowledgement(root)
-    is_answered = last is not None and last.request_id == request_id
-    if is_answered or (last is not None and last.is_last_word_of(driver)):
-        answer = read_object(root / "stopped.json") or {}
-    else:
-        answer = _answer_for(driver, proof)
-    write_object(root / "stopped.json", {**answer, "request_id": request_id})
-
-
-def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
-    nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
-    queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
-    return {
-        "application_id": driver.application_id,
-        **nothing,
-        "queries": [{**query, **nothing} for query in queries],
-        "proof": proof,
-        "heartbeat": driver.heartbeat,
-    }
-
-
 def _has_stopped(root: UPath, request_id: str) -> bool:
     """Tell whether a job carries out this stop, has answered it, or an earlier one was its end."""
     # The driver first: it announces a stop before the answer is written.
@@ -203,7 +165,7 @@ def _known_location(location: UPath | str) -> UPath:
 
 def _next_request(root: UPath, request_id: str) -> dict[str, Any] | None:
     """Return what to write to ask; None where this was asked already."""
-    asked, earlier = _requests(root)
+    asked, earlier = read_requests(root)
     if asked == request_id:
         return None
     if request_id in earlier:
@@ -230,13 +192,17 @@ def _forget_old_answer(root: UPath, request_id: str) -> None:
 
 
 def _clear_request(root: UPath, request_id: str) -> None:
-    asked, earlier = _requests(root)
+    asked, earlier = read_requests(root)
     if asked == request_id:
         write_object(root / "stop-request.json", {"request_id": None, "earlier": earlier})
 
 
-def _requests(root: UPath) -> tuple[str | None, list[str]]:
-    """Return the id of the last request, and of those before it."""
+def read_requests(root: UPath) -> tuple[str | None, list[str]]:
+    """Return the id of the last request, and of those before it.
+
+    Raises:
+        StopError: The file can't be read, or holds something else.
+    """
     request = read_object(root / "stop-request.json", may_be_empty=True)
     if request is None:
         return None, []

@@ -16,18 +16,29 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
+from airflow_mm2_offsets.spark.originals import MISSED_BEATS, JobLocations, check_stopped
 from airflow_mm2_offsets.spark.stopping import Withdrawal, is_withdrawn, withdraw_request
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-
 
 class StopAsked(Protocol):
-    """Who has asked a job to stop."""
+    """The operator that asked a job to stop, or its trigger."""
 
     control: str | None
+    checkpoint: str
     request_id: str
+    spark_control: str | None
+    spark_checkpoint: str | None
+
+
+def job_locations(stop: StopAsked) -> JobLocations:
+    """Return where the job of a stop with a control location is."""
+    return JobLocations(
+        control=storage_path(str(stop.control)),
+        checkpoint=storage_path(stop.checkpoint),
+        spark_control=stop.spark_control,
+        spark_checkpoint=stop.spark_checkpoint,
+    )
 
 
 def withdraw(stop: StopAsked) -> str:
@@ -71,6 +82,8 @@ class SparkStoppedTrigger(PollingTrigger):
         gone_after: The same for a driver that has not acknowledged, and is then taken for gone;
             None: it never is.
         unanswered: What proves the end of such a driver, as ``Proof`` has it.
+        spark_control: The control location as Spark names it, where that differs.
+        spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
 
     wait_for = "the proof that the Spark job has stopped"
@@ -84,6 +97,8 @@ class SparkStoppedTrigger(PollingTrigger):
         still_for: float,
         gone_after: float | None = None,
         unanswered: str = Proof.SILENT,
+        spark_control: str | None = None,
+        spark_checkpoint: str | None = None,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -94,6 +109,8 @@ class SparkStoppedTrigger(PollingTrigger):
         self.still_for = still_for
         self.gone_after = gone_after
         self.unanswered = unanswered
+        self.spark_control = spark_control
+        self.spark_checkpoint = spark_checkpoint
         self._seen: tuple[object, ...] = ()
         self._since = 0.0
 
@@ -106,6 +123,8 @@ class SparkStoppedTrigger(PollingTrigger):
             "still_for": self.still_for,
             "gone_after": self.gone_after,
             "unanswered": str(self.unanswered),
+            "spark_control": self.spark_control,
+            "spark_checkpoint": self.spark_checkpoint,
         }
 
     async def on_kill(self) -> None:
@@ -119,10 +138,15 @@ class SparkStoppedTrigger(PollingTrigger):
         still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
         needed = self._needed(driver, answer)
         if needed is not None and still >= needed:
-            if answer is not None:
-                check_answer(answer, storage_path(self.checkpoint))
+            self._check_proof(driver, answer)
             return Over(result=self._result(driver, answer))
         return Waiting(reason=self._missing(driver, answer, still, needed))
+
+    def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
+        """Raise where the proof is another job's, or of a copy of this one's folders."""
+        agrees = answer is not None and check_answer(answer, storage_path(self.checkpoint))
+        if self.control is not None:
+            check_stopped(job_locations(self), self.request_id, driver, answer, agrees=agrees)
 
     def _missing(
         self,

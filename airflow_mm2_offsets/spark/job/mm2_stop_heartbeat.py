@@ -54,6 +54,7 @@ class Heartbeat:
         self._interval = interval
         self._driver: dict[str, Any] = {
             **describe_driver(spark),
+            "control": files.location,
             "interval": interval,
             "lease": lease,
         }
