@@ -106,6 +106,13 @@ with DAG(
             title="Folder of the job on the target",
             description="Must hold no checkpoint yet; the plan is kept in it too.",
         ),
+        "subscribe_pattern": Param(
+            default=None,
+            type=["null", "string"],
+            title="subscribePattern of the job on the target",
+            description="Checked against the topics of the target. Not given: the pattern that the "
+            "job on the source has, if it has one. Empty text: the job subscribes by name.",
+        ),
         "sink": Param(
             default=None,
             type=["null", "string"],
@@ -173,6 +180,7 @@ with DAG(
         spark_checkpoint=SPARK_CHECKPOINT,
         target_checkpoint=TARGET_CHECKPOINT,
         target_control=TARGET_CONTROL,
+        subscribe_pattern="{{ params.subscribe_pattern }}",
         plan_path=PLAN_PATH,
         sink=SINK,
         txn_app_id="{{ params.txn_app_id }}",

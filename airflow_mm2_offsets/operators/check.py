@@ -24,8 +24,9 @@ from airflow_mm2_offsets.service.job_checks import (
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.service.planning import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.control import Driver, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.originals import JobLocations
 
@@ -65,6 +66,8 @@ class CheckFailoverOperator(BaseOperator):
         spark_control: The control location as Spark names it. Give it only where Airflow reaches
             the same folder by another name, such as a mount, and the job can't answer any more.
         spark_checkpoint: The same of the checkpoint location.
+        subscribe_pattern: The ``subscribePattern`` of the job on the target. By default that of the
+            job in ``control``; empty text: it subscribes by name.
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
         sink: Where the target job is to write files or a Delta table, if it does.
@@ -87,6 +90,7 @@ class CheckFailoverOperator(BaseOperator):
         "target_control",
         "spark_control",
         "spark_checkpoint",
+        "subscribe_pattern",
         "plan_path",
         "sink",
         "txn_app_id",
@@ -104,6 +108,7 @@ class CheckFailoverOperator(BaseOperator):
         target_control: str | None = None,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
+        subscribe_pattern: str | None = None,
         plan_path: str | None = None,
         sink: str | None = None,
         txn_app_id: str | None = None,
@@ -122,6 +127,7 @@ class CheckFailoverOperator(BaseOperator):
         self.target_control = target_control
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
+        self.subscribe_pattern = subscribe_pattern
         self.plan_path = plan_path
         self.sink = sink
         self.txn_app_id = txn_app_id
@@ -216,20 +222,23 @@ class CheckFailoverOperator(BaseOperator):
 
     def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)
-        if checkpoint is not None:
-            servers = self._servers_of_the_job()
-            options = PlanOptions(changed_records=str(self.changed_records) == "True")
-            return find_problems(
-                hook.get_conn(), checkpoint.positions, reads_from=servers, options=options
-            )
-        is_reachable, found = hook.test_connection()
-        return [] if is_reachable else [found]
+        if checkpoint is None:
+            is_reachable, found = hook.test_connection()
+            return [] if is_reachable else [found]
+        driver, pair = self._driver(), hook.get_conn()
+        requested = None if self.subscribe_pattern == "None" else self.subscribe_pattern
+        written = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver else ()
+        options = PlanOptions(changed_records=str(self.changed_records) == "True")
+        return find_problems(
+            pair,
+            checkpoint.positions,
+            reads_from=driver.bootstrap_servers if driver else (),
+            patterns=JobPatterns(requested=requested, source=written),
+            options=options,
+        )
 
-    def _servers_of_the_job(self) -> frozenset[str]:
-        if not self.control:
-            return frozenset()
+    def _driver(self) -> Driver | None:
         try:
-            driver = read_driver(storage_path(self.control))
-        except Mm2OffsetsError:  # told with the job's problems
-            return frozenset()
-        return driver.bootstrap_servers if driver else frozenset()
+            return read_driver(storage_path(self.control)) if self.control else None
+        except Mm2OffsetsError:  # listed with the job's problems
+            return None

@@ -1,13 +1,16 @@
 """CheckFailoverOperator: copies of a job's folders, and a target's folders that are in use."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.operators.checks import check, problems
+from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker
 
@@ -88,3 +91,28 @@ def test_a_fence_where_the_target_job_is_to_run(worker: Worker, job: Job, tmp_pa
     (target / "stop-request.json").write_text('{"request_id": "by hand"}')
     (problem,) = problems(worker, check(job, **settings))
     assert problem.startswith(f"{target}: the stop 'by hand' is open where the target job is")
+
+
+def test_the_job_s_own_pattern_is_matched_with_the_target(
+    worker: Worker, job: Job, all_copied: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark starts no job whose startingOffsets lack a topic of its pattern."""
+    assert all_copied
+    names = frozenset({"orders", "orders-eu", "__consumer_offsets"})
+    monkeypatch.setattr(KafkaCluster, "topic_names", lambda _: names)
+    told = json.loads((job.control / "driver.json").read_text())
+    (query,) = told["queries"]
+
+    def found(*patterns: str, **settings: str) -> list[str]:
+        job.beat(1, queries=[{**query, "subscribe_patterns": list(patterns)}])
+        return problems(worker, check(job, **settings))
+
+    (new,) = found("orders.*")
+    assert new.startswith("the job's subscribePattern 'orders.*' matches orders-eu on the target")
+    (new,) = found("^orders$", subscribe_pattern="^orders")
+    assert new.startswith("subscribe_pattern '^orders' matches orders-eu on the target")
+    (unread,) = found(subscribe_pattern="^a.orders$")
+    assert unread.startswith("subscribe_pattern '^a.orders$' does not match orders, which the")
+    for pattern, word in (("^orders$", "None"), ("refunds", "None"), ("orders.*", "")):
+        job.beat(1, queries=[{**query, "subscribe_patterns": [pattern]}])
+        assert worker.run(check(job, subscribe_pattern=word)).type == "SucceedTask"
