@@ -12,7 +12,13 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.locations import same_folder, spark_location
-from airflow_mm2_offsets.spark.control import Acknowledgement, Driver, Proof, read_driver
+from airflow_mm2_offsets.spark.control import (
+    Acknowledgement,
+    Driver,
+    Proof,
+    read_driver,
+    read_last_acknowledgement,
+)
 from airflow_mm2_offsets.spark.fence import read_fence
 
 MISSED_BEATS = 3
@@ -81,17 +87,23 @@ def is_beating(control: UPath, driver: Driver) -> bool:
     return False
 
 
-def check_before_stop(
-    locations: JobLocations, driver: Driver, last: Acknowledgement | None
-) -> None:
+def check_before_stop(locations: JobLocations, request_id: str) -> None:
     """Raise where a job counts as stopped already, and its control location may be a copy.
 
+    A stop that was begun in this folder before has been looked at then.
+
     Raises:
-        StopError: The driver names another location, or none.
+        StopError: The driver names another location, or none; or the location can't be read.
     """
-    if not driver.ended and (last is None or not last.is_last_word_of(driver)):
-        return  # its answer will show
-    if (problem := locations.control_problem(driver)) is not None:
+    control = locations.control
+    fence, driver = read_fence(control), read_driver(control)
+    if driver is None or (fence is not None and fence.request_id == request_id):
+        return
+    last = read_last_acknowledgement(control)
+    is_answered = last is not None and (
+        last.request_id == request_id or last.is_last_word_of(driver)
+    )
+    if (driver.ended or is_answered) and (problem := locations.control_problem(driver)):
         raise StopError(problem)
 
 

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.service.handover import confirm_handover
 from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
-from airflow_mm2_offsets.spark.stopping import begin_stop
+from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
@@ -175,6 +175,17 @@ def test_a_copy_of_the_same_stop(job: Job) -> None:
     copy = _copy(job)
     with pytest.raises(StopError, match=f"so {copy.control} is a copy"):
         begin_stop(str(copy.control), new_fence(ASKED, "the target"))
+
+
+def test_a_copy_that_has_answered_a_stop_of_the_same_name(worker: Worker, job: Job) -> None:
+    """A named stop was answered and its fence lifted, before the copy was made."""
+    begin_stop(str(job.control), new_fence(ASKED, "the target"))
+    job.acknowledge(queries=[job.says(0)])
+    forget_stop(str(job.control), ASKED)
+    copy = _copy(job)
+    with pytest.raises(StopError, match="is not the control location of the job"):
+        worker.run(_stop(copy))
+    assert read_fence(str(copy.control)) is None
 
 
 def _hand_over(job: Job, checkpoint: Path) -> None:
