@@ -31,7 +31,7 @@ POD_GONE = "gone"
 
 
 class SparkKillHook(SparkSubmitHook):
-    """Airflow's own Spark hook, for a driver that some other task, or nobody here, submitted.
+    """Airflow's own Spark hook, for a driver that another task or another tool submitted.
 
     ========================== ======================== ====================================
     connection                 what is killed           how, and how its end is seen
@@ -68,7 +68,7 @@ class SparkKillHook(SparkSubmitHook):
         self._master: str = self._connection["master"]
 
     def kill(self, driver: Driver | None, driver_id: str | None = None) -> bool:
-        """Kill a driver; one that is gone already is no error.
+        """Kill a driver. It is no error if the driver is gone already.
 
         Args:
             driver: The driver as it described itself; None for a job without stop control.
@@ -76,10 +76,11 @@ class SparkKillHook(SparkSubmitHook):
                 ``driver-...`` of a standalone cluster. By default as ``driver`` has it.
 
         Returns:
-            Whether its end was seen; False where the cluster took the order and can't be asked.
+            Whether its end was seen; False if the cluster only accepted the kill request.
 
         Raises:
-            StopError: It can't be killed, not from here, or has not ended two minutes after.
+            StopError: It can't be killed at all or not from here, or it still runs two minutes
+                after the kill.
         """
         if self._is_yarn:
             application = self._known(driver_id or (driver.application_id if driver else None))
@@ -101,7 +102,7 @@ class SparkKillHook(SparkSubmitHook):
         return True
 
     def _kill_standalone(self, driver_id: str) -> None:
-        # spark-submit --kill would succeed, whatever came of it.
+        # spark-submit --kill succeeds even if the master refuses the kill.
         if not self._connection["rest_endpoint"]:
             raise StopError(
                 f"{driver_id} can be killed by the REST API of {self._master} alone: enable it "
@@ -147,7 +148,7 @@ class SparkKillHook(SparkSubmitHook):
             ) from error
 
     def _ask_master(self, method: str, what: str) -> str:
-        # Airflow's own command is a curl, which keeps an answer of any size.
+        # Airflow's own command is curl, which reads an answer of any size into memory.
         server = Server(url=self._connection["rest_endpoint"])
         try:
             answer = server.ask(
@@ -179,7 +180,7 @@ class SparkKillHook(SparkSubmitHook):
         return done.stdout
 
     def _ask(self, command: list[str]) -> str:
-        """Return what a command says, however it ends; nothing where it can't be run."""
+        """Return a command's output, also if it fails; empty text if it can't be run."""
         try:
             done = self._call(command)
         except StopError as error:

@@ -56,8 +56,8 @@ def confirm_handover(
     Call it directly before the target job is started.
 
     Args:
-        control: The job's control location; None for a job without stop control, which nothing
-            keeps from running: its checkpoint alone is compared.
+        control: The job's control location; None for a job without stop control, which could
+            be running again: only its checkpoint can be compared.
         checkpoint: The job's checkpoint location.
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
@@ -143,7 +143,7 @@ def read_claim(target_checkpoint: UPath) -> str | None:
 
 
 def claim_target(target_checkpoint: UPath, request_id: str) -> None:
-    """Note beside a target's checkpoint location who starts a job there, so that nobody else does.
+    """Note beside a target's checkpoint location which run starts a job there.
 
     Raises:
         HandoverError: Another run has claimed it, or the claim can't be written.

@@ -1,10 +1,10 @@
 """The fence: ``fence.json`` in a job's control location says that the job was moved away.
 
 While it stands, no job runs with that control location: ``StopControl`` refuses to start, and
-stops a job that runs. The stop raises it before it asks, so that a driver which its cluster manager
+stops a job that runs. The stop raises it before it asks. So a driver that the cluster manager
 restarts in between does not run either. The hand-over marks it as moved before it starts the target
-job. It outlives the failover until somebody lifts it, or until a stop that has proved nothing is
-withdrawn (``stopping.withdraw_request``).
+job. It stays after the failover until somebody lifts it. A stop without a proof is withdrawn
+together with its fence (``stopping.withdraw_request``).
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ FENCE_FILE = "fence.json"
 
 
 class FenceState(StrEnum):
-    """How far the run has come that raised a fence."""
+    """How far the run that raised a fence has come."""
 
     STOPPING = "stopping"
-    """It stops the job, or has; it has started nothing in its place."""
+    """It is stopping the job, or has stopped it. It has not started the target job."""
     MOVED = "moved"
     """It has handed the job over: a job runs on the target, or is about to."""
 
@@ -53,7 +53,7 @@ class Fence:
 
 
 def read_fence(location: UPath | str) -> Fence | None:
-    """Return the fence of a control location; None when there's none.
+    """Return the fence of a control location; None if no fence stands.
 
     Raises:
         StopError: The location can't be read, or the file is damaged.
@@ -78,8 +78,8 @@ def read_fence(location: UPath | str) -> Fence | None:
 def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None = None) -> Fence:
     """Raise a fence; the one that the same run has raised before stays as it is.
 
-    Storage has no locks. So the file is read again after it was written, and of two runs that
-    raise one in the same moment at most the later one goes on.
+    Storage has no locks. So the file is read again after it was written: of two runs that raise
+    a fence at the same moment, at most the later one goes on.
 
     Args:
         location: The control location that the job was given.
@@ -131,7 +131,7 @@ def lift_fence(location: UPath | str, request_id: str) -> Fence:
         The fence that stood.
 
     Raises:
-        StopError: There's none, it is another run's, or the location can't be written.
+        StopError: No fence stands, it is another run's, or the location can't be written.
     """
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
@@ -143,7 +143,7 @@ def own_fence(location: UPath | str, request_id: str) -> Fence:
     """Return the fence that a run has raised.
 
     Raises:
-        StopError: There's none, or it is another run's; or the location can't be read.
+        StopError: No fence stands, it is another run's, or the location can't be read.
     """
     root = open_location(location, StopError)
     standing = read_fence(root)

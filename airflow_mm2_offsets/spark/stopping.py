@@ -1,7 +1,7 @@
 """Asks a Spark job to stop, and takes that back.
 
-Every step leaves the control location so that nothing which comes next runs a job twice: the fence
-is raised before the job is asked, and lifted after the request was withdrawn.
+The fence is raised before the job is asked, and lifted after the request was withdrawn. So a step
+that fails never leaves two jobs running.
 """
 
 from contextlib import suppress
@@ -28,14 +28,14 @@ from airflow_mm2_offsets.spark.fence import (
 from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
 
 REMEMBERED_REQUESTS = 100
-"""How many answered requests a new one keeps in mind, so that none is ever asked again."""
+"""How many earlier request ids a new request keeps, so that no id is used twice."""
 
 
 class Withdrawal(StrEnum):
-    """What came of taking a stop back."""
+    """The result of withdrawing a stop."""
 
     WITHDRAWN = "withdrawn"
-    """Request and fence are gone: the job runs on."""
+    """Request and fence are removed: the job runs on."""
     STOPPED = "stopped"
     """Too late: the job has stopped, or is stopping. Its fence stands."""
 
@@ -64,7 +64,7 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
         if request is not None:
             write_object(root / "stop-request.json", request)
     except StopError:
-        # Either file may be there: a storage that fails may have taken what it was given.
+        # Either file may be there: a write that failed may have reached the storage.
         with suppress(Mm2OffsetsError):
             withdraw_request(root, fence.request_id)
         raise

@@ -53,7 +53,7 @@ def withdraw(stop: StopAsked) -> str:
         )
     if withdrawal is Withdrawal.WITHDRAWN:
         return (
-            f"The stop {stop.request_id!r} is withdrawn: the job runs on, and nothing of it was "
+            f"The stop {stop.request_id!r} is withdrawn: the job runs on, and was not "
             f"moved. If its driver has died or was killed, start it again"
         )
     return (
@@ -68,20 +68,20 @@ class SparkStoppedTrigger(PollingTrigger):
     """Waits for the acknowledgement, then until driver and checkpoint have stood still.
 
     The answer to an earlier stop counts too, if no driver has run since. So does a job whose
-    queries have ended by themselves: the fence keeps the next run from starting. What a job says it
-    has committed is compared with the checkpoint.
+    queries have ended by themselves: the fence keeps the next run from starting. The answer is
+    compared with the checkpoint, and both locations with what the job writes of itself.
 
-    No time that is given counts for less than what the driver says of itself: its heartbeat must be
-    missed, and a driver that is cut off begins no batch after its lease.
+    Each wait lasts at least as long as the driver's own times demand: several heartbeats must be
+    missed, and the lease of a driver that is cut off must have run out.
 
     Args:
         control: The job's control location; None for a job without stop control.
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
         still_for: Seconds for which heartbeat and checkpoint must not change.
-        gone_after: The same for a driver that has not acknowledged, and is then taken for gone;
-            None: it never is.
-        unanswered: What proves the end of such a driver, as ``Proof`` has it.
+        gone_after: The same for a driver that has not answered and then counts as gone; None:
+            never.
+        unanswered: The ``Proof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
         spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
@@ -171,7 +171,7 @@ class SparkStoppedTrigger(PollingTrigger):
         )
 
     def _needed(self, driver: Driver | None, answer: Acknowledgement | None) -> float | None:
-        """Return for how many seconds nothing must change; None: that proves nothing."""
+        """Return for how many seconds nothing must change; None where silence proves nothing."""
         if answer is not None:
             return max(self.still_for, MISSED_BEATS * driver.interval if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
@@ -189,7 +189,7 @@ class SparkStoppedTrigger(PollingTrigger):
                 f"{place}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
                 f"the task to ask again"
             )
-        # The driver first: a later heartbeat begins the stillness anew.
+        # The driver first: a later heartbeat starts the wait again.
         driver, answer = read_driver(place), read_last_acknowledgement(place)
         if answer is None or answer.request_id == self.request_id or answer.is_last_word_of(driver):
             return driver, answer

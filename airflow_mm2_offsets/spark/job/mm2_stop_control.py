@@ -178,10 +178,10 @@ class StopControl:
             left = self._lease - (time.monotonic() - begun)
             for stream in streams:
                 stream.renew(left)
-        except STORAGE_ERRORS as error:  # the job outlives a storage that fails for a while
+        except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
             log.warning("Can't look for a stop request, trying again: %s", summary(error))
             return None
-        # Paused since then, it looked too long ago.
+        # The driver was paused since: the look is too old.
         if time.monotonic() - begun > self._lease:
             return self._look(streams)
         return request_id

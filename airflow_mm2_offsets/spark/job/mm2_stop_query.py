@@ -64,7 +64,7 @@ class BatchLoop:
         self._state.set(self._terminated)
 
     def break_off(self) -> None:
-        """Do what ``query.stop()`` does, but wait for nothing: who waits for the lock stays."""
+        """Do what ``query.stop()`` does, but don't wait: a thread that waits for the lock stays."""
         self.end()
         self._spark.sparkContext.cancelJobGroup(str(self.query.runId))
         self.thread.interrupt()
@@ -99,7 +99,8 @@ class BatchGate:
             )
             for name in ("lock", "unlock")
         )
-        # A daemon's: the JVM may end with it. One thread, for who locks must unlock.
+        # A daemon thread does not keep the JVM alive. One thread, because the thread that has
+        # locked must unlock.
         threads = jvm.org.apache.spark.util.ThreadUtils
         self._timer: Any = threads.newDaemonSingleThreadScheduledExecutor("mm2-stop-gate")
         self._unit: Any = jvm.java.util.concurrent.TimeUnit.MILLISECONDS

@@ -133,7 +133,7 @@ class Stream:
                 LastBatch(self._loop, has_pending, decision).wait(deadline)
             except (Py4JError, TypeError) as error:
                 log.warning("Waiting for a pause between two batches: %s", summary(error))
-        # To awaitTermination the query would be over already.
+        # awaitTermination would return at once: the state says that the query has ended.
         while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             if not decision.is_wanted():
                 return
@@ -168,7 +168,7 @@ def answer_of(
 
 
 def _others(spark: SparkSession, streams: Sequence[Stream]) -> str | None:
-    """Say which queries of the session run on, for nobody gave them to ``run``."""
+    """Name the queries of the session that still run because they were not given to ``run``."""
     known = {stream.query.id for stream in streams}
     others = [other.name or other.id for other in spark.streams.active if other.id not in known]
     return f"not given to run(), and still running: {', '.join(others)}" if others else None
