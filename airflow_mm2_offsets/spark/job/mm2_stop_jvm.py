@@ -70,6 +70,10 @@ class HadoopFiles:
             return
         temporary = self._hadoop.Path(path.getParent(), f".{name}.tmp")
         self._create(temporary, value)
+        if path.toUri().getScheme() == "file":
+            # Hadoop deletes the file first here: a job that ends in between would leave none.
+            Path(temporary.toUri().getPath()).replace(path.toUri().getPath())
+            return
         rename = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename")
         options = self._jvm.java.lang.reflect.Array.newInstance(rename, 1)
         options[0] = rename.getField("OVERWRITE").get(None)
