@@ -12,6 +12,8 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.logs import read_logs
 
 
 class MigrateSparkCheckpointOperator(BaseOperator):
@@ -38,8 +40,10 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
             know, for jobs that read partitions they name (``assign``).
-        subscribe_pattern: The job's ``subscribePattern`` on the target, if it has one: a topic
-            there that matches, and that the checkpoint does not know, is refused.
+        control: The job's control location. It says the job's ``subscribePattern``, if it has one.
+        subscribe_pattern: The job's ``subscribePattern`` on the target. By default that of the job
+            in ``control``; empty text: it subscribes by name. A topic there that
+            matches, and that the checkpoint does not know, is refused.
         new_topics: Such topics that the job is to read from their beginning.
         sink: Where the job writes files or a table, if it does: one that has batches which the
             checkpoint does not know would drop as many new ones, and is refused.
@@ -60,7 +64,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = (
-        *("checkpoint", "target_checkpoint", "target_uri"),
+        *("checkpoint", "control", "target_checkpoint", "target_uri"),
         *("subscribe_pattern", "new_topics", "sink", "txn_app_id"),
         *("mm2_conn_id", "archive"),
     )
@@ -70,6 +74,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         *,
         checkpoint: str,
         target_checkpoint: str,
+        control: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         archive: str | None = None,
         skip_damaged: bool = False,
@@ -89,6 +94,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         """Keep the settings."""
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
+        self.control = control
         self.target_checkpoint = target_checkpoint
         self.mm2_conn_id = mm2_conn_id
         self.archive = archive
@@ -137,8 +143,16 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             allow_bounded=self.allow_bounded,
             allow_new_partitions=self.allow_new_partitions,
             subscribe_pattern=self.subscribe_pattern,
+            source_patterns=self._source_patterns(),
             new_topics=self.new_topics,
             sink=storage_path(self.sink) if self.sink else None,
             txn_app_id=self.txn_app_id,
             target_uri=self.target_uri,
         )
+
+    def _source_patterns(self) -> tuple[str, ...]:
+        driver = read_driver(storage_path(self.control)) if self.control else None
+        if driver is None:
+            return ()
+        query_id = read_logs(storage_path(self.checkpoint)).query_id
+        return driver.subscribe_patterns.get(query_id, ())

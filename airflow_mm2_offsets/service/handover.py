@@ -9,9 +9,10 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
 from airflow_mm2_offsets.storage import read_text, write_text
 
 _STEP = (
@@ -55,8 +56,8 @@ def confirm_handover(
     Call it directly before the target job is started.
 
     Args:
-        control: The job's control location; None for a job without stop control, which nothing
-            keeps from running: its checkpoint alone is compared.
+        control: The job's control location; None for a job without stop control, which could
+            be running again: only its checkpoint can be compared.
         checkpoint: The job's checkpoint location.
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
@@ -66,13 +67,15 @@ def confirm_handover(
 
     Raises:
         HandoverError: The fence is gone or another run's, a driver has run, or a batch was begun or
-            committed; place and both values are named.
+            committed, or a location is another than the stop was proved for; place and both values
+            are named.
         StopError: The control location can't be read.
         CheckpointError: The checkpoint can't be read.
     """
     if control is not None:
         _check_fence(control, request_id)
         _check_driver(control, read)
+        _check_originals(control, checkpoint, request_id)
     found = read_checkpoint(checkpoint)
     for field in ("query_id", "committed_batch", "pending_batch"):
         if (now := getattr(found, field)) != read[field]:
@@ -110,6 +113,17 @@ def _check_driver(control: UPath, read: Mapping[str, Any]) -> None:
         )
 
 
+def _check_originals(control: UPath, checkpoint: UPath, request_id: str) -> None:
+    """Raise where a location is not the one for which the stop was proved."""
+    driver = read_driver(control)
+    if driver is None:
+        return
+    locations = JobLocations(control=control, checkpoint=checkpoint)
+    answer = read_acknowledgement(control, request_id)
+    if problems := find_unproved(locations, driver, answer):
+        raise HandoverError(f"nothing was started: {'; '.join(problems)}")
+
+
 def read_claim(target_checkpoint: UPath) -> str | None:
     """Return the run that has started, or is to start, a job with a checkpoint location.
 
@@ -129,7 +143,7 @@ def read_claim(target_checkpoint: UPath) -> str | None:
 
 
 def claim_target(target_checkpoint: UPath, request_id: str) -> None:
-    """Note beside a target's checkpoint location who starts a job there, so that nobody else does.
+    """Note beside a target's checkpoint location which run starts a job there.
 
     Raises:
         HandoverError: Another run has claimed it, or the claim can't be written.

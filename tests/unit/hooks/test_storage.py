@@ -1,6 +1,7 @@
 """Locations as users spell them: Airflow's way, Spark's way, and on storages of neither."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -9,7 +10,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.locations import folder_id, spark_spelling
+from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
 from airflow_mm2_offsets.storage import (
     copy_file,
     list_files,
@@ -121,6 +122,40 @@ def test_one_folder_has_many_names(one: str, other: str) -> None:
 def test_folders_that_differ(one: str, other: str) -> None:
     """Buckets and clusters are told apart."""
     assert folder_id(storage_path(one)) != folder_id(storage_path(other))
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "is_same"),
+    [
+        ("s3://conn@bucket/folder", "s3a://bucket/folder/", True),
+        ("s3://bucket/folder", "s3a://backup/folder", False),
+        ("hdfs://namenode/folder", "hdfs://namenode:8020/folder", True),
+        ("hdfs:///folder", "hdfs://namenode:8020/folder", False),
+        ("/data/folder", "file:/data/folder/", True),
+        ("/data/../data/folder", "file:///data/folder", True),
+        ("/mnt/folder", "hdfs://namenode/mnt/folder", False),
+        ("/data/folder", "cosn://bucket/data/folder", False),
+        ("abfs://data/folder", "abfss://data@one.dfs.core.windows.net/folder", True),
+        (
+            "abfss://data@two.dfs.core.windows.net/folder",
+            "abfss://data@one.dfs.core.windows.net/folder",
+            False,
+        ),
+    ],
+)
+def test_a_folder_that_a_job_has_written(given: str, written: str, *, is_same: bool) -> None:
+    """Spellings of one folder are equal; buckets, name nodes and accounts are told apart."""
+    assert same_folder(storage_path(given), written) is is_same
+
+
+def test_a_local_folder_behind_a_link(tmp_path: Path) -> None:
+    """A link leads to the folder itself; a copy beside it is another one."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    assert same_folder(storage_path(f"{tmp_path}/link"), f"file:{tmp_path}/folder")
+    assert same_folder(storage_path(f"{tmp_path}/folder"), f"file:{tmp_path}/link")
+    assert not same_folder(storage_path(f"{tmp_path}/copy"), f"file:{tmp_path}/link")
 
 
 @pytest.mark.parametrize(
