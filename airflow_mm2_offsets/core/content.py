@@ -71,6 +71,22 @@ def match_content(
     return low, lasts[originals[-1][1]]
 
 
+def first_missing(window: Window, source: SourceWindow, target: TargetWindow) -> int | None:
+    """Return the first source offset from the position on that was surely not copied in a window.
+
+    None where all may have been: then the window's copies are of as many different records as the
+    source has there. Target offsets that repeat a copy make the target grow all the same.
+    """
+    meeting = _meet(window, source, target)
+    if meeting is None:
+        return None
+    originals, copies = ({content: offset for offset, content in side} for side in meeting)
+    if len(copies) >= len(originals):
+        return None
+    missing = (offset for content, offset in originals.items() if content not in copies)
+    return next((offset for offset in missing if offset >= window.position), None)
+
+
 def _meet(
     window: Window, source: SourceWindow, target: TargetWindow
 ) -> tuple[list[WindowRecord], list[WindowRecord]] | None:

@@ -10,6 +10,7 @@ hidden there: MirrorMaker 2 may have come further than the second sync, and copi
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -131,6 +132,12 @@ class PartitionSyncs:
     def last(self) -> SyncPoint:
         """The newest sync."""
         return self[-1]
+
+    def until(self, sync: SyncPoint) -> "PartitionSyncs":
+        """Return what was known when ``sync`` was the newest."""
+        stop = bisect_right(self.downstream, sync.downstream)
+        pairs = zip(self.upstream[:stop], self.downstream[:stop], strict=True)
+        return PartitionSyncs(pairs, history=self.history, settled_below=self.settled_below)
 
     @property
     def epochs(self) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
-from airflow_mm2_offsets.core.content import match_content
+from airflow_mm2_offsets.core.content import first_missing, match_content
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import Copied
 from airflow_mm2_offsets.core.duplicates import rewind_after
@@ -125,6 +125,8 @@ def _bound(
         if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
+    if window and (older := _low_of_missing(syncs, bracket, window, evidence)) is not None:
+        bounds = bounds.lowered(older)
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
 
@@ -148,6 +150,20 @@ def _by_content(window: Window, segments: Segments, evidence: Evidence) -> Brack
         window, source, target, settled_from=segments.settled_from, source_end=source_end
     )
     return BracketBounds.fixed(*found, Basis.CONTENT) if found else None
+
+
+def _low_of_missing(
+    syncs: PartitionSyncs, bracket: SyncBracket, window: Window, evidence: Evidence
+) -> int | None:
+    """Return the lower bound by older copies of what was surely not copied between two syncs."""
+    source, target = evidence.source_window, evidence.target_window
+    if bracket.before is None or source is None or target is None:
+        return None
+    missing = first_missing(window, source, target)
+    if missing is None:
+        return None
+    low = syncs.until(bracket.before).segments.low(missing)
+    return low if low < bracket.low else None
 
 
 def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
