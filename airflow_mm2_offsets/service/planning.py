@@ -20,7 +20,6 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.service.archiving import load_syncs
 from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.service.evidence import (
     Held,
@@ -29,6 +28,7 @@ from airflow_mm2_offsets.service.evidence import (
 )
 from airflow_mm2_offsets.service.fallback import FallbackOptions, choose_fallbacks
 from airflow_mm2_offsets.service.ids import read_ids
+from airflow_mm2_offsets.service.loading import load_syncs
 from airflow_mm2_offsets.service.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.windows import (

@@ -62,18 +62,23 @@ def read_since(
     )
 
 
-def read_ids(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> dict[str, TopicIds]:
-    """Return the ids that replicated topics have now, by the source's names.
-
-    Raises:
-        Mm2OffsetsError: See ``KafkaCluster.topics``.
-    """
-    return _ids(_topics(pair, names, ask_source=ask_source), ask_source=ask_source)
-
-
 def now_in_milliseconds() -> int:
     """Return the time in milliseconds since 1970."""
     return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def iso_time(milliseconds: int) -> str:
+    """Return a time, in milliseconds since 1970, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def pair_identity(pair: ClusterPair, *, ask_source: bool) -> PairIdentity:
+    """Return which clusters an archive must be of, as far as they can be asked."""
+    return PairIdentity(
+        source=pair.source.describe().cluster_id if ask_source else None,
+        target=pair.target.describe().cluster_id,
+        syncs_topic=pair.syncs_topic,
+    )
 
 
 def _look(pair: ClusterPair) -> SyncsTopicState | None:
