@@ -19,7 +19,7 @@ from airflow_mm2_offsets.service.checking import find_problems
 from airflow_mm2_offsets.service.handover import read_claim
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 
 
 class MigrateSparkCheckpointOperator(BaseOperator):

@@ -24,7 +24,7 @@ from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 
