@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.storage import (
     change_mark,
     copy_file,
+    finish_write,
     list_files,
     open_location,
     read_bytes,
@@ -54,6 +55,7 @@ class CheckpointCopy:
             CheckpointError: Something else is there, or the storage can't be read.
         """
         open_location(root, CheckpointError)
+        finish_write(root / METADATA, CheckpointError)
         metadata = read_text(root / METADATA, CheckpointError)
         if metadata is None:
             if there := sorted(list_files(root, CheckpointError)):
