@@ -53,8 +53,8 @@ def load_syncs(
 ) -> LoadedSyncs:
     """Return what the archive holds and what the topic has since.
 
-    The archive alone where the topic can't be asked: it lies on a source that is not to be asked,
-    or does not exist any more. ``LoadedSyncs.as_of`` says so.
+    The archive alone where the topic is gone, or lies on a source that is not to be asked;
+    ``LoadedSyncs.as_of`` says so.
 
     Ids come before numbers: the archive must be of these clusters, and syncs of topics that were
     recreated since are cut, whether the topic of the syncs is read or not.
@@ -71,11 +71,7 @@ def load_syncs(
     """
     if archive is None:
         syncs = pair.read_syncs()
-        return LoadedSyncs(
-            index=syncs.index,
-            read=syncs.read,
-            skipped_count=syncs.skipped_count,
-        )
+        return LoadedSyncs(index=syncs.index, read=syncs.read, skipped_count=syncs.skipped_count)
     held, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
     if not len(held) and not held.floors:
         raise SyncsTopicError(
