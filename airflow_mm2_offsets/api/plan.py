@@ -28,6 +28,7 @@ def plan(served: Served, asked: PlanRequest) -> Json:
         strategy=asked.strategy,
         read_source=asked.read_source,
         sole_writer=asked.sole_writer,
+        changed_records=asked.changed_records,
         max_bytes=asked.max_bytes,
         archive=served.archive,
         fallback=FallbackOptions(
