@@ -27,7 +27,7 @@ _READS = 5
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
-    """Return ``location`` as a path whose storage is read anew; Spark's spelling will do.
+    """Return ``location`` as a path whose listings are not remembered; Spark's spelling will do.
 
     Object stores' file systems remember what they once listed; a job elsewhere goes on writing.
 

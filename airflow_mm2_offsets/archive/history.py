@@ -2,7 +2,7 @@
 
 Where the usable syncs of a partition begin:
 
-- a topic whose id changed on either side from one run to the next was made again in between:
+- a topic whose id changed on either side from one run to the next was recreated in between:
   its syncs up to the end of the run that saw it are cut;
 - syncs that retention dropped are cut, and the file that lacks them says so;
 - what lies before the first sync left is answered from the target's beginning only where the

@@ -44,7 +44,7 @@ class ArchiveRun:
     as_of: str
     """ISO 8601, UTC."""
     notes: tuple[str, ...]
-    """What a user should know: topics that were made again, files that were skipped."""
+    """What a user should know: topics that were recreated, files that were skipped."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -58,7 +58,7 @@ def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
 
     Raises:
         ArchiveError: The archive is of another pair, damaged, or out of reach.
-        SyncsTopicError: The topic does not exist, or was made again as often as it was read.
+        SyncsTopicError: The topic does not exist, or was recreated each time that it was read.
         ClusterUnreachableError: A cluster does not answer.
     """
     identity = pair_identity(pair, ask_source=True)
@@ -112,7 +112,7 @@ def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:
     generation, run = reading.header.generation, reading.header.runs[0]
     if held.generations and generation != held.generations[-1]:
         yield (
-            f"topic {reading.header.pair.syncs_topic} was made again or truncated since generation "
+            f"topic {reading.header.pair.syncs_topic} was recreated or truncated since generation "
             f"{held.generations[-1]}: read from its beginning as generation {generation.number}"
         )
     known = held.topics
@@ -120,6 +120,6 @@ def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:
         before = known.get(topic, ids)
         if was_recreated(before, ids):
             yield (
-                f"topic {topic} was made again (ids on source and target {before} before, {ids} "
+                f"topic {topic} was recreated (ids on source and target {before} before, {ids} "
                 f"now): its syncs up to this run are cut, and positions before later ones refused"
             )

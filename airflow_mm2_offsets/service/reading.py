@@ -26,7 +26,7 @@ class SyncsTopicState(NamedTuple):
     """What tells whether the offset-syncs topic is the one that it was, and how far it has come."""
 
     topic_id: str | None
-    """Another one than before: it was made again. None where the cluster gives none."""
+    """Another one than before: the topic was recreated. None: the cluster is older than 2.8."""
     end: int
 
 
@@ -46,7 +46,7 @@ def read_since(
     """Read what the archive does not hold; None where the topic does not exist.
 
     Raises:
-        SyncsTopicError: The topic was made again as often as it was read.
+        SyncsTopicError: The topic was recreated each time that it was read.
         Mm2OffsetsError: See ``drain``.
     """
     for _ in range(_TRIES):
@@ -57,7 +57,7 @@ def read_since(
         if reading is not None:
             return reading
     raise SyncsTopicError(
-        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was made again or truncated each of "
+        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was recreated or truncated each of "
         f"{_TRIES} times that it was read; see what does that"
     )
 
@@ -102,7 +102,7 @@ def _read_life(
     *,
     ask_source: bool,
 ) -> Reading | None:
-    """Read once; None where the topic was made again meanwhile: which life it is of is not known.
+    """Read once; None: discard the read, for the topic was recreated while we read it.
 
     The ids of the replicated topics come first: a sync that is read later on is of these topics
     or of newer ones.
