@@ -8,6 +8,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, NotReadyError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -21,6 +22,7 @@ from airflow_mm2_offsets.service.handover import (
 )
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
@@ -136,6 +138,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             )
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         ids = read_known_ids(pair, found.positions)
+        if first := self.read.get("clusters"):
+            check_ids(PairIds.from_json(first), ids)
         check_plan(plan, path, found.positions, found.pending, ids)
         self._check_told(plan.target_positions(), path)
 
