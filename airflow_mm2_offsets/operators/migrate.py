@@ -108,8 +108,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
-        self.subscribe_pattern = subscribe_pattern
-        self.new_topics = new_topics
+        self.subscribe_pattern, self.new_topics = subscribe_pattern, new_topics
         self.sink = sink
         self.txn_app_id = txn_app_id
         self.target_uri = target_uri

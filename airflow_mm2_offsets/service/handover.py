@@ -86,8 +86,7 @@ def confirm_handover(
     Call it directly before the target job is started.
 
     Args:
-        control: The job's control location; None for a job without stop control. Such a job has no
-            fence, so only its checkpoint is compared.
+        control: The job's control location; None: it has no fence, so its checkpoint is compared.
         checkpoint: The job's checkpoint location.
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
@@ -99,8 +98,7 @@ def confirm_handover(
     Raises:
         HandoverError: The fence is gone or another run's, a driver has run, or a batch was begun or
             committed; place and both values are named.
-        StopError: The control location can't be read.
-        CheckpointError: The checkpoint can't be read.
+        StopError, CheckpointError: The control location or the checkpoint can't be read.
     """
     if control is not None:
         _check_fence(control, request_id, earlier_run)
