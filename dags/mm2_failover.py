@@ -198,12 +198,13 @@ with DAG(
         kill_after="{{ params.kill_after }}",
     )
     read_positions = ReadSparkCheckpointOperator(
-        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL
+        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL, mm2_conn_id=MM2
     )
     wait_replicated = Mm2ReplicatedSensor(
         task_id="wait_replicated",
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
+        clusters=read_positions.output["clusters"],
         quiet_after="{{ params.quiet_after }}",
     )
     translate = TranslateOffsetsOperator(
@@ -211,6 +212,7 @@ with DAG(
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
         pending=read_positions.output["pending"],
+        clusters=read_positions.output["clusters"],
         changed_records="{{ params.changed_records }}",
         checkpoint=CHECKPOINT,
         plan_path=PLAN_PATH,

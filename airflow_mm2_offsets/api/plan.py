@@ -13,7 +13,8 @@ from airflow_mm2_offsets.api.problems import Json, Problem
 from airflow_mm2_offsets.core import OnUnmapped, Positions, check_positions
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.fallback import FallbackOptions
-from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 
 router = APIRouter(tags=["plan"])
 
@@ -27,6 +28,7 @@ def plan(served: Served, asked: PlanRequest) -> Json:
         strategy=asked.strategy,
         read_source=asked.read_source,
         sole_writer=asked.sole_writer,
+        changed_records=asked.changed_records,
         max_bytes=asked.max_bytes,
         archive=served.archive,
         fallback=FallbackOptions(

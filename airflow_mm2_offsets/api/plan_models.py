@@ -10,7 +10,7 @@ from airflow_mm2_offsets.api.models import MAX_ITEMS, Offset, Topic
 from airflow_mm2_offsets.core import OnUnmapped, Strategy
 
 PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
-"""Nobody has more partitions, and no other text is the same number."""
+"""No topic has more partitions; without leading zeros no two texts are the same number."""
 _CLOSED: JsonDict = {"additionalProperties": False}  # keys that match no pattern are refused
 PositionsIn = Annotated[
     dict[
@@ -47,8 +47,11 @@ class PlanRequest(BaseModel):
     read_source: bool = True
     """False where the source is gone."""
     sole_writer: bool = False
-    """Your word that nobody but MirrorMaker 2 writes to the topics on the target, in order, that
-    they are not compacted, and that no transform makes two copies of one record differ."""
+    """Your word that only MirrorMaker 2 writes to the topics on the target, in order, that they are
+    not compacted, and that no transform makes two copies of one record differ."""
+    changed_records: bool = False
+    """A transform changes records on the way, so that a record may differ from its copy. Not
+    needed where Kafka Connect can be asked."""
     max_bytes: int = Field(256 * 2**20, ge=0, le=2**30)
     """Of each cluster's records, how much may be read as evidence."""
 

@@ -13,7 +13,8 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters, open_path
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
-from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs, iso_time
+from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs
+from airflow_mm2_offsets.service.reading import iso_time
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs

@@ -13,7 +13,7 @@ from airflow_mm2_offsets.core import OnUnmapped, Positions, Strategy
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.service.fallback import FallbackOptions
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 

@@ -14,7 +14,8 @@ from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, s
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
 from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.plan_file import save_plan
-from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.spark.offsets import format_offsets
 
 TRANSLATE_EXAMPLE = """\

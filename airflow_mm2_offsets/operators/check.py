@@ -1,12 +1,14 @@
 """The step before anything is touched."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
     Mm2OffsetsError,
     NotReadyError,
 )
@@ -22,7 +24,8 @@ from airflow_mm2_offsets.service.job_checks import (
     find_target_problems,
 )
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.position_ids import check_ids, note_ids
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
@@ -52,7 +55,10 @@ class CheckFailoverOperator(BaseOperator):
     the job must not read the target. It compares partitions on both sides and translates the
     positions of this moment. The target's checkpoint location must be free, no fence may stand in
     its control location, and the sink must not drop a fresh checkpoint's batches. The DAG that is
-    to run the job must exist and not be paused. It changes nothing.
+    to run the job must exist and not be paused.
+
+    It changes nothing but a note beside the checkpoint, ``<checkpoint>.clusters.json``: the ids of
+    clusters and topics, which every later step compares.
 
     Once the run's fence stands the failover is under way: then only what is still to come is
     looked at, the DAG and the kept plan.
@@ -139,7 +145,7 @@ class CheckFailoverOperator(BaseOperator):
     def execute(self, context: Context) -> None:
         """Raise if anything stands in the way of the failover."""
         is_under_way = self._is_under_way()
-        finders = (self._plan_problems,) if is_under_way else self._finders()
+        finders = (self._plan_problems, self._id_problems) if is_under_way else self._finders()
         problems = self._all(finders)
         if self.trigger_dag_id:
             problems += find_dag_problems(context, self.trigger_dag_id)
@@ -160,6 +166,7 @@ class CheckFailoverOperator(BaseOperator):
     def _finders(self) -> tuple[_Finder, ...]:
         return (
             self._plan_problems,
+            self._id_problems,
             self._fence_problems,
             self._job_problems,
             self._target_problems,
@@ -179,7 +186,7 @@ class CheckFailoverOperator(BaseOperator):
                 problems += find(checkpoint)
             except Mm2OffsetsError as error:
                 problems.append(str(error))
-        return problems
+        return list(dict.fromkeys(problems))
 
     def _kept_plan(self) -> FailoverPlan | None:
         return read_plan(storage_path(self.plan_path)) if self.plan_path else None
@@ -192,6 +199,17 @@ class CheckFailoverOperator(BaseOperator):
         path = storage_path(str(self.plan_path))
         ids = read_known_ids(Mm2OffsetHook(self.mm2_conn_id).get_conn(), checkpoint.positions)
         check_plan(plan, path, checkpoint.positions, checkpoint.pending, ids)
+        return []
+
+    def _id_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+        """Note which topics the job reads now, and tell where they were recreated since."""
+        if checkpoint is None:
+            return []
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        with suppress(ClusterUnreachableError):  # told with the clusters' problems
+            now = read_known_ids(pair, checkpoint.positions)
+            path = storage_path(self.checkpoint)
+            check_ids(note_ids(path, checkpoint, self.request_id, now), now)
         return []
 
     def _fence_problems(self, _checkpoint: Checkpoint | None) -> list[str]:

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core import (
     check_positions,
     summarize,
 )
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -24,7 +25,8 @@ from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 
@@ -43,6 +45,9 @@ class TranslateOffsetsOperator(BaseOperator):
         pending: Where the batch ends that the job began and did not commit, likewise, if any.
         checkpoint: The job's checkpoint location, to read both from, or to compare them with: a
             job that has run since is not where they say.
+        clusters: The ids of clusters and topics when the positions were first read:
+            ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
+            refused; without them only what happens after this task can be noticed.
         plan_path: A file to keep the plan in. A retry finds it there and moves no position, where
             it is whole, and of these positions, clusters and topics; an auditor finds it later.
         strategy: ``safe`` loses nothing; see ``core.Strategy``.
@@ -73,8 +78,9 @@ class TranslateOffsetsOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A partition has no answer; each is named. Plan and summary are
             pushed all the same.
-        HandoverError: The checkpoint stands elsewhere than ``positions`` say.
-        PlanError: The kept plan is not one to go by.
+        HandoverError: The checkpoint stands elsewhere than ``positions`` say, or a cluster or topic
+            has another id than in ``clusters``.
+        PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
 
@@ -83,6 +89,7 @@ class TranslateOffsetsOperator(BaseOperator):
         "positions",
         "pending",
         "checkpoint",
+        "clusters",
         "plan_path",
         "archive",
         "strategy",
@@ -98,6 +105,7 @@ class TranslateOffsetsOperator(BaseOperator):
         positions: Mapping[str, Any] | str | None = None,
         pending: Mapping[str, Any] | str | None = None,
         checkpoint: str | None = None,
+        clusters: Mapping[str, Any] | None = None,
         plan_path: str | None = None,
         archive: str | None = None,
         skip_damaged: bool = False,
@@ -117,6 +125,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.positions = positions
         self.pending = pending
         self.checkpoint = checkpoint
+        self.clusters = clusters
         self.plan_path = plan_path
         self.archive = archive
         self.skip_damaged = skip_damaged
@@ -169,15 +178,31 @@ class TranslateOffsetsOperator(BaseOperator):
 
     def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path) if self.plan_path else None
-        if path is not None and (kept := read_plan(path)):
-            pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-            ids = read_known_ids(pair, positions, ask_source=self.read_source)
+        kept = read_plan(path) if path else None
+        ids = self._checked_ids(positions) if kept or self.clusters else None
+        if path is not None and kept is not None and ids is not None:
             check_plan(kept, path, positions, pending, ids)
-            self.log.info(
-                "Took the plan of %s from %s: it is not made twice", kept.created_at, path
-            )
+            self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
             return kept
-        options = PlanOptions(
+        plan = Mm2OffsetHook(self.mm2_conn_id).plan(
+            positions, pending=pending, options=self._options()
+        )
+        if ids is not None:
+            check_ids(ids, plan.ids)
+        if path is not None and not plan.refused:
+            save_plan(path, plan)
+        return plan
+
+    def _checked_ids(self, positions: Positions) -> PairIds:
+        """Return the ids of now, which are those from when the positions were first read."""
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        now = read_known_ids(pair, positions, ask_source=self.read_source)
+        if self.clusters:
+            check_ids(PairIds.from_json(self.clusters), now)
+        return now
+
+    def _options(self) -> PlanOptions:
+        return PlanOptions(
             strategy=self._choice(Strategy, "strategy"),
             read_source=self.read_source,
             sole_writer=self.sole_writer,
@@ -186,10 +211,6 @@ class TranslateOffsetsOperator(BaseOperator):
             archive=self._archive(),
             fallback=self._fallback(),
         )
-        plan = Mm2OffsetHook(self.mm2_conn_id).plan(positions, pending=pending, options=options)
-        if path is not None and not plan.refused:
-            save_plan(path, plan)
-        return plan
 
     def _fallback(self) -> FallbackOptions:
         return FallbackOptions(

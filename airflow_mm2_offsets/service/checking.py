@@ -9,7 +9,8 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns, find_pattern_problems
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,8 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from airflow_mm2_offsets.service.migration.plan import (
 )
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.planning import PlanOptions
+from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.copying import (

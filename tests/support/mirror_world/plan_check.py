@@ -7,7 +7,8 @@ from random import Random
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.service.planning import DEFAULT_OPTIONS, PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from tests.support.mirror_world.archives import Archived, archive_of
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.draw import Drawn

@@ -11,7 +11,8 @@ from upath import UPath
 from airflow_mm2_offsets.cli.exits import ExitCode
 from airflow_mm2_offsets.core import Strategy
 from airflow_mm2_offsets.service.plan_file import read_plan
-from airflow_mm2_offsets.service.planning import PlanOptions, plan_failover
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
 

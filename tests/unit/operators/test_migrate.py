@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import (
     CheckpointError,
+    HandoverError,
     NotReadyError,
     TranslationRefusedError,
 )
@@ -114,3 +115,18 @@ def test_a_place_that_is_taken(worker: Worker, job: Job) -> None:
     with pytest.raises(CheckpointError, match="holds a checkpoint that no migration wrote"):
         worker.run(_migrate(job, target_checkpoint=str(taken.checkpoint)))
     assert read_checkpoint(str(taken.checkpoint)).positions == {"orders": {0: 1}}
+
+
+def test_clusters_of_other_ids_are_not_migrated_to(
+    worker: Worker, job: Job, copied: Clusters
+) -> None:
+    """The ids from when the positions were read are compared before anything is copied."""
+    now = {"source": copied.source.cluster().describe().cluster_id, "target": copied.target_id()}
+    clusters = {side: {"cluster_id": each, "topic_ids": {}} for side, each in now.items()}
+    clusters["target"]["cluster_id"] = "another"
+    with pytest.raises(HandoverError, match=r"clusters\.target\.cluster_id is .* was 'another'"):
+        worker.run(_migrate(job, clusters=clusters))
+    assert not (job.folder.parent / "target").exists()
+    clusters["target"]["cluster_id"] = now["target"]
+    worker.run(_migrate(job, clusters=clusters))
+    assert ("migrate", "return_value") in worker.xcoms
