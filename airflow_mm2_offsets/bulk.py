@@ -12,7 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, bounds
+from airflow_mm2_offsets.core import (
+    Extras,
+    Status,
+    Strategy,
+    SyncIndex,
+    TopicPartition,
+    bounds,
+)
 from airflow_mm2_offsets.core.bracket import BEGINNING
 from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.duplicates import recopied_from
@@ -75,7 +82,7 @@ def translate_many(
     """
     wanted = _checked(topic, partition, positions)
     strategy, extras = Strategy(strategy), Extras(extras)
-    syncs = index.partitions.get((topic, partition))
+    syncs = index.partitions.get(TopicPartition(topic, partition))
     if not syncs:
         nothing = np.full(wanted.shape, NONE, np.int64)
         refused = np.full(wanted.shape, _REFUSED, np.int8)

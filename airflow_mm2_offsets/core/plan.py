@@ -107,7 +107,7 @@ class FailoverPlan:
         """
         if self.refused:
             reasons = "\n".join(
-                f"  {each.topic}[{each.partition}] at {each.position}: {each.reason}"
+                f"  {each.topic_partition} at {each.position}: {each.reason}"
                 for each in self.refused
             )
             raise TranslationRefusedError(

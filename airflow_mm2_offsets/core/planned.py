@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
 from airflow_mm2_offsets.core.naming import Naming
-from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition
 from airflow_mm2_offsets.core.translation import Basis, Status, Translation
 
 
@@ -44,7 +44,7 @@ def plan_partitions(
     translations: Iterable[Translation],
     naming: Naming,
     pending: Positions | None = None,
-    fallbacks: Mapping[tuple[str, int], Fallback] = MappingProxyType({}),
+    fallbacks: Mapping[TopicPartition, Fallback] = MappingProxyType({}),
 ) -> tuple[PlannedPartition, ...]:
     """Return ``translations`` as a plan's partitions.
 
@@ -52,14 +52,14 @@ def plan_partitions(
         translations: The answers.
         naming: What topics are called on the target.
         pending: Where the batch ends that the source job began and did not commit, if any.
-        fallbacks: What was chosen for refused translations, by topic and partition.
+        fallbacks: What was chosen for refused translations, by topic-partition.
     """
     return tuple(
         PlannedPartition(
             translation=each,
             target_topic=naming.target_topic(each.topic),
             pending=pending_records(each, pending),
-            fallback=fallbacks.get((each.topic, each.partition)),
+            fallback=fallbacks.get(each.topic_partition),
         )
         for each in translations
     )
@@ -122,7 +122,7 @@ def check_bounds(planned: PlannedPartition, *, is_safe: bool) -> None:
         ValueError: It does; topic-partition, field and both values are named.
     """
     answer = planned.translation
-    place = f"{answer.topic}[{answer.partition}]"
+    place = answer.topic_partition
     low, high, start = answer.low, answer.high, answer.target
     if (low is None or start is None) and answer.status is not Status.REFUSED:
         raise ValueError(f"{place}: low is {low} and target {start}, and yet it is {answer.status}")

@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core.coverage import Copied
 from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
+from airflow_mm2_offsets.core.positions import TopicPartition
 from airflow_mm2_offsets.core.segments import BracketBounds, Segments, Window
 from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
 
@@ -29,7 +30,8 @@ def translate(
         position=position,
         status=Status.REFUSED,
         basis=Basis.NEVER_REPLICATED,
-        reason=f"no offset sync is known of {topic}[{partition}]: MirrorMaker 2 never copied it",
+        reason=f"no offset sync is known of {TopicPartition(topic, partition)}: MirrorMaker 2 "
+        f"never copied it",
     )
     if refusal := _outside_source(blank, syncs, evidence.source) or _differing(blank, evidence):
         return refusal

@@ -31,7 +31,8 @@ def summarize(plan: FailoverPlan) -> str:
     since = plan.syncs_as_of
     alone = f" Known from the archive alone, as of {since}." if since else ""
     reasons = "\n".join(
-        f"{_name(each)} at {each.translation.position}: {each.translation.reason}"
+        f"{each.translation.topic_partition} at {each.translation.position}: "
+        + each.translation.reason
         + (f"; FALLBACK {each.fallback.kind}: {each.fallback.reason}" if each.fallback else "")
         for each in plan.partitions
     )
@@ -59,16 +60,12 @@ def _evidence(plan: FailoverPlan) -> str:
     return f" As evidence {source} records of the source and {target} of the target were read."
 
 
-def _name(planned: PlannedPartition) -> str:
-    return f"{planned.translation.topic}[{planned.translation.partition}]"
-
-
 def _row(planned: PlannedPartition) -> tuple[object, ...]:
     answer = planned.translation
     shift = "-" if planned.shift is None else f"{planned.shift:+d}"
     again = "?" if planned.max_reread is None else f"<= {planned.max_reread}"
     return (
-        _name(planned),
+        answer.topic_partition,
         answer.position,
         "-" if planned.start is None else planned.start,
         f"by {planned.fallback.kind}" if planned.fallback else answer.status.value,

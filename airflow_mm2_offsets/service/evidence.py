@@ -61,10 +61,10 @@ def gather_drained(
     counts on both sides.
     """
     ends = {
-        (each.topic, each.partition): each.position
+        each.topic_partition: each.position
         for each in answers
         if each.basis in _MAY_BE_DRAINED
-        and each.position > _last_synced(index, (each.topic, each.partition))
+        and each.position > _last_synced(index, each.topic_partition)
     }
     decided = _stable_ends(pair, ends)
     copied = _copied(pair, index, ends)
@@ -149,7 +149,7 @@ def _noted(pair: ClusterPair, partitions: Iterable[TopicPartition]) -> dict[Topi
     alias = pair.naming.source_alias
     connector = pair.connect.find_mirror_source(alias, pair.naming.target_alias)
     return {
-        (topic, number): last
+        TopicPartition(topic, number): last
         for (cluster, topic, number), last in pair.connect.offsets(connector).items()
         if cluster == alias and (topic, number) in wanted
     }

@@ -61,7 +61,7 @@ def check_plan(
         answer, found = each.translation, pending_records(each.translation, pending)
         if each.pending != found:
             raise PlanError(
-                f"{path}: {answer.topic}[{answer.partition}] has {each.pending} pending records in "
+                f"{path}: {answer.topic_partition} has {each.pending} pending records in "
                 f"the plan of {plan.created_at}, and {found} now; {_STEP}"
             )
 

@@ -239,7 +239,7 @@ class _Inquiry:
 
 def _flat(positions: Positions) -> dict[TopicPartition, int]:
     return {
-        (topic, partition): position
+        TopicPartition(topic, partition): position
         for topic, partitions in check_positions(positions).items()
         for partition, position in partitions.items()
     }

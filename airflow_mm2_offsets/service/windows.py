@@ -54,7 +54,7 @@ def gather_windows(
     """
     wanted = {}
     for answer in answers:
-        key = (answer.topic, answer.partition)
+        key = answer.topic_partition
         if found := _want(index.partitions.get(key), answer, evidence[key]):
             wanted[key] = found
     names = {key: pair.on_target(key) for key in wanted}
@@ -93,7 +93,7 @@ def gather_whole(
     """
     ranges = {}
     for answer in answers:
-        key = (answer.topic, answer.partition)
+        key = answer.topic_partition
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
             # All of it, if that is little: a rewind that no sync shows may go back anywhere.
