@@ -7,8 +7,8 @@ from types import MappingProxyType
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
 from airflow_mm2_offsets.core.positions import TopicPartition, check_position
+from airflow_mm2_offsets.core.result import Strategy, Translation
 from airflow_mm2_offsets.core.rules import translate
-from airflow_mm2_offsets.core.translation import Strategy, Translation
 from airflow_mm2_offsets.core.wire import OffsetSync
 
 

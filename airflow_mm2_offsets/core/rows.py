@@ -16,8 +16,8 @@ from airflow_mm2_offsets.core.duplicates import Rewinds
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Extras
 from airflow_mm2_offsets.core.lows import Lows
+from airflow_mm2_offsets.core.result import Basis
 from airflow_mm2_offsets.core.segments import NO_KNEE, BracketBounds, Brackets
-from airflow_mm2_offsets.core.translation import Basis
 
 _begin = attrgetter("begin")
 _Run = TypeVar("_Run", Brackets, Lows, Rewinds)

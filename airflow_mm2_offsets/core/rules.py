@@ -10,8 +10,8 @@ from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
 from airflow_mm2_offsets.core.positions import TopicPartition
+from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.segments import BracketBounds, Segments, Window
-from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
 
 
 def translate(

@@ -21,7 +21,7 @@ from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.coverage import END, Copied
 from airflow_mm2_offsets.core.lows import Lows, clipped, low_at, lows_of, settled_from
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-from airflow_mm2_offsets.core.translation import Basis
+from airflow_mm2_offsets.core.result import Basis
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs

@@ -6,7 +6,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.planned import pending_records
+from airflow_mm2_offsets.core.partition_plan import pending_records
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.storage import read_text, write_text
 
