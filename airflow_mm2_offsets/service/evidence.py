@@ -98,7 +98,7 @@ def gather_copied(pair: ClusterPair, index: SyncIndex, held: Held) -> dict[Topic
     ends = {
         key: source.high
         for key, source in held.source.items()
-        if (syncs := index.partitions.get(key)) and not syncs.segments.is_closed
+        if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
     noted = _noted(pair, ends)
     decided = _stable_ends(pair, noted)

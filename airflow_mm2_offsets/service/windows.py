@@ -114,7 +114,7 @@ def gather_whole(
 def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
     """Return the lowest source offset of which a copy may have been read on the target."""
     segments = segments_with(syncs, evidence)
-    window = segments.window(segments.bracket(answer.position))
+    window = segments.search_range(segments.bracket(answer.position))
     if window is None or evidence.target_window is None:
         return 0
     rewinds = (
@@ -133,7 +133,7 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(answer.position)
-    window = segments.window(bracket)
+    window = segments.search_range(bracket)
     if window is None:
         return None
     is_bounded = answer.status is Status.BOUNDED
