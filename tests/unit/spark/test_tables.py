@@ -10,10 +10,10 @@ from mm2_offsets_tables import (
     BASES,
     BASIS_AT,
     BETWEEN,
+    EXTRAS_NONE,
     HEADER,
     LOW_BITS,
     RECORDED,
-    STRAIGHT,
     SYNC,
     tables_of,
 )
@@ -31,11 +31,11 @@ Answer = tuple[int | None, int | None, str]
 def look_up(tables: Sequence[Any], position: int) -> Answer:
     """Read a table as ``mm2_offsets_lookup`` does."""
     (table,) = (each for each in tables if each[0] <= position <= each[1])
-    _, _, kind, crowd, lookup = table
+    _, _, kind, depth, lookup = table
     base, tail, shift, base_d, records_at = lookup[: len(HEADER)]
     along = min(max(position, base), tail) - base
     first, last = lookup[len(HEADER) + (along >> shift) :][:2]
-    assert last - first <= crowd
+    assert last - first < 2**depth
     at = bisect_right(lookup, along << 32 | LOW_BITS, first, last + 1) - 1
     entry, number = lookup[at], lookup[at] & LOW_BITS
     if number & RECORDED:
@@ -44,13 +44,13 @@ def look_up(tables: Sequence[Any], position: int) -> Answer:
     else:
         up, down = (entry >> 32) + base, number + base_d
         next_up, next_down = (lookup[at + 1] >> 32) + base, (lookup[at + 1] & LOW_BITS) + base_d
-        knees = next_up - next_down + down + 1, next_down - down + up
+        breakpoints = next_up - next_down + down + 1, next_down - down + up
         basis = SYNC if up == position else BETWEEN
-        record = [down, down] if basis == SYNC else [down + 1, next_down, *knees]
-    low, high, *knees = record
-    if kind == STRAIGHT and basis != SYNC:
-        low += max(0, position - knees[0])
-        high -= max(0, knees[1] - position) if high >= 0 else 0
+        record = [down, down] if basis == SYNC else [down + 1, next_down, *breakpoints]
+    low, high, *breakpoints = record
+    if kind == EXTRAS_NONE and basis != SYNC:
+        low += max(0, position - breakpoints[0])
+        high -= max(0, breakpoints[1] - position) if high >= 0 else 0
     return *(None if each < 0 else each for each in (low, high)), BASES[basis]
 
 
