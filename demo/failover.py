@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from airflow_mm2_offsets.core import FailoverPlan, Strategy
+from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
 from airflow_mm2_offsets.service.reconcile import Reconciliation
@@ -104,7 +104,9 @@ class Failover:
         """Stop the producer, let MirrorMaker 2 copy the rest, and write to the target."""
         world = self.world
         world.producer.stop()
-        ends = world.pair.source.watermarks((TOPIC, number) for number in range(PARTITIONS))
+        ends = world.pair.source.watermarks(
+            TopicPartition(TOPIC, number) for number in range(PARTITIONS)
+        )
         positions = {TOPIC: {partition: held.high for (_, partition), held in ends.items()}}
         self.world.wait(
             "MirrorMaker 2 to copy the last records",

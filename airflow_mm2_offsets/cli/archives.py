@@ -126,8 +126,8 @@ def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
         f"As of: {iso_time(held.as_of or 0)}",
         *(f"Damaged: {each}" for each in held.damaged),
         *(
-            f"{topic}[{partition}]: what was before is cut; earlier positions are refused"
-            for topic, partition in sorted(held.floors)
+            f"{partition}: what was before is cut; earlier positions are refused"
+            for partition in sorted(held.floors)
         ),
     ]
     rows = [

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
 from airflow_mm2_offsets.cli.framing import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters
-from airflow_mm2_offsets.core import OffsetSync, SyncIndex
+from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.service.probing import probe, probe_to_json
@@ -54,7 +54,10 @@ def syncs(
     if not len(chosen):
         raise _none_of(pair.syncs_topic, read.index, topic, partition)
     shown = [*_newest(chosen, limit)]
-    rows = [(f"{each.topic}[{each.partition}]", each.upstream, each.downstream) for each in shown]
+    rows = [
+        (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
+        for each in shown
+    ]
     return Answer(
         text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
         f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
@@ -105,9 +108,10 @@ def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncI
 def _none_of(
     syncs_topic: str, index: SyncIndex, topic: str | None, partition: int | None
 ) -> TopicNotFoundError:
-    wanted = f"partition {partition}" if topic is None else f"topic {topic}"
-    if None not in {topic, partition}:
-        wanted += f" partition {partition}"
+    if topic is not None and partition is not None:
+        wanted = str(TopicPartition(topic, partition))
+    else:
+        wanted = f"partition {partition}" if topic is None else f"topic {topic}"
     topics = sorted({name for name, _ in index})
     listed = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
     return TopicNotFoundError(

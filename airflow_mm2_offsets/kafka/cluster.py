@@ -12,12 +12,12 @@ from confluent_kafka import (
     Consumer,
     KafkaException,
     TopicCollection,
-    TopicPartition,
     Uuid,
 )
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ConfigurationError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.clients import Clients, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
@@ -109,8 +109,8 @@ class KafkaCluster:
         return {name: info for name, info in infos.items() if info is not None}
 
     def watermarks(
-        self, partitions: Iterable[tuple[str, int]], *, isolation: str = "read_uncommitted"
-    ) -> dict[tuple[str, int], Watermarks]:
+        self, partitions: Iterable[TopicPartition], *, isolation: str = "read_uncommitted"
+    ) -> dict[TopicPartition, Watermarks]:
         """Return the first offset and the end of each (topic, partition), asked for in bulk.
 
         Args:
@@ -131,7 +131,7 @@ class KafkaCluster:
             high = _edges(consumer, wanted, OFFSET_END)
         return {place: Watermarks(low=low[place], high=high[place]) for place in wanted}
 
-    def offsets_at(self, times: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition that is as young as a time.
 
         Args:
@@ -145,16 +145,16 @@ class KafkaCluster:
         """
         if not times:
             return {}
-        specs = {
-            TopicPartition(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()
-        }
+        specs = {Place(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()}
         with self._admin() as admin:
             # Asked before it has a connection, librdkafka now and then tries again after 3 s only.
             admin.metadata()
             futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
             admin.settle(futures.values())
             found = {
-                (place.topic, place.partition): _result(admin, future, _named(place)).offset
+                TopicPartition(place.topic, place.partition): _result(
+                    admin, future, _named(place)
+                ).offset
                 for place, future in futures.items()
             }
         return {place: offset for place, offset in found.items() if offset >= 0}
@@ -186,14 +186,14 @@ def _topic_info(
 
 
 def _edges(
-    consumer: Session[Consumer], wanted: Iterable[tuple[str, int]], edge: int
-) -> dict[tuple[str, int], int]:
+    consumer: Session[Consumer], wanted: Iterable[TopicPartition], edge: int
+) -> dict[TopicPartition, int]:
     """Return where partitions begin or end, which ListOffsets takes for times (KIP-79).
 
     An admin client asks the same, and takes three times as long for a thousand partitions. For
     real times it is better nonetheless: here, what nobody answered stays as it was asked.
     """
-    places = [TopicPartition(*place, edge) for place in wanted]
+    places = [Place(*place, edge) for place in wanted]
     try:
         answers = consumer.client.offsets_for_times(places, timeout=consumer.remaining)
     except KafkaException as error:  # of all of them alike: the first stands for it
@@ -203,7 +203,7 @@ def _edges(
             raise consumer.failure(each.error, _named(each))
         if each.offset < 0:
             raise consumer.unreachable()
-    return {(each.topic, each.partition): each.offset for each in answers}
+    return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
 def _result(admin: Session[AdminClient], future: "Future[Any]", what: str) -> Any:  # noqa: ANN401 - as the client types it
@@ -213,5 +213,5 @@ def _result(admin: Session[AdminClient], future: "Future[Any]", what: str) -> An
         raise admin.failure(error.args[0], what) from error
 
 
-def _named(place: TopicPartition) -> str:
-    return f"topic {place.topic} partition {place.partition}"
+def _named(place: Place) -> str:
+    return f"topic-partition {TopicPartition(place.topic, place.partition)}"

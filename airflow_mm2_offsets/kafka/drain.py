@@ -105,15 +105,14 @@ def drain(
 def _begin(
     cluster: str, place: TopicPartition, start: int, held: Watermarks, *, refuse_deleted: bool
 ) -> int:
-    topic, partition = place
     if start > held.high:
         raise PositionError(
-            f"{cluster}: topic {topic} partition {partition} ends at {held.high}, before the "
+            f"{cluster}: {place} ends at {held.high}, before the "
             f"start {start}: it was truncated or created again; read it from its beginning"
         )
     if start < held.low and refuse_deleted:
         raise PositionError(
-            f"{cluster}: topic {topic} partition {partition} begins at {held.low}, after the "
+            f"{cluster}: {place} begins at {held.low}, after the "
             f"start {start}: what lay between was deleted; read it from its beginning"
         )
     return max(start, held.low)
@@ -191,9 +190,8 @@ def _check_alive(session: Session[Consumer], reading: _Reading) -> None:
 
 
 def _truncated(reading: _Reading, place: TopicPartition, what: str) -> PositionError:
-    topic, partition = place
     return PositionError(
-        f"{reading.cluster}: topic {topic} partition {partition} {what} when the reading began: it "
+        f"{reading.cluster}: {place} {what} when the reading began: it "
         f"was truncated, cleaned up or created again meanwhile; read it again"
     )
 
@@ -204,12 +202,15 @@ def _accept(session: Session[Consumer], messages: list[Message], reading: _Readi
     if len(records) < len(messages):
         for message in messages:
             _hear(session, message, reading)
-    ends = reading.ends
+    # A plain tuple finds a TopicPartition, and costs less for each record.
+    ends = cast("Mapping[tuple[str, int], int]", reading.ends)
     # Of a single partition, only the last record can end it: asking each would cost a tenth.
     latest = records[-1:] if len(ends) == 1 else records
     last = {(record.topic(), record.partition()): record.offset() for record in latest}
     ended = {
-        place for place, offset in last.items() if reading.first_only or offset >= ends[place] - 1
+        TopicPartition(*place)
+        for place, offset in last.items()
+        if reading.first_only or offset >= ends[place] - 1
     }
     if not ended:
         return records
@@ -227,11 +228,11 @@ def _hear(session: Session[Consumer], message: Message, reading: _Reading) -> No
     topic, partition, offset = cast(
         "tuple[str, int, int]", (message.topic(), message.partition(), message.offset())
     )
-    place = topic, partition
+    place = TopicPartition(topic, partition)
     if error.code() == _OFFSET_GONE:
         raise _truncated(reading, place, f"no longer holds offset {offset}, which it held")
     if error.code() != _PARTITION_EOF:
-        raise session.failure(error, f"topic {topic} partition {partition}")
+        raise session.failure(error, f"topic-partition {place}")
     if offset >= reading.ends[place]:
         reading.pending.discard(place)
     else:

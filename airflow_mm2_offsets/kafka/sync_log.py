@@ -109,7 +109,7 @@ def read_log(
     """
     log = SyncLog(next_offset=start, contiguous_until=start)
     sinks = _Sinks(log.columns)
-    place = topic, SYNCS_PARTITION
+    place = TopicPartition(topic, SYNCS_PARTITION)
     for batch in drain(cluster, {place: start}, refuse_deleted=refuse_deleted, progress=progress):
         _take(batch, log, sinks)
     return log
@@ -123,7 +123,7 @@ class _Sinks(dict[bytes | None, _Sink]):
         self._columns = columns
 
     def __missing__(self, key: bytes | None) -> _Sink:
-        mine = self._columns.setdefault(decode_key(key), SyncColumns())
+        mine = self._columns.setdefault(TopicPartition(*decode_key(key)), SyncColumns())
         # Bound once, the two cost less for each record than finding the columns again.
         return self.setdefault(key, (mine.values.extend, mine.offsets.append))
 

@@ -100,7 +100,7 @@ def _held(
     cluster: KafkaCluster, topics: Mapping[str, tuple[str, TopicInfo | None]]
 ) -> dict[TopicPartition, Watermarks]:
     places = {
-        (called, number): (name, number)
+        TopicPartition(called, number): TopicPartition(name, number)
         for name, (called, info) in topics.items()
         for number in range(info.partitions if info else 0)
     }

@@ -8,6 +8,7 @@ from airflow_mm2_offsets.core import (
     Evidence,
     Strategy,
     SyncIndex,
+    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -78,7 +79,8 @@ def _held(
     """Return what the source holds of each partition."""
     numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
     # Of the others nothing can be said, so nothing need be asked.
-    known = [(topic, number) for number in numbers if (topic, number) in index.partitions]
+    partitions = (TopicPartition(topic, number) for number in numbers)
+    known = [each for each in partitions if each in index.partitions]
     return {number: marks for (_, number), marks in source.watermarks(known).items()}
 
 

@@ -202,8 +202,7 @@ def _translation_problems(
     except Mm2OffsetsError as error:
         return [str(error)]
     return [
-        f"{each.topic}[{each.partition}] at {each.position}: {each.reason}"
-        f"{_refusal_step(each.basis)}"
+        f"{each.topic_partition} at {each.position}: {each.reason}{_refusal_step(each.basis)}"
         for each in plan.refused
     ]
 

@@ -65,10 +65,10 @@ def gather_drained(
     counts on both sides.
     """
     ends = {
-        (each.topic, each.partition): each.position
+        each.topic_partition: each.position
         for each in answers
         if each.basis in _MAY_BE_DRAINED
-        and each.position > _last_synced(index, (each.topic, each.partition))
+        and each.position > _last_synced(index, each.topic_partition)
     }
     decided = _stable_ends(pair, ends)
     copied = _copied(pair, index, ends, connector)
@@ -104,7 +104,7 @@ def gather_copied(
     ends = {
         key: source.high
         for key, source in held.source.items()
-        if (syncs := index.partitions.get(key)) and not syncs.segments.is_closed
+        if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
     noted = _noted(pair, ends, connector)
     decided = _stable_ends(pair, noted)
@@ -166,7 +166,7 @@ def _noted(
     alias = pair.naming.source_alias
     name = connector or pair.connect.find_mirror_source(alias, pair.naming.target_alias)
     return {
-        (topic, number): last
+        TopicPartition(topic, number): last
         for (cluster, topic, number), last in pair.connect.offsets(name).items()
         if cluster == alias and (topic, number) in wanted
     }

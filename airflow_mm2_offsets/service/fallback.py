@@ -31,7 +31,7 @@ def choose_fallbacks(
         ConfigurationError: The time of a position is not known, and none was given.
         ClusterUnreachableError: A cluster does not answer.
     """
-    answers = {(each.topic, each.partition): each for each in refused}
+    answers = {each.topic_partition: each for each in refused}
     match options.on_unmapped:
         case OnUnmapped.FAIL:
             return {}
@@ -91,7 +91,7 @@ def _times(
     }
     read = first_times(pair.source, readable)
     if unknown := sorted(set(answers) - set(read)):
-        named = ", ".join(f"{topic}[{partition}]" for topic, partition in unknown)
+        named = ", ".join(map(str, unknown))
         raise ConfigurationError(
             f"on_unmapped is timestamp, and the source has no record at the position of {named} "
             f"to tell the time by; give the time yourself, such as that of the job's last batch"

@@ -32,8 +32,7 @@ class ClusterPair:
 
     def on_target(self, partition: TopicPartition) -> TopicPartition:
         """Return what a partition of the source is called on the target."""
-        topic, number = partition
-        return self.naming.target_topic(topic), number
+        return TopicPartition(self.naming.target_topic(partition.topic), partition.partition)
 
     def resting(self, rest: float) -> "ClusterPair":
         """Return the pair as a process should read it that answers meanwhile; see ``Pace``."""

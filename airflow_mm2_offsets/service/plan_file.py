@@ -6,7 +6,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.planned import pending_records
+from airflow_mm2_offsets.core.partition_plan import pending_records
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.storage import read_text, write_text
 
@@ -67,7 +67,7 @@ def check_plan(
         answer, found = each.translation, pending_records(each.translation, pending)
         if each.pending != found:
             raise PlanError(
-                f"{path}: {answer.topic}[{answer.partition}] has {each.pending} pending records in "
+                f"{path}: {answer.topic_partition} has {each.pending} pending records in "
                 f"the plan of {plan.created_at}, and {found} now; {_STEP}"
             )
 

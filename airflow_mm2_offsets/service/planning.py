@@ -154,7 +154,7 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
 
 def _flat(positions: Positions) -> dict[TopicPartition, int]:
     return {
-        (topic, partition): position
+        TopicPartition(topic, partition): position
         for topic, partitions in check_positions(positions).items()
         for partition, position in partitions.items()
     }

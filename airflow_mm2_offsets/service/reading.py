@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncLog, read_log
@@ -88,10 +89,10 @@ def _look(pair: ClusterPair) -> SyncsTopicState | None:
     if info is None:
         return None
     try:
-        marks = cluster.watermarks([(topic, SYNCS_PARTITION)])
+        (marks,) = cluster.watermarks([TopicPartition(topic, SYNCS_PARTITION)]).values()
     except TopicNotFoundError:
         return None
-    return SyncsTopicState(info.topic_id, marks[topic, SYNCS_PARTITION].high)
+    return SyncsTopicState(info.topic_id, marks.high)
 
 
 def _read_life(

@@ -2,6 +2,7 @@
 
 from upath import UPath
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.control import Acknowledgement, QueryAnswer
@@ -30,7 +31,7 @@ def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> bool:
     for topic, partitions in (said.offsets or {}).items():
         for partition, offset in partitions.items():
             found = positions.get(topic, {}).get(partition)
-            _same(f"{root}: the position of {topic}[{partition}]", offset, found)
+            _same(f"{root}: the position of {TopicPartition(topic, partition)}", offset, found)
     return answer.clean
 
 

@@ -78,7 +78,7 @@ class ReplicatedTrigger(PollingTrigger):
             each.basis is not Basis.AFTER_LAST_SYNC for each in behind
         ):
             return False
-        partitions = [(each.topic, each.partition) for each in behind]
+        partitions = [each.topic_partition for each in behind]
         ends = Held.by(pair, partitions, ask_source=True)
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
@@ -86,4 +86,4 @@ class ReplicatedTrigger(PollingTrigger):
 
 
 def _describe(answer: Translation) -> str:
-    return f"{answer.topic}[{answer.partition}] at {answer.position} {answer.reason}"
+    return f"{answer.topic_partition} at {answer.position} {answer.reason}"
