@@ -1,43 +1,41 @@
 """Translates many positions of a partition at once, with numpy.
 
-The answers are those of ``SyncIndex.translate``: they are looked up in the same ``core.segments``,
-written out as arrays. A table has one row for each sync and one for the positions before, between
-and after two of them.
+The answers are those of ``SyncIndex.translate``: core makes the rows (``core.rows``), numpy
+searches them. Where only the two neighbouring syncs bound a position, for whole stretches of
+syncs, the same functions of core take arrays in place of numbers.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, bounds
-from airflow_mm2_offsets.core.bracket import BEGINNING
+from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, TopicPartition, bounds
+from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.coverage import END
-from airflow_mm2_offsets.core.duplicates import recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.lows import Lows
-from airflow_mm2_offsets.core.positions import MAX_OFFSET, check_position
-from airflow_mm2_offsets.core.segments import NO_KNEE
+from airflow_mm2_offsets.core.positions import check_position
+from airflow_mm2_offsets.core.rows import Row, parts_of
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
-
-rule: Any = bounds
-"""The bounds of two neighbouring syncs, number by number."""
 
 NONE = -1
 """Stands for None in arrays of offsets."""
 
 STATUSES = (Status.EXACT, Status.BOUNDED, Status.REFUSED)
-"""What the numbers in ``Translations.status`` mean."""
+"""What the numbers in ``TranslationArrays.status`` mean."""
 
 _REFUSED = STATUSES.index(Status.REFUSED)
+_COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Translations:
+class TranslationArrays:
     """The answers for many positions, in their order; see ``Translation`` for each column."""
 
     target: Offsets
@@ -58,7 +56,7 @@ def translate_many(
     *,
     strategy: Strategy | str = Strategy.SAFE,
     extras: Extras | str = Extras.POSSIBLE,
-) -> Translations:
+) -> TranslationArrays:
     """Translate many source positions of one partition; rising ones are the fastest.
 
     Args:
@@ -73,179 +71,162 @@ def translate_many(
         PositionError: One is negative, or they are not whole numbers of 64 bits.
         ValueError: ``strategy`` or ``extras`` is unknown.
     """
-    wanted = _checked(topic, partition, positions)
+    requested = _checked(topic, partition, positions)
     strategy, extras = Strategy(strategy), Extras(extras)
-    syncs = index.partitions.get((topic, partition))
+    syncs = index.partitions.get(TopicPartition(topic, partition))
     if not syncs:
-        nothing = np.full(wanted.shape, NONE, np.int64)
-        refused = np.full(wanted.shape, _REFUSED, np.int8)
-        return Translations(target=nothing, low=nothing, high=nothing, status=refused)
-    return _translate(syncs, wanted, strategy, extras)
+        none = np.full(requested.shape, NONE, np.int64)
+        refused = np.full(requested.shape, _REFUSED, np.int8)
+        return TranslationArrays(target=none, low=none, high=none, status=refused)
+    return _translate(syncs, requested, strategy, extras)
 
 
 def _checked(topic: str, partition: int, positions: npt.ArrayLike) -> Offsets:
-    given = np.ravel(positions)
-    if not given.size:
-        return given.astype(np.int64)
-    if given.dtype.kind not in "iu":
-        check_position(topic, partition, given.dtype)
-    for extreme in (given.min(), given.max()):
+    offsets = np.ravel(positions)
+    if not offsets.size:
+        return offsets.astype(np.int64)
+    if offsets.dtype.kind not in "iu":
+        check_position(topic, partition, offsets.dtype)
+    for extreme in (offsets.min(), offsets.max()):
         check_position(topic, partition, int(extreme))
-    return given.astype(np.int64, copy=False)
+    return offsets.astype(np.int64, copy=False)
 
 
 def _translate(
-    syncs: PartitionSyncs, wanted: Offsets, strategy: Strategy, extras: Extras
-) -> Translations:
-    table = _Brackets.of(syncs)
-    rows = table.rows(wanted)
-    low, high = table.low(rows, wanted, extras), table.high(rows, wanted, extras)
-    refused = rows == 0
-    if not syncs.segments.is_plain:
-        older = _lows(syncs, wanted)
-        own = np.where(refused, BEGINNING, table.low(rows, wanted, Extras.POSSIBLE))
-        # Both sides of a bracket must be settled: see ``Segments.older_low``.
-        settled = (table.highs == NONE) | (_lows(syncs, table.ups) >= table.downs)
-        counts = (older != own) | (_interleave(settled.astype(np.int64), 1)[rows] == 0)
-        np.minimum(low, np.maximum(older, 0), out=low, where=counts)
-        if syncs.history.is_cut:
-            refused |= (older == BEGINNING) & counts
-    for number in range(1, len(syncs.starts)):
-        rewind = syncs[syncs.starts[number]]
-        begin = recopied_from(syncs, number)
-        again = (wanted >= begin) & (wanted < rewind.upstream) & (high != NONE)
-        np.maximum(high, rewind.downstream, out=high, where=again)
+    syncs: PartitionSyncs, positions: Offsets, strategy: Strategy, extras: Extras
+) -> TranslationArrays:
+    target, low, high = _Table.of(syncs, extras).look_up(positions)
     status = (low != high).view(np.int8)  # EXACT, BOUNDED
-    target = low if strategy is Strategy.SAFE else table.unsafe(rows, wanted, strategy)
-    if syncs.history.is_cut or strategy is not Strategy.SAFE:
+    refused = low == NONE
+    if strategy is not Strategy.SAFE:
+        target, before_first = _unsafe_targets(syncs, positions, strategy)
+        refused |= before_first
+    if refused.any():
         for column in (target, low, high):
             column[refused] = NONE
         status[refused] = _REFUSED
-    return Translations(target=target, low=low, high=high, status=status)
+    return TranslationArrays(target=target, low=low, high=high, status=status)
 
 
-def _lows(syncs: PartitionSyncs, positions: Offsets) -> Offsets:
-    """Return ``Segments.low`` of each position."""
-    lows = syncs.segments.lows
-    ends = [run.begin for run in lows[1:]] + [END]
-    parts = [_low_rows(syncs, run, end) for run, end in zip(lows, ends, strict=True)]
-    begins, at_begin, after = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    rows = np.searchsorted(begins, positions, "right") - 1
-    found: Offsets = np.where(begins[rows] == positions, at_begin[rows], after[rows])
-    return found
-
-
-def _low_rows(syncs: PartitionSyncs, run: Lows, end: int) -> tuple[Offsets, Offsets, Offsets]:
-    """Return where rows begin, what bounds their first position, and what bounds the others."""
-    if run.low is not None:
-        begin, low = np.array([run.begin]), np.array([run.low])
-        return begin, low, low
-    first = bisect_right(syncs.upstream, run.begin, run.start, run.stop) - 1
-    last = bisect_left(syncs.upstream, end, run.start, run.stop)
-    begins = np.array(syncs.upstream[first:last])
-    at_begin = np.array(syncs.downstream[first:last])
-    after = rule.lower_bound(at_begin)
-    if begins[0] < run.begin:
-        begins[0], at_begin[0] = run.begin, after[0]
-    return begins, at_begin, after
+def _unsafe_targets(
+    syncs: PartitionSyncs, positions: Offsets, strategy: Strategy
+) -> tuple[Offsets, npt.NDArray[np.bool_]]:
+    """Return what a strategy that is not safe answers, and which positions it has no answer for."""
+    _, *runs = syncs.segments.brackets
+    ends = [run.begin for run in runs[1:]] + [END]
+    known = [
+        np.arange(run.start, bisect_left(syncs.upstream, end, run.start, run.stop))
+        for run, end in zip(runs, ends, strict=True)
+    ]
+    upstream, downstream = (column[np.concatenate(known)] for column in _columns(syncs))
+    at = np.searchsorted(upstream, positions, "right") - 1
+    offset: Any = unsafe_offset  # It takes arrays, too.
+    return offset(SyncPoint(upstream[at], downstream[at]), positions, strategy), at < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Brackets:
-    """Row 2k + 1 is for the position of sync k, row 2k for those between it and the one before."""
+class _Table:
+    """The rows of a partition as columns: one entry for a row, two where its begin differs."""
 
-    positions: Offsets
-    """The positions of the syncs that can be the earlier one of a bracket, rising."""
-    targets: Offsets
-    """The target offset of each."""
-    ups: Offsets
-    """For the positions before, between and after them: the source offset of the later sync."""
-    downs: Offsets
-    """Its target offset."""
+    begins: Offsets
+    """The position where each entry begins, rising."""
+    lows: Offsets
+    """NONE where refused."""
+    low_rises_from: Offsets
     highs: Offsets
-    """The target offset that bounds the answer: ``downs``, that of a newer copy, or NONE."""
+    """NONE where refused, or where only the target's end bounds the answer."""
+    high_rises_until: Offsets
+    rises: bool
+    """Whether any bound rises with the position."""
 
     @classmethod
-    def of(cls, syncs: PartitionSyncs) -> "_Brackets":
-        """Write out the brackets of ``syncs``."""
-        upstream = np.frombuffer(syncs.upstream, np.int64)
-        downstream = np.frombuffer(syncs.downstream, np.int64)
-        first, *runs = syncs.segments.brackets
-        ends = [run.begin for run in runs[1:]] + [END]
-        cuts = [
-            bisect_left(syncs.upstream, end, run.start, run.stop)
-            for run, end in zip(runs, ends, strict=True)
-        ]
-        before = np.concatenate(
-            [np.arange(run.start, cut) for run, cut in zip(runs, cuts, strict=True)]
-        )
-        # The first has no earlier sync; where an epoch's last has no later one, any will do.
-        after = np.append(0, np.minimum(before + 1, len(syncs) - 1))
-        ups, downs = upstream[after], downstream[after]
-        highs = downs.copy()
-        row = 0
-        for run, cut in zip([first, *runs], [0, *cuts], strict=True):
-            row += cut - run.start
-            if cut == run.stop:
-                highs[row] = NONE
-            elif run.rewind is not None and ups[row] >= syncs.upstream[run.rewind]:
-                highs[row] = syncs.downstream[run.rewind]
+    def of(cls, syncs: PartitionSyncs, extras: Extras) -> "_Table":
+        """Write out the rows of ``syncs``."""
+        entries: list[tuple[int, ...]] = []
+        whole = [np.empty(0, np.intp)]
+        for part in parts_of(syncs, extras=extras):
+            if isinstance(part, Row):
+                entries += _entries(part)
+            else:
+                whole.append(np.arange(part.start, part.stop))
+        columns = np.array(entries, np.int64).reshape(-1, _COLUMNS).T
+        table = np.concatenate([columns, _whole_brackets(syncs, np.concatenate(whole), extras)], 1)
+        table = table[:, np.argsort(table[0], kind="stable")]
         return cls(
-            positions=upstream[before],
-            targets=downstream[before],
-            ups=ups,
-            downs=downs,
-            highs=highs,
+            begins=table[0],
+            lows=table[1],
+            low_rises_from=table[2],
+            highs=table[3],
+            high_rises_until=table[4],
+            rises=extras is Extras.NONE,
         )
 
-    def rows(self, positions: Offsets) -> Rows:
-        """Return the row of each position: how many rows begin at or before it, less one."""
-        begins = _interleave(np.append(0, self.positions + 1), self.positions)[1:]
-        if self.positions[-1] == MAX_OFFSET:
-            begins = begins[:-1]  # It has overflowed, and no position comes after that sync.
+    def look_up(self, positions: Offsets) -> tuple[Offsets, Offsets, Offsets]:
+        """Return the safe target, the lower and the upper bound of each position."""
+        at = self._entry(positions)
+        low, high = self.lows[at], self.highs[at]
+        if self.rises:
+            low += np.maximum(0, positions - self.low_rises_from[at])
+            high -= np.maximum(0, self.high_rises_until[at] - positions)
+        return low.copy(), low, high
+
+    def _entry(self, positions: Offsets) -> Rows:
+        """Return the entry of each position: how many begin at or before it, less one."""
         if np.all(positions[1:] >= positions[:-1]):
-            edges = np.searchsorted(positions, begins)
+            edges = np.searchsorted(positions, self.begins[1:])
             counts = np.diff(edges, prepend=0, append=len(positions))
             return np.repeat(np.arange(len(counts)), counts)
-        return np.searchsorted(begins, positions, "right")
-
-    def low(self, rows: Rows, positions: Offsets, extras: Extras) -> Offsets:
-        """Return the lower bounds of positions that have ``rows``."""
-        lows = np.append(0, rule.lower_bound(self.targets))
-        low: Offsets = _interleave(lows, self.targets)[rows]
-        if extras is Extras.NONE:
-            knees = rule.lower_knee(lows, self.ups, self.downs)
-            knees = np.where(self._has_no_extras(), knees, NO_KNEE)
-            low += np.maximum(0, positions - _interleave(knees, NO_KNEE)[rows])
-        return low
-
-    def high(self, rows: Rows, positions: Offsets, extras: Extras) -> Offsets:
-        """Return the upper bounds of positions that have ``rows``."""
-        high: Offsets = _interleave(self.highs, self.targets)[rows]
-        if extras is Extras.NONE:
-            knees = rule.upper_knee(self.positions, self.targets, self.downs[1:])
-            # A newer copy bounds by itself.
-            follows = self._has_no_extras() & (self.highs == self.downs)
-            knees = np.where(follows, np.append(0, knees), 0)
-            high -= np.maximum(0, _interleave(knees, 0)[rows] - positions)
-        return high
-
-    def unsafe(self, rows: Rows, positions: Offsets, strategy: Strategy) -> Offsets:
-        """Return what a strategy that is not safe answers; row 0 has no answer."""
-        if strategy is Strategy.KAFKA:
-            return self.low(rows, positions, Extras.POSSIBLE)
-        shifts = self.targets - self.positions
-        return positions + _interleave(np.append(0, shifts), shifts)[rows]
-
-    def _has_no_extras(self) -> npt.NDArray[np.bool_]:
-        """Tell of each bracket whether it has a later sync, and nothing proves extras in it."""
-        proven = rule.proves_extras(self.ups[1:] - self.positions, self.downs[1:] - self.targets)
-        free: npt.NDArray[np.bool_] = ~np.append(False, proven) & (self.highs != NONE)
-        return free
+        return np.searchsorted(self.begins, positions, "right") - 1
 
 
-def _interleave(brackets: Offsets, syncs: Offsets | int) -> Offsets:
-    """Return the rows of a table: bracket, sync, bracket, and so on."""
-    rows = np.empty(2 * len(brackets) - 1, np.int64)
-    rows[::2], rows[1::2] = brackets, syncs
-    return rows
+def _entries(row: Row) -> Iterator[tuple[int, ...]]:
+    """Yield begin, low, low_rises_from, high and high_rises_until of a row's one or two entries."""
+    begin = row.begin
+    if row.at_low is not None:
+        yield begin, row.at_low, NEVER_RISES, _or_none(row.at_high), 0
+        begin += 1
+    if begin <= row.end:
+        low, high = _or_none(row.low), _or_none(row.high)
+        yield begin, low, row.low_rises_from, high, row.high_rises_until
+
+
+def _or_none(offset: int | None) -> int:
+    return NONE if offset is None else offset
+
+
+def _whole_brackets(syncs: PartitionSyncs, whole: Rows, extras: Extras) -> Offsets:
+    """Return the entries of whole brackets: for the earlier sync, and for the positions after it.
+
+    Args:
+        syncs: The syncs of the partition.
+        whole: The index of the earlier sync of each bracket.
+        extras: See ``translate_many``.
+    """
+    columns = _columns(syncs)
+    before = SyncPoint(*(column[whole] for column in columns))
+    after = SyncPoint(*(column[whole + 1] for column in columns))
+    between: Any = BracketBounds.between(before, after, extras=True)
+    rises_from, rises_until = between.low_rises_from, between.high_rises_until
+    if extras is Extras.NONE:
+        # Steps that prove extras keep the bounds that hold with them.
+        steps: Any = (after.upstream - before.upstream, after.downstream - before.downstream)
+        proven = bounds.proves_extras(*steps)
+        rising = BracketBounds.between(before, after, extras=False)
+        rises_from = np.where(proven, rises_from, rising.low_rises_from)
+        rises_until = np.where(proven, rises_until, rising.high_rises_until)
+    entries = np.empty((_COLUMNS, 2 * len(whole)), np.int64)
+    for column, at_sync, past_sync in zip(
+        entries,
+        (before.upstream, before.downstream, NEVER_RISES, before.downstream, 0),
+        (before.upstream + 1, between.low, rises_from, between.high, rises_until),
+        strict=True,
+    ):
+        column[::2], column[1::2] = at_sync, past_sync
+    keep = np.ones(2 * len(whole), np.bool_)
+    keep[1::2] = after.upstream > before.upstream + 1  # else no position lies between the two
+    return entries[:, keep]
+
+
+def _columns(syncs: PartitionSyncs) -> Any:  # noqa: ANN401 - arrays where core takes ints
+    """Return the upstream and the downstream offsets; numpy looks at the memory of the syncs."""
+    return [np.frombuffer(column, np.int64) for column in (syncs.upstream, syncs.downstream)]

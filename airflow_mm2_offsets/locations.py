@@ -1,6 +1,8 @@
 """How one location is spelled: by Spark (Hadoop's file systems), by fsspec, and by Airflow."""
 
+import os
 import re
+from pathlib import Path
 
 from upath import UPath
 
@@ -48,6 +50,35 @@ def folder_id(path: UPath) -> str:
     # Names of buckets are unique, those of folders are not.
     host = path.storage_options.get("host", "") if kind == "hdfs" else ""
     return f"{kind}://{host}/{path.path.strip('/')}/"
+
+
+def same_folder(path: UPath, written: str) -> bool:
+    """Tell whether a location is the folder that somebody else writes as ``written``.
+
+    Spellings of one folder are equal; local folders, if links and mounts of this machine lead to
+    one. Nothing but names is compared: buckets of one name on two S3 endpoints look equal.
+
+    Args:
+        path: A location as Airflow or fsspec has it.
+        written: A location as Spark spells it, or as ``folder_id`` does.
+    """
+    try:
+        other = spark_location(written) or UPath(written)
+    except (ImportError, ValueError):  # a storage that only Hadoop knows, or no location
+        return False
+    if storage_kind(path.protocol) == storage_kind(other.protocol) == "file":
+        return _same_local(path.path, other.path)
+    accounts = {each.storage_options.get("account_name") for each in (path, other)} - {None}
+    return folder_id(path) == folder_id(other) and len(accounts) <= 1
+
+
+def _same_local(one: str, other: str) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return Path(one).samefile(other)
+    except OSError:  # one of them does not exist here
+        return False
 
 
 def spark_spelling(path: UPath, like: str) -> str | None:

@@ -1,4 +1,7 @@
-"""What Airflow asks a provider: its name, its connection type and that type's form."""
+"""The provider's description: its name, its connection type and that type's form.
+
+Airflow calls ``get_provider_info`` through the entry point ``apache_airflow_provider``.
+"""
 
 from typing import Any
 
@@ -17,7 +20,7 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "integrations": [_INTEGRATION],
         "connection-types": [_CONNECTION_TYPE],
-        "config": {"mm2_offsets": _SETTINGS},
+        "config": {"mm2_offsets": _CONFIG_SECTION},
     }
 
 
@@ -44,8 +47,8 @@ _CONNECTION_FIELDS = {
     ),
     "replication_policy": _field(
         "Replication policy",
-        "identity: topics keep their names; default: the source's alias and the separator come "
-        "before them.",
+        "identity: topics keep their names; default: the source's alias and the separator "
+        "precede them.",
         default="default",
         enum=["default", "identity"],
     ),
@@ -67,7 +70,7 @@ _CONNECTION_FIELDS = {
     "connect_url": _field(
         "Kafka Connect URL",
         "REST address of a worker that runs the connectors, such as http://connect:8083; leave "
-        "empty where there is none (dedicated mode).",
+        "it empty if MirrorMaker 2 runs without Connect (dedicated mode).",
     ),
 }
 _CONNECTION_TYPE = {
@@ -85,11 +88,11 @@ _INTEGRATION = {
     "external-doc-url": "https://kafka.apache.org/documentation/#georeplication",
     "tags": ["software"],
 }
-_SETTINGS = {
+_CONFIG_SECTION = {
     "description": "Settings of the REST API in Airflow's API server.",
     "options": {
         "refresh_seconds": {
-            "description": "Seconds between two looks at an offset-syncs topic.",
+            "description": "Seconds between two reads of an offset-syncs topic.",
             "version_added": "0.1.0",
             "type": "float",
             "example": None,

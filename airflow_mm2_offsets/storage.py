@@ -1,30 +1,33 @@
 """Files on any storage that fsspec knows: local, s3, gs, abfs, hdfs."""
 
 import errno
-import os
 import shutil
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.locations import LOCAL, spark_location, storage_kind
+from airflow_mm2_offsets.locations import spark_location
+from airflow_mm2_offsets.whole_files import (
+    CHUNK,
+    finish_replacing,
+    is_hdfs,
+    is_object,
+    replacing,
+    whole_copy,
+)
 
 _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
-_CHUNK = 2**20
 _CHANGED = frozenset({errno.EBUSY, errno.EINVAL})
 """What s3fs says of an object that has changed since it was opened (``FileExpired``)."""
 _READS = 5
-_NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS})
-"""What mounted object stores and some network file systems say to the fsync of a folder."""
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
-    """Return ``location`` as a path whose storage is read anew; Spark's spelling will do.
+    """Return ``location`` as a path whose listings are not remembered; Spark's spelling will do.
 
     Object stores' file systems remember what they once listed; a job elsewhere goes on writing.
 
@@ -97,7 +100,7 @@ def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:
     with storage_errors(path, error):
         for left in reversed(range(_READS)):
             try:
-                return path.read_bytes()
+                return path.read_bytes() or _content_of_cut_off_write(path)
             except FileNotFoundError:
                 return None
             except OSError as refused:
@@ -106,6 +109,15 @@ def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:
                     raise
                 path.fs.invalidate_cache()
     return None
+
+
+def _content_of_cut_off_write(path: UPath) -> bytes:
+    """Return what an empty file is to hold: its writer crashed or is at work (``replacing``)."""
+    if not is_hdfs(path):
+        return b""
+    with suppress(FileNotFoundError):
+        return whole_copy(path).read_bytes()
+    return path.read_bytes()  # Its writer has just finished, or it is meant to be empty.
 
 
 @contextmanager
@@ -143,7 +155,7 @@ def write_bytes(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> None:
     Raises:
         Mm2OffsetsError: ``error``, when the storage refuses.
     """
-    with storage_errors(path, error), _whole(path) as place:
+    with storage_errors(path, error), replacing(path) as place:
         place.write_bytes(data)
 
 
@@ -154,7 +166,19 @@ def remove_file(path: UPath, error: type[Mm2OffsetsError]) -> None:
         Mm2OffsetsError: ``error``, when the storage refuses.
     """
     with storage_errors(path, error):
+        if is_hdfs(path):
+            whole_copy(path).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
+
+
+def finish_write(path: UPath, error: type[Mm2OffsetsError]) -> None:
+    """Complete a write that was cut off, for readers other than this package, such as Spark.
+
+    Raises:
+        Mm2OffsetsError: ``error``, when the storage refuses.
+    """
+    with storage_errors(path, error):
+        finish_replacing(path)
 
 
 def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> None:
@@ -164,11 +188,11 @@ def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> Non
         Mm2OffsetsError: ``error``, when a storage refuses.
     """
     with storage_errors(f"{source} or {target}", error):
-        if target.protocol not in LOCAL and source.fs == target.fs:
+        if is_object(target) and source.fs == target.fs:
             source.fs.cp_file(source.path, target.path)
             return
-        with _whole(target) as place, source.open("rb") as given, place.open("wb") as taken:
-            shutil.copyfileobj(given, taken, _CHUNK)
+        with replacing(target) as place, source.open("rb") as original, place.open("wb") as copy:
+            shutil.copyfileobj(original, copy, CHUNK)
 
 
 def fetch_files(
@@ -196,69 +220,8 @@ def same_content(one: UPath, other: UPath, error: type[Mm2OffsetsError]) -> bool
     """
     with storage_errors(f"{one} or {other}", error), one.open("rb") as a, other.open("rb") as b:
         while True:
-            chunk = a.read(_CHUNK)
-            if chunk != b.read(_CHUNK):
+            chunk = a.read(CHUNK)
+            if chunk != b.read(CHUNK):
                 return False
             if not chunk:
                 return True
-
-
-@contextmanager
-def _whole(path: UPath) -> Iterator[UPath]:
-    """Yield where to write ``path``: readers see it once it is whole, after a power cut too.
-
-    The disk holds the content before the name, and the name before the caller goes on.
-    """
-    if storage_kind(path.protocol) == "hdfs":
-        with _named_last(path) as place:
-            yield place
-        return
-    if path.protocol not in LOCAL:
-        yield path  # object stores show a file once it is whole
-        return
-    _make_folder(Path(path.path).parent)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        yield temporary
-        _flush(Path(temporary.path))
-        Path(temporary.path).replace(path.path)
-        _flush(Path(path.path).parent)
-    finally:
-        Path(temporary.path).unlink(missing_ok=True)
-
-
-def _make_folder(folder: Path) -> None:
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for each in made:
-        _flush(each.parent)
-
-
-def _flush(path: Path) -> None:
-    """Return once the disk holds a file's content, or the names in a folder."""
-    is_folder = path.is_dir()
-    if is_folder and os.name == "nt":
-        return  # Windows opens no folder.
-    descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if not (is_folder and error.errno in _NO_FSYNC):
-            raise
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _named_last(path: UPath) -> Iterator[UPath]:
-    """Yield where to write ``path`` on HDFS, which shows files that are being written."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    path.fs.makedirs(path.parent.path, exist_ok=True)
-    try:
-        yield temporary
-        if path.exists():
-            path.fs.rm_file(path.path)  # it renames to no name that is taken
-        path.fs.mv(temporary.path, path.path)
-    finally:
-        if temporary.exists():
-            path.fs.rm_file(temporary.path)

@@ -25,8 +25,8 @@ import httpx
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.service.settings import load_settings
 from benchmarks.asking import TOKEN, Answers, Bench
 from benchmarks.broker import OneBroker, append, fill
 from benchmarks.load import LAG, TOPIC, Load

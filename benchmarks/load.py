@@ -78,7 +78,7 @@ class Load:
             archive.append(header=header, rows=self._rows(turns), marks={})
 
     def _places(self) -> list[TopicPartition]:
-        return [(TOPIC, partition) for partition in range(self.partitions)]
+        return [TopicPartition(TOPIC, partition) for partition in range(self.partitions)]
 
     def _rows(self, turns: range) -> SyncRows:
         pairs = [_pair(turn, partition) for turn in turns for partition in range(self.partitions)]

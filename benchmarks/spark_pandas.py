@@ -30,9 +30,9 @@ def known_to_numpy(syncs: pd.DataFrame) -> pd.DataFrame:
         "at_low": down,
         "at_high": down,
         "low": down + 1,
-        "low_knee": _WIDE,
+        "low_rises_from": _WIDE,
         "high": next_down,
-        "high_knee": 0,
+        "high_rises_until": 0,
     }
     known = pd.DataFrame({"partition": syncs["partition"], **behind})
     first = known.groupby("partition", as_index=False).first()
@@ -58,8 +58,8 @@ def through_numpy(rows: DataFrame, known: pd.DataFrame) -> DataFrame:
                 - 1
             )
             sync = (position == of["begin"][at]) & (of["at_low"][at] >= 0)
-            low = of["low"][at] + np.maximum(position - of["low_knee"][at], 0)
-            high = of["high"][at] - np.maximum(of["high_knee"][at] - position, 0)
+            low = of["low"][at] + np.maximum(position - of["low_rises_from"][at], 0)
+            high = of["high"][at] - np.maximum(of["high_rises_until"][at] - position, 0)
             low, high = (
                 np.where(sync, of["at_low"][at], low),
                 np.where(sync, of["at_high"][at], high),

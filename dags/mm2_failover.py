@@ -38,7 +38,12 @@ from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 MM2 = "{{ params.mm2_conn_id }}"
 CHECKPOINT = "{{ params.source_folder }}/checkpoint"
 CONTROL = "{{ params.source_folder }}/control"
+SPARK_CHECKPOINT, SPARK_CONTROL = (
+    f"{{{{ params.spark_folder ~ '/{name}' if params.spark_folder else '' }}}}"
+    for name in ("checkpoint", "control")
+)
 TARGET_CHECKPOINT = "{{ params.target_folder }}/checkpoint"
+TARGET_CONTROL = "{{ params.target_folder }}/control"
 PLAN_PATH = "{{ params.target_folder }}/plans/{{ run_id }}.json"
 TARGET_KAFKA = (
     "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') or 'kafka_target' }}"
@@ -88,11 +93,25 @@ with DAG(
             title="Folder of the job on the source",
             description="Holds its checkpoint and its control location.",
         ),
+        "spark_folder": Param(
+            default=None,
+            type=["null", "string"],
+            title="That folder, as Spark names it",
+            description="Only where Airflow reaches it by another name, such as a mount, and the "
+            "job has ended or died: your word that both names are one folder.",
+        ),
         "target_folder": Param(
             "/tmp/orders/target",  # noqa: S108 - an example
             type="string",
             title="Folder of the job on the target",
             description="Must hold no checkpoint yet; the plan is kept in it too.",
+        ),
+        "subscribe_pattern": Param(
+            default=None,
+            type=["null", "string"],
+            title="subscribePattern of the job on the target",
+            description="Checked against the topics of the target. Not given: the pattern that the "
+            "job on the source has, if it has one. Empty text: the job subscribes by name.",
         ),
         "sink": Param(
             default=None,
@@ -157,7 +176,11 @@ with DAG(
         mm2_conn_id=MM2,
         checkpoint=CHECKPOINT,
         control=CONTROL,
+        spark_control=SPARK_CONTROL,
+        spark_checkpoint=SPARK_CHECKPOINT,
         target_checkpoint=TARGET_CHECKPOINT,
+        target_control=TARGET_CONTROL,
+        subscribe_pattern="{{ params.subscribe_pattern }}",
         plan_path=PLAN_PATH,
         sink=SINK,
         txn_app_id="{{ params.txn_app_id }}",
@@ -168,17 +191,20 @@ with DAG(
         task_id="stop_source",
         control=CONTROL,
         checkpoint=CHECKPOINT,
+        spark_control=SPARK_CONTROL,
+        spark_checkpoint=SPARK_CHECKPOINT,
         moved_to="{{ params.target_folder }}",
         gone_after="{{ params.gone_after }}",
         kill_after="{{ params.kill_after }}",
     )
     read_positions = ReadSparkCheckpointOperator(
-        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL
+        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL, mm2_conn_id=MM2
     )
     wait_replicated = Mm2ReplicatedSensor(
         task_id="wait_replicated",
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
+        clusters=read_positions.output["clusters"],
         quiet_after="{{ params.quiet_after }}",
     )
     translate = TranslateOffsetsOperator(
@@ -186,6 +212,7 @@ with DAG(
         mm2_conn_id=MM2,
         positions=read_positions.output["positions"],
         pending=read_positions.output["pending"],
+        clusters=read_positions.output["clusters"],
         changed_records="{{ params.changed_records }}",
         checkpoint=CHECKPOINT,
         plan_path=PLAN_PATH,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from airflow_mm2_offsets.core import FailoverPlan, Strategy
+from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
 from airflow_mm2_offsets.service.reconcile import Reconciliation
@@ -68,22 +68,23 @@ class Failover:
             verified=self.verified(),
         )
 
-    def start_stream(self) -> None:
-        """Start the job on the source and wait until it delivers."""
+    def start_stream(self, numbers: int = BEFORE) -> str:
+        """Start the job on the source, wait until it has delivered so many, and return its run."""
         airflow = self.world.airflow
         folder = str(self.world.job_folder("source"))
         run_id = airflow.api.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
         self.world.wait(
             "the job to deliver from the source",
-            lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= BEFORE,
+            lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= numbers,
         )
+        return run_id
 
-    def trigger(self, *, verify: bool = False) -> None:
-        """Trigger the failover DAG, with or without its comparison of what was delivered."""
+    def trigger(self, **params: object) -> None:
+        """Trigger the failover DAG; what is not given of its params is as it is by default."""
         folders = {
             f"{side}_folder": str(self.world.job_folder(side)) for side in ("source", "target")
         }
-        self.run_id = self.world.airflow.api.trigger(FAILOVER, {**folders, "verify": verify})
+        self.run_id = self.world.airflow.api.trigger(FAILOVER, {**folders, **params})
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has done its work."""
@@ -103,7 +104,9 @@ class Failover:
         """Stop the producer, let MirrorMaker 2 copy the rest, and write to the target."""
         world = self.world
         world.producer.stop()
-        ends = world.pair.source.watermarks((TOPIC, number) for number in range(PARTITIONS))
+        ends = world.pair.source.watermarks(
+            TopicPartition(TOPIC, number) for number in range(PARTITIONS)
+        )
         positions = {TOPIC: {partition: held.high for (_, partition), held in ends.items()}}
         self.world.wait(
             "MirrorMaker 2 to copy the last records",

@@ -83,7 +83,7 @@ class Report:
     def _partitions(self) -> str:
         rows = [
             (
-                f"{each.translation.topic}[{each.translation.partition}]",
+                each.translation.topic_partition,
                 each.translation.position,
                 each.translation.target,
                 each.translation.status.value,

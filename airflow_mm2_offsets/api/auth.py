@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBasic, HTTPBasicCredentials, HTTPBearer
 
 from airflow_mm2_offsets.api.problems import Problem
-from airflow_mm2_offsets.service.settings import ServeSettings
+from airflow_mm2_offsets.config import ServeSettings
 
 Auth: TypeAlias = Callable[..., Awaitable[None]]
 

@@ -1,5 +1,6 @@
 """Bodies of requests and answers: mm2-offset-map's fields, and ours beside them."""
 
+import math
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -40,7 +41,9 @@ def _loose(given: object) -> int | str:
 
 
 def _digits(maximum: int) -> WithJsonSchema:
-    number = {"type": "integer", "minimum": 0, "maximum": maximum}
+    # Many clients have floats for numbers, and 2**63 - 1 is 2**63 to them: one too many.
+    below = maximum if float(maximum) <= maximum else int(math.nextafter(float(maximum), 0))
+    number = {"type": "integer", "minimum": 0, "maximum": below}
     # One digit fewer than the maximum: every text that matches is a valid number.
     text = {"type": "string", "pattern": f"^[0-9]{{1,{len(str(maximum)) - 1}}}$"}
     return WithJsonSchema({"anyOf": [number, text]})

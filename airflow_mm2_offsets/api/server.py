@@ -17,8 +17,8 @@ from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
 from airflow_mm2_offsets.api.protocol import SEND_BUFFER, SlowClientProtocol, report_requests
+from airflow_mm2_offsets.config import ServeSettings, Settings
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
 

@@ -38,9 +38,9 @@ def syncs(
     """List the offset syncs in memory, page by page."""
     index = served.index
     places = sorted(
-        (name, number)
-        for name, number in index
-        if topic in {None, name} and partition in {None, number}
+        place
+        for place in index
+        if topic in {None, place.topic} and partition in {None, place.partition}
     )
     found = list(islice(_from(index, places, _start(after)), limit + 1))
     return Json(
@@ -67,9 +67,9 @@ async def status(served: Served) -> Json:
 
 def _start(after: str | None) -> tuple[TopicPartition, int]:
     if after is None:
-        return ("", 0), 0
+        return TopicPartition("", 0), 0
     topic, partition, number = after.split("/")
-    return (topic, int(partition)), int(number)
+    return TopicPartition(topic, int(partition)), int(number)
 
 
 def _from(

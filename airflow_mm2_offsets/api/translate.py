@@ -19,7 +19,7 @@ from airflow_mm2_offsets.api.models import (
 )
 from airflow_mm2_offsets.api.pairs import Served, ServedPair
 from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
-from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, Translation
+from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 from airflow_mm2_offsets.service.batch import translate_batch
@@ -117,7 +117,7 @@ def batch_latest(
 def _answer(
     index: SyncIndex, topic: str, partition: int, position: int, strategy: Strategy
 ) -> Json:
-    syncs = index.partitions.get((topic, partition))
+    syncs = index.partitions.get(TopicPartition(topic, partition))
     answer = index.translate(topic, partition, position, strategy=strategy)
     result = _result(answer)
     if syncs is None:

@@ -62,14 +62,14 @@ class _Steps:
 
     def __init__(self, columns: Columns) -> None:
         self._up, self._down = columns.upstream, columns.downstream
-        self._odd, self._rewinds, self._leaps = array("q"), array("q"), array("q")
+        self._odd, self._rewinds, self._surplus_steps = array("q"), array("q"), array("q")
         for first in range(0, len(columns) - 1, _BLOCK):
             block = slice(first, first + _BLOCK + 1)
             up, down = np.diff(columns.upstream[block]), np.diff(columns.downstream[block])
             within = np.diff(columns.place[block]) == 0
             _note(self._odd, first, within & (down <= 0))
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
-            _note(self._leaps, first, within & _rule.may_hide_rewind(up, down))
+            _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))
 
     def partition(
         self, start: int, stop: int, history: History, settled_below: int
@@ -82,7 +82,7 @@ class _Steps:
             up.tobytes(),
             down.tobytes(),
             starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
-            leaps=_between(self._leaps, start, stop),
+            surplus_steps=_between(self._surplus_steps, start, stop),
             history=history,
             settled_below=settled_below,
         )

@@ -168,7 +168,7 @@ def _columns(table: pa.Table) -> Columns:
     lengths = np.diff(starts, append=len(topics))
     return Columns(
         places=[
-            (names[topic], partition)
+            TopicPartition(names[topic], partition)
             for topic, partition in zip(
                 topics[starts].tolist(), partitions[starts].tolist(), strict=True
             )
@@ -222,7 +222,9 @@ def _header_from_json(described: Mapping[str, Any]) -> Header:
             for first, stop, time, whole, topics in described["runs"]
         ),
         floors={
-            (topic, partition): Floor(Generation(number, topic_id), offset, settled_below)
+            TopicPartition(topic, partition): Floor(
+                Generation(number, topic_id), offset, settled_below
+            )
             for topic, partition, number, topic_id, offset, settled_below in described["floors"]
         },
     )

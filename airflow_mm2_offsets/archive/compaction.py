@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from airflow_mm2_offsets.archive.building import groups
 from airflow_mm2_offsets.archive.codec import Segment, encode
 from airflow_mm2_offsets.archive.columns import NUMBERS
-from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble, raise_floors
+from airflow_mm2_offsets.archive.floors import raise_floors
+from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble
 from airflow_mm2_offsets.archive.names import FileName, covered
 from airflow_mm2_offsets.archive.values import (
     Floor,

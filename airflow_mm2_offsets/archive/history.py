@@ -2,7 +2,7 @@
 
 Where the usable syncs of a partition begin:
 
-- a topic whose id changed on either side from one run to the next was made again in between:
+- a topic whose id changed on either side from one run to the next was recreated in between:
   its syncs up to the end of the run that saw it are cut;
 - syncs that retention dropped are cut, and the file that lacks them says so;
 - what lies before the first sync left is answered from the target's beginning only where the
@@ -10,9 +10,8 @@ Where the usable syncs of a partition begin:
   0 on, is there, or the sync names the target's offset 0.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -23,8 +22,9 @@ from numpy.typing import NDArray
 from airflow_mm2_offsets.archive.building import build_index, groups
 from airflow_mm2_offsets.archive.codec import Segment, marks_table
 from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
+from airflow_mm2_offsets.archive.floors import floors_of_recreated, raise_floors, stored_floors
 from airflow_mm2_offsets.archive.names import FileName, covered
-from airflow_mm2_offsets.archive.runs import complete_until, recreations
+from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
     Floor,
     Generation,
@@ -157,7 +157,7 @@ def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> Ar
     columns, part = merge([each for several in parts for each in several])
     number = np.arange(len(parts), dtype=np.int32)
     generation = number.repeat([len(several) for several in parts])[part]
-    floors = _stored_floors(segments.values(), generations)
+    floors = stored_floors(segments.values(), generations)
     made = ArchivedSyncs(
         pair=next((each.header.pair for each in segments.values()), None),
         damaged=tuple(damaged),
@@ -168,34 +168,7 @@ def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> Ar
         generation=generation,
         floors=floors,
     )
-    return raise_floors(made, floors | _recreated(made, floors))
-
-
-def raise_floors(held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]) -> ArchivedSyncs:
-    """Return what is left of ``held`` where the usable syncs begin at ``floors``."""
-    if not floors:
-        return held
-    columns = held.columns
-    least_generation = np.zeros(len(columns.places), dtype=np.int32)
-    least_offset = np.zeros(len(columns.places), dtype=np.int64)
-    for number, place in enumerate(columns.places):
-        if place in floors:
-            least_generation[number], least_offset[number] = _rank(held.generations, floors[place])
-    least = least_generation[columns.place]
-    kept = (held.generation > least) | (
-        (held.generation == least) & (columns.offset >= least_offset[columns.place])
-    )
-    dropped = {columns.places[number] for number in np.unique(columns.place[~kept])}
-    return replace(
-        held,
-        columns=columns.take(kept),
-        generation=held.generation[kept],
-        floors={
-            place: floor
-            for place, floor in floors.items()
-            if place in held.floors or place in dropped
-        },
-    )
+    return raise_floors(made, floors | floors_of_recreated(made, floors))
 
 
 def _in_log_order(segments: Mapping[FileName, Segment]) -> tuple[Generation, ...]:
@@ -222,49 +195,3 @@ def _parts(segments: Mapping[FileName, Segment], generation: Generation) -> list
     parts = [segments[name].columns for name in names]
     overlapping = any(later.first < name.stop for name, later in pairwise(names))
     return [deduplicated(parts)] if overlapping else parts
-
-
-def _stored_floors(
-    segments: Iterable[Segment], generations: tuple[Generation, ...]
-) -> dict[TopicPartition, Floor]:
-    floors: dict[TopicPartition, Floor] = {}
-    for segment in segments:
-        for place, floor in segment.header.floors.items():
-            floors[place] = max(
-                floor, floors.get(place, floor), key=lambda each: _rank(generations, each)
-            )
-    return floors
-
-
-def _recreated(
-    held: ArchivedSyncs, floors: Mapping[TopicPartition, Floor]
-) -> dict[TopicPartition, Floor]:
-    """Return the floors of topics whose id changed from one run to the next."""
-    changed = {each.topic: each for each in recreations(held.runs)}
-    found = {}
-    for place in held.columns.places:
-        if recreation := changed.get(place[0]):
-            floor = recreation.floor
-            if recreation.surely_before is not None:
-                below = _reached(held, place, *recreation.surely_before)
-                floor = floor._replace(settled_below=below)
-            stored = floors.get(place, floor)
-            found[place] = max(stored, floor, key=lambda each: _rank(held.generations, each))
-    return found
-
-
-def _reached(held: ArchivedSyncs, place: TopicPartition, begin: Floor, end: Floor) -> int:
-    """Return the target offset after the last sync of a partition from one floor to another."""
-    ranks = _rank(held.generations, begin), _rank(held.generations, end)
-    for at in np.flatnonzero(held.columns.place == held.columns.places.index(place))[::-1]:
-        if ranks[0] <= (int(held.generation[at]), int(held.columns.offset[at])) < ranks[1]:
-            return int(held.columns.downstream[at]) + 1
-    return 0
-
-
-def _rank(generations: tuple[Generation, ...], floor: Floor) -> tuple[int, int]:
-    """Return a floor as the index of its generation and the offset there."""
-    if floor.generation in generations:
-        return generations.index(floor.generation), floor.offset
-    # Its generation's files are lost: what comes later is above the floor.
-    return bisect_left([each.number for each in generations], floor.generation.number), 0

@@ -13,7 +13,8 @@ from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
-from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs, iso_time
+from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs
+from airflow_mm2_offsets.service.reading import iso_time
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
@@ -128,8 +129,8 @@ def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
         f"As of: {iso_time(held.as_of or 0)}",
         *(f"Damaged: {each}" for each in held.damaged),
         *(
-            f"{topic}[{partition}]: earlier syncs are missing; earlier positions are refused"
-            for topic, partition in sorted(held.floors)
+            f"{partition}: earlier syncs are missing; earlier positions are refused"
+            for partition in sorted(held.floors)
         ),
     ]
     rows = [

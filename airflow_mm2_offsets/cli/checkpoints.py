@@ -7,7 +7,7 @@ from typer import Argument, Typer
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
-from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core import Positions, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 
@@ -56,14 +56,15 @@ def _text(state: Checkpoint) -> str:
 def _rows(state: Checkpoint) -> Iterator[tuple[object, ...]]:
     columns = (state.start, state.positions, state.pending or {})
     places = {
-        (topic, partition)
+        TopicPartition(topic, partition)
         for positions in columns
         for topic, partitions in positions.items()
         for partition in partitions
     }
-    for topic, partition in sorted(places):
+    for place in sorted(places):
+        topic, partition = place
         cells = (positions.get(topic, {}).get(partition, "-") for positions in columns)
-        yield f"{topic}[{partition}]", *cells
+        yield place, *cells
 
 
 def _to_json(state: Checkpoint) -> dict[str, object]:

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.core import OffsetSync, SyncIndex
+from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -56,7 +56,10 @@ def syncs(
     if not len(chosen):
         raise _none_of(pair.syncs_topic, snapshot.index, topic, partition)
     shown = [*_newest(chosen, limit)]
-    rows = [(f"{each.topic}[{each.partition}]", each.upstream, each.downstream) for each in shown]
+    rows = [
+        (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
+        for each in shown
+    ]
     return Answer(
         text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
         f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
@@ -111,9 +114,10 @@ def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncI
 def _none_of(
     syncs_topic: str, index: SyncIndex, topic: str | None, partition: int | None
 ) -> TopicNotFoundError:
-    wanted = f"partition {partition}" if topic is None else f"topic {topic}"
-    if None not in {topic, partition}:
-        wanted += f" partition {partition}"
+    if topic is not None and partition is not None:
+        wanted = str(TopicPartition(topic, partition))
+    else:
+        wanted = f"partition {partition}" if topic is None else f"topic {topic}"
     topics = sorted({name for name, _ in index})
     listed = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
     return TopicNotFoundError(

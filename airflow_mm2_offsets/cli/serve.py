@@ -11,8 +11,8 @@ from typer import Option
 
 from airflow_mm2_offsets.cli.clusters import ConfigFile, load
 from airflow_mm2_offsets.cli.command import Debug, failures, grouped
+from airflow_mm2_offsets.config.sources import ENV_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.settings.properties import PREFIX
 
 EXAMPLE = """\
 \b
@@ -52,7 +52,9 @@ class ListenOptions:
     def variables(self) -> dict[str, str]:
         """Return the options as the environment variables of their settings."""
         values = {field.name.upper(): getattr(self, field.name) for field in fields(self)}
-        return {f"{PREFIX}SERVE_{name}": str(at) for name, at in values.items() if at is not None}
+        return {
+            f"{ENV_PREFIX}SERVE_{name}": str(at) for name, at in values.items() if at is not None
+        }
 
 
 @grouped

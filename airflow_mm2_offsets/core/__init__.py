@@ -8,13 +8,13 @@ from airflow_mm2_offsets.core.evidence import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
-from airflow_mm2_offsets.core.index import SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.index import SyncIndex
 from airflow_mm2_offsets.core.naming import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.partition_plan import PartitionPlan, plan_partitions
 from airflow_mm2_offsets.core.plan import FailoverPlan, Verdict
-from airflow_mm2_offsets.core.planned import PlannedPartition, plan_partitions
-from airflow_mm2_offsets.core.positions import Positions, check_positions
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_positions
+from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.summary import summarize
-from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.wire import OffsetSync, decode_offset_sync, encode_offset_sync
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Naming",
     "OffsetSync",
     "OnUnmapped",
-    "PlannedPartition",
+    "PartitionPlan",
     "Positions",
     "ReplicationPolicy",
     "SourceWindow",

@@ -1,47 +1,54 @@
 """The bounds that two neighbouring syncs put on the positions between them.
 
 ``g(p)`` is the truth: the largest target position that misses no replicated record at or after
-source position ``p``. With syncs (u1, d1) and (u2, d2) of an epoch around ``p``, u1 < p < u2:
+source position ``p``. An *extra* is a target offset that copies no new record: a transaction
+marker, a record copied twice, another writer's record. For the syncs (u1, d1) and (u2, d2) of an
+epoch and u1 < p < u2:
 
-- always ``d1 + 1 <= g <= d2``, for both offsets rise, and MirrorMaker 2 copies in order;
-- where no target offset between d1 and d2 is an extra one, at most ``u2 - p`` records lie from p
-  to u2 and at most ``p - u1`` from u1 to p, so
-  ``max(d1 + 1, d2 - (u2 - p)) <= g <= min(d2, d1 + (p - u1))``.
+- Always ``d1 + 1 <= g(p) <= d2``: both offsets rise, and MirrorMaker 2 copies in order.
+- Without extras between d1 and d2, at most ``u2 - p`` records lie from p to u2, and at most
+  ``p - u1`` from u1 to p. So
+  ``max(d1 + 1, d2 - (u2 - p)) <= g(p) <= min(d2, d1 + (p - u1))``.
+
+An example: the syncs 100 -> 50 and 200 -> 130. Always ``51 <= g(p) <= 130``. Without extras, the
+lower bound is 51 up to p = 121, and rises by 1 with each position after it: g(190) >= 120. The
+upper bound rises by 1 with each position up to p = 180, and is 130 after it: g(150) <= 100.
 
 The lower bound holds if the epoch has copied all records from p on that older copies may exist of
-(``coverage``). The functions hold for ints and, number by number, for numpy's arrays.
+(``coverage``). The functions take ints, or numpy arrays, number by number.
 """
 
 
 def lower_bound(before_down: int) -> int:
-    """Return the lowest target offset that a record after a sync's can have."""
+    """Return the lowest target offset that a record after a sync can have."""
     return before_down + 1
 
 
-def lower_knee(low: int, after_up: int, after_down: int) -> int:
-    """Return from which position on the lower bound rises with it, where nothing is extra."""
+def low_rises_from(low: int, after_up: int, after_down: int) -> int:
+    """Return the position after which the lower bound rises, without extras: 121 above."""
     return after_up - (after_down - low)
 
 
-def upper_knee(before_up: int, before_down: int, after_down: int) -> int:
-    """Return up to which position the upper bound rises with it, where nothing is extra."""
+def high_rises_until(before_up: int, before_down: int, after_down: int) -> int:
+    """Return the position up to which the upper bound rises, without extras: 180 above."""
     return after_down - before_down + before_up
 
 
 def proves_extras(source_step: int, target_step: int) -> bool:
-    """Tell whether some target offset between two syncs copies no new record."""
+    """Tell whether an extra surely lies between two syncs: the target grew by more."""
     return target_step > source_step
 
 
 def is_rewind(source_step: int, target_step: int) -> bool:
-    """Tell whether MirrorMaker 2 copies again from one sync to the next."""
+    """Tell whether MirrorMaker 2 went back on the source between two syncs, and copied again."""
     return (source_step <= 0) & (target_step > 0)
 
 
 def may_hide_rewind(source_step: int, target_step: int) -> bool:
-    """Tell whether MirrorMaker 2 may have come further than the next sync, and copied again.
+    """Tell whether MirrorMaker 2 may have passed the second of two syncs, and gone back.
 
-    To copy one record beyond that sync, and the sync's own record twice, takes two offsets more.
+    A hidden rewind needs two extras: one record beyond the second sync, and that sync's own
+    record a second time.
     """
     return (source_step > 0) & (target_step - 1 > source_step)
 
@@ -52,5 +59,9 @@ def lacks_records(source_step: int, target_step: int) -> bool:
 
 
 def may_lack_records(source_step: int, target_step: int) -> bool:
-    """Tell whether one may not have been: what the target has gained more can hide that."""
+    """Tell whether a source offset between two syncs may not have been copied between them.
+
+    Only equal steps show that each was: where the target grew by more, an extra may stand in for
+    a record that is missing.
+    """
     return source_step != target_step

@@ -1,11 +1,14 @@
-"""The two neighbouring offset syncs that a position lies between."""
+"""The two neighbouring offset syncs that a position lies between.
+
+``segments`` finds the bracket of a position; the rule is asked of it.
+"""
 
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import lower_bound
 
 BEGINNING = -1
-"""Stands for the target's beginning as a lower bound: 0, or a refusal where history is cut."""
+"""A lower bound: the target's beginning. The answer is 0, or a refusal where history is cut."""
 
 
 class SyncPoint(NamedTuple):
@@ -31,12 +34,12 @@ class SyncBracket(NamedTuple):
 
     @property
     def is_sync(self) -> bool:
-        """The record at the position has a sync: it is ``before``."""
+        """Whether the record at the position has a sync: then it is ``before``."""
         return self.before is not None and self.before.upstream == self.position
 
     @property
     def steps(self) -> tuple[int, int]:
-        """By how many offsets source and target grow between the two syncs; both are there."""
+        """By how many offsets source and target grow between the two syncs; both must exist."""
         assert self.before is not None  # noqa: S101
         assert self.after is not None  # noqa: S101
         (up, down), (next_up, next_down) = self.before, self.after
@@ -44,14 +47,14 @@ class SyncBracket(NamedTuple):
 
     @property
     def low(self) -> int:
-        """The lower bound that the bracket gives by itself: a target offset, or BEGINNING."""
+        """The lower bound by ``before`` alone: a target offset, or BEGINNING without it."""
         if self.before is None:
             return BEGINNING
         return self.before.downstream if self.is_sync else lower_bound(self.before.downstream)
 
     @property
     def begin(self) -> SyncPoint:
-        """The first offset on either side that may hold the record at the position."""
+        """The first source and target offset that may hold the record at the position."""
         if self.before is None:
             return SyncPoint(0, 0)
         past = 0 if self.is_sync else 1
@@ -59,5 +62,5 @@ class SyncBracket(NamedTuple):
 
     @property
     def end(self) -> SyncPoint | None:
-        """The first sync from the position on whose record is not known to be copied again."""
+        """The first sync from the position on whose record was not copied again by ``rewind``."""
         return self.before if self.is_sync else self.rewind or self.after

@@ -1,17 +1,18 @@
-"""Finds a position on the target by what the records hold.
+"""Finds a position on the target by the content of the records.
 
-Both clusters were read between two syncs: the source from u1 to u2, the target from d1 to d2.
-The truth is the earliest of the (highest) copies of the records from the position on. A copy is
-known by its content; a content that the target holds twice
-counts where it is first, which can only be too low: the second may be the same record copied
-again, or an equal one. A target record whose content the source does not have (changed by a
-transform, deleted since, or another writer's), or which is such a second one, may be the copy of
-any source record that was not found, so the answer stays below it. Where no rewind can lie in
-between, MirrorMaker 2 has copied in order: then what lies before a known copy of a record before
-the position is no copy of a later one.
+Both clusters were read between two syncs: the source from u1 to u2, the target from d1 to d2. The
+truth is the earliest among the (highest) copies of the records from the position on.
+
+- A copy is recognized by its content. If the target holds a content twice, the first place counts.
+  That can only be too low: the second one may be the same record copied again, or an equal one.
+- A target record is unknown if the source does not have its content (a transform changed it, the
+  source has deleted it, or another writer wrote it), or if it is such a second one. It may be the
+  copy of any source record that has no copy elsewhere, so the answer stays below it.
+- If no rewind can lie in between, MirrorMaker 2 has copied in order. Then no target record before
+  the copy of a record before the position is the copy of a later one.
 
 The target may have been read on, to where a later restart can have copied the same records again
-unseen. A record missing from that range was not copied again. What is there counts only if the
+unseen. A record missing from that range was not copied again. Copies in it count only if the
 source was read to its end and has each content once: then equal content is the same record.
 """
 
@@ -19,63 +20,79 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
-from airflow_mm2_offsets.core.segments import Window
+from airflow_mm2_offsets.core.segments import SearchRange
 
 
 def match_content(
-    window: Window,
+    search: SearchRange,
     source: SourceWindow,
     target: TargetWindow,
     *,
     settled_from: Callable[[int], int],
     source_end: int | None = None,
 ) -> tuple[int, int] | None:
-    """Return the bounds of a position by content, or None where that proves nothing.
+    """Return the bounds of a position by content, or None if content proves nothing.
 
-    It proves nothing where what was read does not reach the sync at the window's end, or the
-    record of that sync is not the same on both sides: then a transform changes records on the way.
+    It proves nothing if the windows do not reach the sync at the end of the range, or if that
+    sync's record differs on the two clusters: then a transform changes records on the way.
 
     Args:
-        window: Where the copies of the records from the position on are.
-        source: What the source holds from the position to the window's end, or further.
-        target: The same of the target.
+        search: Where the copies of the records from the position on are.
+        source: What was read of the source, from the position to the end of the range or further.
+        target: What was read of the target, likewise.
         settled_from: Returns the source offset from which on no record has its last copy below a
             target offset; see ``Segments``.
-        source_end: The end that the source had when all that ``target`` holds had been copied.
+        source_end: The source's end offset when all records of ``target`` had been copied.
     """
-    meeting = _meet(window, source, target)
-    if meeting is None:
+    pair = _originals_and_copies(search, source, target)
+    if pair is None:
         return None
-    originals, copies = meeting
-    wanted = {content: None for offset, content in originals if offset >= window.position}
-    read_on = _between(window.begin.downstream, target.last, target.records)
-    lasts = {content: offset for offset, content in read_on}
+    originals, copies = pair
+    unread = {content: None for offset, content in originals if offset >= search.position}
+    read_on = _between(search.begin.downstream, target.last, target.records)
+    last_copies = {content: offset for offset, content in read_on}
     is_whole = source_end is not None and source.last >= source_end - 1
-    if is_whole and source.first <= window.begin.upstream:
-        last = _last_copy(window.position, source, copies, read_on, settled_from)
+    if is_whole and source.first <= search.begin.upstream:
+        last = _last_copy(search.position, source, copies, read_on, settled_from)
         if last is not None:
             return last, last
     known = {content for _, content in originals}
-    counted = {content: offset for offset, content in reversed(copies) if content in known}
-    found = min(counted[content] for content in wanted if content in counted)
-    before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < found]
-    if window.is_ordered:
-        before = _after_last_known(before, wanted, counted)
-    unknown = (offset for offset, content in before if counted.get(content) != offset)
-    low = min(unknown, default=found)
-    content = next(content for offset, content in copies if offset == found)
-    if source.first <= window.begin.upstream and low == found:
+    first_copies = {content: offset for offset, content in reversed(copies) if content in known}
+    earliest = min(first_copies[content] for content in unread if content in first_copies)
+    before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
+    if search.is_ordered:
+        before = _after_last_known(before, unread, first_copies)
+    unknown = (offset for offset, content in before if first_copies.get(content) != offset)
+    low = min(unknown, default=earliest)
+    content = next(content for offset, content in copies if offset == earliest)
+    if source.first <= search.begin.upstream and low == earliest:
         times = sum(each == content for _, each in originals)
         if times == sum(each == content for _, each in read_on) == 1:
-            return found, found
-    return low, lasts[originals[-1][1]]
+            return earliest, earliest
+    return low, last_copies[originals[-1][1]]
 
 
-def _meet(
-    window: Window, source: SourceWindow, target: TargetWindow
+def first_missing(search: SearchRange, source: SourceWindow, target: TargetWindow) -> int | None:
+    """Return the first source offset from the position on that was surely not copied in a range.
+
+    None where all may have been: then the copies there are of as many different records as the
+    source has. Target offsets that repeat a copy make the target grow all the same.
+    """
+    sides = _originals_and_copies(search, source, target)
+    if sides is None:
+        return None
+    originals, copies = ({content: offset for offset, content in side} for side in sides)
+    if len(copies) >= len(originals):
+        return None
+    missing = (offset for content, offset in originals.items() if content not in copies)
+    return next((offset for offset in missing if offset >= search.position), None)
+
+
+def _originals_and_copies(
+    search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> tuple[list[WindowRecord], list[WindowRecord]] | None:
-    """Return what both sides hold of a window, if the record at its end is the same on both."""
-    position, begin, end, _ = window
+    """Return the records of both clusters in a range, if the record at its end is the same."""
+    position, begin, end, _ = search
     if source.first > position or source.last < end.upstream:
         return None
     if not target.covers(begin.downstream, end.downstream):
@@ -98,24 +115,29 @@ def _last_copy(
 ) -> int | None:
     """Return the last copy of the first record that was copied, if it is the truth.
 
-    Every record before it on the target must be the copy of one certain record of the source: an
-    unknown one may be the only copy of a record that the source has deleted. And the copies of all
-    the others must lie behind it, by the syncs or as they were read: a later copy of the first
-    record alone may be another writer's, and MirrorMaker 2 may not have come as far again.
+    Two conditions make it the truth. Each target record before it is the copy of one certain
+    source record: an unknown one may be the only copy of a record that the source has deleted.
+    And the copies of all other records lie behind it, by the syncs or as they were read: a later
+    copy of the first record alone may be another writer's, and MirrorMaker 2 may not have come as
+    far again.
     """
     times = Counter(content for _, content in source.records)
-    lasts = {content: offset for offset, content in read_on}
-    firsts = {content: offset for offset, content in reversed(read_on)}
-    wanted = [record for record in source.records if record[0] >= position and record[1] in lasts]
-    content = wanted[0][1]
-    first = lasts[content]
+    last_copies = {content: offset for offset, content in read_on}
+    first_copies = {content: offset for offset, content in reversed(read_on)}
+    unread = [
+        record for record in source.records if record[0] >= position and record[1] in last_copies
+    ]
+    content = unread[0][1]
+    first = last_copies[content]
     before = (content for offset, content in copies if offset < first)
     if any(times[each] != 1 for each in (content, *before)):
         return None
     end = settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (
-        lasts[each] if times[each] == 1 else firsts[each] for offset, each in wanted if offset < end
+        last_copies[each] if times[each] == 1 else first_copies[each]
+        for offset, each in unread
+        if offset < end
     )
     return first if min(behind, default=first) >= first else None
 
@@ -125,12 +147,12 @@ def _between(first: int, last: int, records: Sequence[WindowRecord]) -> list[Win
 
 
 def _after_last_known(
-    copies: Sequence[WindowRecord], wanted: Collection[Content], counted: Mapping[Content, int]
+    copies: Sequence[WindowRecord], unread: Collection[Content], first_copies: Mapping[Content, int]
 ) -> Sequence[WindowRecord]:
-    """Return the copies after the last one that is known to be of a record before the position."""
+    """Return the copies after the last known copy of a record before the position."""
     last = max(
         number
         for number, (offset, content) in enumerate([(-1, None), *copies])
-        if number == 0 or (counted.get(content) == offset and content not in wanted)
+        if number == 0 or (first_copies.get(content) == offset and content not in unread)
     )
     return copies[last:]

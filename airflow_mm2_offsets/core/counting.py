@@ -1,23 +1,25 @@
-"""Counts records on the target, where nobody but MirrorMaker 2 writes."""
+"""Bounds a position by counting records on the target, where only MirrorMaker 2 writes."""
 
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.evidence import Evidence, TargetWindow
 
 
 def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[int, int] | None:
-    """Return the bounds of a position by the records that the target delivers between the syncs.
+    """Return the bounds of a position that follow from the records read between its syncs.
 
-    At most ``after.upstream - p`` records lie from p to the later sync, and at most
-    ``p - before.upstream`` from the earlier one to p.
+    At most ``after.upstream - p`` records lie from p to the later sync. So that many records before
+    the later sync on the target, g(p) is bounded from below. At most ``p - before.upstream``
+    records lie from the earlier sync to p; counted on from there, g(p) is bounded from above.
 
     Args:
         bracket: The syncs.
-        low: The lower bound that they give.
-        evidence: What was read.
+        low: The lower bound by the syncs alone.
+        evidence: What was read of both clusters.
 
     Returns:
-        The bounds; None where counting is not allowed, or contradicts itself: then more records
-        were copied than the source can have had, so the user's word is wrong.
+        The bounds. None where counting is not allowed, or where the bounds contradict each other:
+        then the target holds more copies than the source had records, so the user's word
+        (``sole_writer``) is wrong.
     """
     window = evidence.target_window
     if bracket.after is None or window is None or not _can_count(bracket, window, evidence):
@@ -25,7 +27,7 @@ def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[i
     before, after = bracket.before, bracket.after
     counted_low = window.back_from(after.downstream, after.upstream - bracket.position)
     high: int | None = None
-    # A sync whose record was copied again within the window is no place to count from.
+    # Where the sync's record was copied again within the window, counting can't start there.
     if before and window.delivers(before.downstream):
         high = window.on_from(before.downstream, bracket.position - before.upstream)
     low = low if counted_low is None else max(low, counted_low)
@@ -46,9 +48,9 @@ def _can_count(bracket: SyncBracket, window: TargetWindow, evidence: Evidence) -
 
 
 def _differs(sync: SyncPoint, evidence: Evidence) -> bool:
-    """Tell whether the record of a sync was read on both sides, and is not the same.
+    """Tell whether the record of a sync was read on both sides, and differs.
 
-    Where a transform changes records on the way, two copies of one record may differ.
+    Then a transform changes records on the way, and two copies of one record may differ.
     """
     sides = zip(sync, (evidence.source_window, evidence.target_window), strict=True)
     contents = {window and window.content_at(offset) for offset, window in sides}

@@ -1,15 +1,20 @@
-"""Which records an epoch may not have copied of those that older copies may exist of.
+"""Which records an epoch may not have copied, although older copies of them may exist.
 
-An older epoch, or a rewind that no sync shows, may have copied records that the syncs since have
-not provably copied again, for one of two reasons:
+An older epoch, or a rewind that no sync shows, may have copied records beyond its syncs
+(``OlderCopies``). The job needs the older copy of such a record until a newer epoch has provably
+copied it again. A newer epoch may lack a copy for one of two reasons:
 
-- They have not come as far. How many records may lie beyond the older syncs is told by the target
-  offsets that follow those (``Threat``).
-- They jumped: offsets were altered by Connect's REST API (KIP-875), or a batch was retried and
-  landed after the next one. Where the target grew by less than the source from one sync to the
-  next, records are missing; where it grew by more, that can hide it. So only equal growth shows
-  that nothing was jumped over; or an older epoch that jumped over nothing, and needed no more
-  target offsets between the same two neighbouring syncs.
+- It has not come as far yet. The target offsets after the older syncs bound how many records the
+  older copies can hold.
+- It skipped the record: offsets were altered by Connect's REST API (KIP-875), or a batch was
+  retried and landed after the next one. If the target grew by less than the source between two
+  syncs, records are missing; if it grew by more, extras can hide that some are. So two things show
+  that nothing was skipped: equal steps, or an older epoch that has copied all records between the
+  same two source offsets with no more target offsets.
+
+An example: the syncs 0 -> 0 and 100 -> 100, then a rewind 50 -> 121. The first epoch can have
+copied 20 records after 100. The second one has copied them again once it comes to 100 and 20
+records further.
 """
 
 from bisect import bisect_left
@@ -27,163 +32,167 @@ Range = tuple[int, int]
 """The source offsets ``[begin, end)``."""
 
 
-class Threat(NamedTuple):
-    """Records that may have older copies only."""
+class OlderCopies(NamedTuple):
+    """Records that may have been copied without a sync that shows it."""
 
     upstream: int
-    """They lie after this source offset."""
+    """The records lie after this source offset."""
     offsets: int
-    """They took at most so many offsets on the target."""
-    may_be_jumped: bool = True
-    """Whether those may have been copied that the syncs since have jumped over."""
+    """The copies take at most so many target offsets."""
+    may_be_skipped: bool = True
+    """Whether they may include records that the newer syncs skipped."""
 
 
 class HiddenRewind(NamedTuple):
-    """What a rewind between two syncs may have copied that those since have not."""
+    """A possible rewind between two syncs of one epoch, which the epoch has not caught up with."""
 
-    threat: Threat
+    copies: OlderCopies
+    """What may have been copied before it."""
     low: int
-    """Its copies lie here on the target, or above."""
+    """Those copies lie at this target offset or above."""
     end: int
-    """Positions from here on need none of them."""
+    """Positions from here on need none of those copies."""
 
 
-class Copied(NamedTuple):
-    """What Connect has noted as copied: all that the source held after the syncs were read."""
+class ConnectProgress(NamedTuple):
+    """What Connect has committed as copied, when the source held no record after it."""
 
     upstream: int
-    """The last source offset noted."""
+    """The last source offset committed."""
     offsets: int
-    """How many offsets the target had gained since the newest sync, when that was noted."""
+    """How many offsets the target had gained since the newest sync."""
 
 
 class Epoch:
-    """The syncs ``[start, stop)`` of a partition, and what they leave open."""
+    """The syncs ``[start, stop)`` of a partition, and which records they may not have copied."""
 
     def __init__(
         self,
         syncs: "PartitionSyncs",
         bounds: Range,
         *,
-        threats: Sequence[Threat] = (),
-        older: Sequence["Epoch"] = (),
-        copied: Copied | None = None,
+        older_copies: Sequence[OlderCopies] = (),
+        older_epochs: Sequence["Epoch"] = (),
+        progress: ConnectProgress | None = None,
     ) -> None:
-        """Look at an epoch.
+        """Find what the epoch leaves uncovered.
 
         Args:
-            syncs: Those of the partition.
+            syncs: The syncs of the partition.
             bounds: ``start`` and ``stop``.
-            threats: What the older epochs leave open.
-            older: The older epochs, newest first.
-            copied: What Connect has noted, of the newest epoch.
+            older_copies: Copies that no older epoch has made again.
+            older_epochs: Newest first.
+            progress: What Connect has committed; for the newest epoch only.
         """
         self.start, self.stop = bounds
         self._ups, self._downs = syncs.upstream, syncs.downstream
-        self._older = older
-        self._copied = copied
-        self._counts: list[int] | None = None
+        self._older_epochs = older_epochs
+        self._progress = progress
+        self._record_counts: list[int] | None = None
         self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
-        self.unsynced = 0
-        """How many offsets lie on the target between its last sync and the next epoch."""
+        self.unsynced_offsets = 0
+        """How many target offsets lie between its last sync and the next epoch."""
         if self.stop < len(syncs):
-            self.unsynced = self._downs[self.stop] - self._downs[self.stop - 1] - 1
-        self.exposed = self.exposed_to(threats, self.start)
+            self.unsynced_offsets = self._downs[self.stop] - self._downs[self.stop - 1] - 1
+        self.uncovered = self.uncovered_of(older_copies, self.start)
         """The source offsets whose records may have copies in older epochs only, rising."""
-        self.hidden = list(self._hidden_rewinds(syncs.leaps))
-        """The rewinds within the epoch that may have copied what it has not."""
+        self.hidden_rewinds = list(self._hidden_rewinds(syncs.surplus_steps))
+        """The possible rewinds within the epoch that it has not caught up with."""
 
-    def _hidden_rewinds(self, leaps: Sequence[int]) -> Iterator[HiddenRewind]:
-        for at in leaps[bisect_left(leaps, self.start) : bisect_left(leaps, self.stop)]:
-            offsets = self._downs[at + 1] - self._downs[at] - 1
-            threat = Threat(self._ups[at], offsets)
-            if exposed := self.exposed_to([threat], at + 1):
-                yield HiddenRewind(threat, lower_bound(self._downs[at]), exposed[-1][1])
+    def _hidden_rewinds(self, surplus_steps: Sequence[int]) -> Iterator[HiddenRewind]:
+        first, last = (bisect_left(surplus_steps, at) for at in (self.start, self.stop))
+        for at in surplus_steps[first:last]:
+            copies = OlderCopies(self._ups[at], self._downs[at + 1] - self._downs[at] - 1)
+            if uncovered := self.uncovered_of([copies], at + 1):
+                yield HiddenRewind(copies, lower_bound(self._downs[at]), uncovered[-1][1])
 
-    def exposed_to(self, threats: Sequence[Threat], first: int) -> list[Range]:
-        """Return which records of ``threats`` the syncs from ``first`` on may not have copied."""
-        reached = {threat: self.reaches(threat, first) for threat in threats}
+    def uncovered_of(self, older_copies: Sequence[OlderCopies], first: int) -> list[Range]:
+        """Return where the syncs from ``first`` on may lack records that have older copies."""
+        covered_at = {copies: self.covered_at(copies, first) for copies in older_copies}
         ends = [
             self.stop - 1 if at is None else at
-            for threat, at in reached.items()
-            if threat.may_be_jumped
+            for copies, at in covered_at.items()
+            if copies.may_be_skipped
         ]
-        jumped = self._jumps(first, max(ends, default=first))
-        return [*jumped, *(self._beyond() if None in reached.values() else ())]
+        skipped = self._skipped_ranges(first, max(ends, default=first))
+        return [*skipped, *(self._after_last_sync() if None in covered_at.values() else ())]
 
-    def reaches(self, threat: Threat, first: int) -> int | None:
-        """Return the sync by which all that a threat speaks of was copied again, if it was.
+    def covered_at(self, copies: OlderCopies, first: int) -> int | None:
+        """Return the sync by which all records of older copies were copied again, if one is.
 
-        About as many records lie between two syncs as the smaller of their two steps says: source
-        offsets without a record make the source's step the larger one, target offsets that copy
-        nothing the target's.
+        The number of records between two syncs is estimated as the smaller one of their steps:
+        source offsets without a record make the source's step larger, extras the target's.
 
         Args:
-            threat: The records.
-            first: The first sync that counts.
+            copies: The older copies.
+            first: The first sync that counts as newer.
         """
-        at = bisect_left(self._ups, threat.upstream, first, self.stop)
+        at = bisect_left(self._ups, copies.upstream, first, self.stop)
         if at == self.stop:
             return None
-        copied = min(1, self._ups[at] - threat.upstream)
+        copied = min(1, self._ups[at] - copies.upstream)
         if copied and at > first:
-            copied = max(1, self._records(at - 1) - (threat.upstream - self._ups[at - 1]))
-        if copied >= threat.offsets:
+            copied = max(1, self._records(at - 1) - (copies.upstream - self._ups[at - 1]))
+        if copied >= copies.offsets:
             return at
-        counts = self._count()
-        needed = counts[at - self.start] + threat.offsets - copied
-        reached = self.start + bisect_left(counts, needed, at - self.start)
-        return reached if reached < self.stop else None
+        counts = self._counts()
+        needed = counts[at - self.start] + copies.offsets - copied
+        covered = self.start + bisect_left(counts, needed, at - self.start)
+        return covered if covered < self.stop else None
 
-    def needed_at_most(self, offsets: int, upstream: int, until: int) -> bool:
-        """Tell whether it copied all between two neighbouring syncs, with so few target offsets."""
-        one = bisect_left(self._ups, upstream, self.start, self.stop)
-        if one + 1 >= self.stop or (self._ups[one], self._ups[one + 1]) != (upstream, until):
-            return False
-        if self._downs[one + 1] - self._downs[one] > offsets:
-            return False
-        hidden = ((each.threat.upstream + 1, each.end) for each in self.hidden)
-        return not any(
-            begin < until and end > upstream for begin, end in chain(self.exposed, hidden)
-        )
+    def has_copied_all(self, upstream: int, until: int, *, offsets: int) -> bool:
+        """Tell whether all records between two source offsets were copied with few target offsets.
 
-    def _jumps(self, first: int, last: int) -> Iterator[Range]:
-        """Yield the source offsets between two syncs where records may have been jumped over."""
+        Args:
+            upstream: A source offset.
+            until: Another one; both must have a sync, and none lies between.
+            offsets: The most target offsets that the step may take.
+        """
+        at = bisect_left(self._ups, upstream, self.start, self.stop)
+        if at + 1 >= self.stop or (self._ups[at], self._ups[at + 1]) != (upstream, until):
+            return False
+        if self._downs[at + 1] - self._downs[at] > offsets:
+            return False
+        hidden = ((each.copies.upstream + 1, each.end) for each in self.hidden_rewinds)
+        open_ranges = chain(self.uncovered, hidden)
+        return all(end <= upstream or begin >= until for begin, end in open_ranges)
+
+    def _skipped_ranges(self, first: int, last: int) -> Iterator[Range]:
+        """Yield the source offsets between two syncs where records may have been skipped."""
         ups, downs = self._ups, self._downs
         for at in range(first, last):
             offsets = downs[at + 1] - downs[at]
-            if may_lack_records(ups[at + 1] - ups[at], offsets) and not self._is_known_to_lack(
-                offsets, ups[at], ups[at + 1]
+            if may_lack_records(ups[at + 1] - ups[at], offsets) and not self._older_had_no_more(
+                ups[at], ups[at + 1], offsets=offsets
             ):
                 yield ups[at] + 1, ups[at + 1]
 
-    def _is_known_to_lack(self, offsets: int, upstream: int, until: int) -> bool:
-        """Tell whether the last epoch that came by here has found no more records either."""
-        for older in self._older:
+    def _older_had_no_more(self, upstream: int, until: int, *, offsets: int) -> bool:
+        """Tell whether the last older epoch that came by here copied no more records either."""
+        for older in self._older_epochs:
             if older.last >= until and older.first < until:
-                return older.needed_at_most(offsets, upstream, until)
-            if older.first < until and (older.last > upstream or older.unsynced):
+                return older.has_copied_all(upstream, until, offsets=offsets)
+            if older.first < until and (older.last > upstream or older.unsynced_offsets):
                 return False
         return False
 
-    def _beyond(self) -> Iterator[Range]:
-        """Yield the source offsets after the last sync, unless they are known to be copied."""
-        last = self._ups[self.stop - 1]
-        if self._copied is None:
-            yield last + 1, END
-        elif lacks_records(self._copied.upstream - last, self._copied.offsets):
-            yield last + 1, self._copied.upstream + 1
+    def _after_last_sync(self) -> Iterator[Range]:
+        """Yield the source offsets after the last sync that Connect has not committed."""
+        if self._progress is None:
+            yield self.last + 1, END
+        elif lacks_records(self._progress.upstream - self.last, self._progress.offsets):
+            yield self.last + 1, self._progress.upstream + 1
 
     def _records(self, at: int) -> int:
         return min(self._ups[at + 1] - self._ups[at], self._downs[at + 1] - self._downs[at])
 
-    def _count(self) -> list[int]:
+    def _counts(self) -> list[int]:
         """Return about how many records lie from the first sync to each."""
-        if self._counts is None:
-            sides = [each[self.start : self.stop] for each in (self._ups, self._downs)]
+        if self._record_counts is None:
+            sides = [side[self.start : self.stop] for side in (self._ups, self._downs)]
             source, target = (map(sub, side[1:], side) for side in sides)
-            self._counts = list(accumulate(map(min, source, target), initial=0))
-        return self._counts
+            self._record_counts = list(accumulate(map(min, source, target), initial=0))
+        return self._record_counts
 
 
 END = 2**63

@@ -1,14 +1,15 @@
 """Where records may have been copied again before a sync shows it.
 
-MirrorMaker 2 sends the sync of a restart's first record as a rule, but a newer sync overwrites
-it while the producer has no room. The copies from the true start of that epoch to its first sync
-then lie unseen between the last sync before and that one.
+When MirrorMaker 2 restarts, it goes back on the source and sends a sync of the first record that
+it copies again. A newer sync can overwrite that one before it is sent. Then the first sync of the
+new epoch comes late: the duplicate copies made before it lie unseen on the target, between the
+last sync of the old epoch and the first one of the new.
 
-How much lies there is bounded by the target offsets between the two syncs. How many records the
-source has on a way is told by the syncs of an epoch that copied it: offsets without a record make
-the source's steps the larger ones, target offsets that copy none the target's, so the smaller of
-the two is taken for the number of records. This decides how much is claimed or read, never how
-low an answer is.
+The free target offsets between those two syncs bound how many duplicates fit. How many records
+the source has on a way is estimated from the syncs of an epoch that copied it: the smaller one of
+the source's and the target's step. (Source offsets without a record make the source's step larger,
+extra target offsets the target's.) The estimate decides how high an answer's upper bound is and
+how far evidence is read, never how low an answer is.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,22 +25,23 @@ if TYPE_CHECKING:
 _begin = attrgetter("begin")
 
 
-class Rewinds(NamedTuple):
-    """From ``begin`` on, records may have been copied again before a rewind."""
+class RewindRun(NamedTuple):
+    """Positions from ``begin`` on, up to the next run, with the newest rewind that matters."""
 
     begin: int
     rewind: SyncPoint | None
-    """The newest one, by the sync that shows it."""
+    """The first sync of an epoch before which records of these positions may have been copied
+    again; None without any."""
 
 
-def rewinds_of(syncs: "PartitionSyncs") -> list[Rewinds]:
-    """Return before which rewind each position may have been copied again, rising from 0 on."""
+def rewind_runs_of(syncs: "PartitionSyncs") -> list[RewindRun]:
+    """Return the rewinds for all positions, rising from 0 on."""
     spans = sorted(
         (recopied_from(syncs, number), syncs.starts[number])
         for number in range(1, len(syncs.starts))
     )
     ends = {syncs.upstream[start] for _, start in spans}
-    found = [Rewinds(0, None)]
+    runs = [RewindRun(0, None)]
     newest_first: list[int] = []
     at = 0
     for position in sorted({begin for begin, _ in spans} | ends):
@@ -49,9 +51,9 @@ def rewinds_of(syncs: "PartitionSyncs") -> list[Rewinds]:
         while newest_first and syncs.upstream[-newest_first[0]] <= position:
             heappop(newest_first)
         rewind = syncs[-newest_first[0]] if newest_first else None
-        if rewind != found[-1].rewind:
-            found.append(Rewinds(position, rewind))
-    return found
+        if rewind != runs[-1].rewind:
+            runs.append(RewindRun(position, rewind))
+    return runs
 
 
 def rewind_after(syncs: "PartitionSyncs", position: int) -> SyncPoint | None:
@@ -64,22 +66,25 @@ def rewind_after(syncs: "PartitionSyncs", position: int) -> SyncPoint | None:
 def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
     """Return the lowest source offset that may have been copied again before an epoch's first sync.
 
+    Example: the syncs 0 -> 0, 100 -> 100, then the rewind 50 -> 121. Between 100 and 121 the
+    target has 20 free offsets. So copying may have begun again 20 records before 50, at 30.
+
     Args:
         syncs: The syncs of the partition.
-        number: The epoch's number; not that of the first.
+        number: The epoch's number, from 1 on.
     """
     before, start = syncs.starts[number - 1], syncs.starts[number]
     begin = syncs.upstream[start]
-    room = syncs.downstream[start] - syncs.downstream[start - 1] - 1
+    free_offsets = syncs.downstream[start] - syncs.downstream[start - 1] - 1
     at = bisect_left(syncs.upstream, begin, before, start) - 1
-    while room > 0 and at >= before:
+    while free_offsets > 0 and at >= before:
         records = _records(syncs, at) - (syncs.upstream[at + 1] - begin)
-        if records >= room:
-            return syncs.upstream[at] + records - room
-        room -= max(1, records)
+        if records >= free_offsets:
+            return syncs.upstream[at] + records - free_offsets
+        free_offsets -= max(1, records)
         begin = syncs.upstream[at]
         at -= 1
-    return max(0, begin - room)
+    return max(0, begin - free_offsets)
 
 
 def last_possible_duplicate(
@@ -87,27 +92,30 @@ def last_possible_duplicate(
 ) -> SyncPoint | None:
     """Return the last sync before which records of a bracket may be copied again unseen.
 
+    A step to the next sync can hold duplicates if its free target offsets are enough for all
+    records from the position up to there: MirrorMaker 2 copies in order.
+
     Args:
         syncs: The syncs of the partition.
         bracket: The newest bracket of a position.
-        within: How many target offsets after the bracket are of interest.
+        within: How many target offsets after the bracket to search.
     """
     if bracket.end is None:
         return None
-    found = None
+    last = None
     first = bisect_left(syncs.downstream, bracket.end.downstream)
-    records = _least(bracket)
+    records = _records_to_end(bracket)
     for at in range(first, len(syncs) - 1):
         if syncs.downstream[at + 1] - bracket.end.downstream > within:
             break
         step = syncs.upstream[at + 1] - syncs.upstream[at]
-        room = syncs.downstream[at + 1] - syncs.downstream[at] - 1
+        free_offsets = syncs.downstream[at + 1] - syncs.downstream[at] - 1
         # After a rewind, only what lies before its sync must have been copied unseen.
         records = max(0, records + min(0, step))
-        if 0 < room >= records:
-            found = syncs[at + 1]
+        if 0 < free_offsets >= records:
+            last = syncs[at + 1]
         records += _records(syncs, at) if step > 0 else 1
-    return found
+    return last
 
 
 def _records(syncs: "PartitionSyncs", at: int) -> int:
@@ -118,7 +126,7 @@ def _records(syncs: "PartitionSyncs", at: int) -> int:
     )
 
 
-def _least(bracket: SyncBracket) -> int:
+def _records_to_end(bracket: SyncBracket) -> int:
     """Return about how many records lie from the position to the bracket's end, at least."""
     before, after = bracket.before, bracket.after
     if before is None or after is None or bracket.end is None:

@@ -1,15 +1,16 @@
 """The syncs of one partition, in log order, cut into epochs.
 
 Within an epoch both offsets of the syncs rise. An upstream offset that steps back while the
-downstream one rises is a rewind: MirrorMaker 2 was restarted and copies records again. A
-downstream offset that does not rise means that the target topic was recreated: every sync before
-it names offsets that are gone.
+downstream one rises is a rewind: MirrorMaker 2 was restarted and copies records again. If the
+downstream offset does not rise, the target topic was recreated: the offsets of all earlier syncs
+are gone.
 
-Between two syncs of an epoch the target may grow by more than the source. Then a rewind may be
-hidden there: MirrorMaker 2 may have come further than the second sync, and copied again since.
+Where the target grows by more than the source between two syncs of an epoch, a rewind may be
+hidden: MirrorMaker 2 may have passed the second sync, gone back, and copied again.
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -17,7 +18,7 @@ from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
 from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint
-from airflow_mm2_offsets.core.duplicates import Rewinds, rewinds_of
+from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.segments import Segments
 
@@ -30,11 +31,11 @@ class History(StrEnum):
     UNKNOWN = "unknown"
     """Older syncs may be compacted away."""
     LATE = "late"
-    """Likewise, and what lies before the first sync is refused: the archive began after it, or
-    the target topic was recreated."""
+    """Older syncs may be missing, and positions before the first sync are refused: the archive
+    began after it, or the target topic was recreated."""
     CUT = "cut"
     """The archive has dropped older syncs, which no answer needs: they are old, or of another
-    incarnation of the source topic. What lies before the first sync is refused."""
+    incarnation of the source topic. Positions before the first sync are refused."""
 
     @property
     def is_cut(self) -> bool:
@@ -42,7 +43,7 @@ class History(StrEnum):
         return self in {History.LATE, History.CUT}
 
     def refuses(self, low: int) -> bool:
-        """Tell whether what is bounded by ``low``, which may be BEGINNING, is refused."""
+        """Tell whether a position with this lower bound, maybe BEGINNING, is refused."""
         return low == BEGINNING and self.is_cut
 
     @property
@@ -58,11 +59,11 @@ class PartitionSyncs:
     downstream: "array[int]"
     starts: "array[int]"
     """The index of the first sync of each epoch."""
-    leaps: "array[int]"
-    """The index of each sync before which a rewind may be hidden, less one."""
+    surplus_steps: "array[int]"
+    """The index of each sync after which a rewind may be hidden; see ``may_hide_rewind``."""
     history: History
     settled_below: int
-    """Target offsets below this copy nothing that any position needs: 0, unless history is cut."""
+    """No position needs a copy below this target offset: 0, unless history is cut."""
 
     def __init__(
         self,
@@ -76,14 +77,14 @@ class PartitionSyncs:
 
         Args:
             syncs: Pairs of upstream and downstream offset, in log order.
-            after: What is known already; ``syncs`` continue it.
-            history: What is known of the time before; that of ``after``, if there is one.
-            settled_below: See ``settled_below``; that of ``after``, if there is one.
+            after: Syncs that are indexed already; ``syncs`` continue them.
+            history: What is known of the time before the first sync; ``after`` brings its own.
+            settled_below: See ``settled_below``; ``after`` brings its own.
         """
         self.upstream = array("q", after.upstream if after else ())
         self.downstream = array("q", after.downstream if after else ())
         self.starts = array("q", after.starts if after else ())
-        self.leaps = array("q", after.leaps if after else ())
+        self.surplus_steps = array("q", after.surplus_steps if after else ())
         self.history = after.history if after is not None else history
         self.settled_below = after.settled_below if after is not None else settled_below
         self._extend(syncs)
@@ -95,23 +96,23 @@ class PartitionSyncs:
         downstream: bytes,
         *,
         starts: Sequence[int],
-        leaps: Sequence[int],
+        surplus_steps: Sequence[int],
         history: History,
         settled_below: int = 0,
     ) -> "PartitionSyncs":
-        """Take over what was indexed elsewhere; it must be what ``__init__`` makes of the pairs.
+        """Take over columns that were indexed elsewhere, exactly as ``__init__`` would.
 
         Args:
             upstream: The upstream offsets, in log order, as int64 of this machine.
             downstream: The downstream offsets, likewise: each above the one before.
             starts: See ``starts``.
-            leaps: See ``leaps``.
+            surplus_steps: See ``surplus_steps``.
             history: See ``history``.
             settled_below: See ``settled_below``.
         """
         syncs = cls(history=history, settled_below=settled_below)
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
-        syncs.starts, syncs.leaps = array("q", starts), array("q", leaps)
+        syncs.starts, syncs.surplus_steps = array("q", starts), array("q", surplus_steps)
         return syncs
 
     def __len__(self) -> int:
@@ -132,6 +133,12 @@ class PartitionSyncs:
         """The newest sync."""
         return self[-1]
 
+    def until(self, sync: SyncPoint) -> "PartitionSyncs":
+        """Return what was known when ``sync`` was the newest."""
+        stop = bisect_right(self.downstream, sync.downstream)
+        pairs = zip(self.upstream[:stop], self.downstream[:stop], strict=True)
+        return PartitionSyncs(pairs, history=self.history, settled_below=self.settled_below)
+
     @property
     def epochs(self) -> list[tuple[int, int]]:
         """Each epoch as the range of its syncs, oldest first."""
@@ -143,15 +150,15 @@ class PartitionSyncs:
         return Segments.of(self)
 
     @cached_property
-    def rewinds(self) -> list[Rewinds]:
-        """Before which rewind each position may have been copied again unseen."""
-        return rewinds_of(self)
+    def rewinds(self) -> list[RewindRun]:
+        """The rewinds before which records may have been copied again unseen, for all positions."""
+        return rewind_runs_of(self)
 
     def _extend(self, syncs: Iterable[tuple[int, int]]) -> None:
         ups, downs = self.upstream, self.downstream
         up, down = (ups[-1], downs[-1]) if ups else (MAX_OFFSET, MAX_OFFSET)
         for upstream, downstream in syncs:
-            # Nearly all go on from the last, with nothing hidden between: a call would cost more.
+            # Nearly all take this branch: ``_append`` with its calls would cost more.
             if upstream > up and down < downstream <= down + upstream - up + 1:
                 ups.append(upstream)
                 downs.append(downstream)
@@ -167,21 +174,21 @@ class PartitionSyncs:
         elif self._is_known(upstream, downstream):
             return
         elif downstream <= downs[-1]:
-            del ups[:], downs[:], self.starts[:], self.leaps[:]
+            del ups[:], downs[:], self.starts[:], self.surplus_steps[:]
             self.starts.append(0)
             self.history = History.LATE
         elif is_rewind(upstream - ups[-1], downstream - downs[-1]):
             self.starts.append(len(ups))
         elif may_hide_rewind(upstream - ups[-1], downstream - downs[-1]):
-            self.leaps.append(len(ups) - 1)
+            self.surplus_steps.append(len(ups) - 1)
         ups.append(upstream)
         downs.append(downstream)
 
     def _is_known(self, upstream: int, downstream: int) -> bool:
-        """Tell whether a sync is the last one again, or one that the last one overtook.
+        """Tell whether a sync repeats the last one, or was overtaken by it.
 
-        MirrorMaker 2 sends syncs from two threads (``OffsetSyncWriter``); one that lies between
-        the last two on both sides says nothing that those do not bound.
+        MirrorMaker 2 sends syncs from two threads (``OffsetSyncWriter``). A sync that lies between
+        the last two on both sides adds nothing to what those two bound.
         """
         ups, downs = self.upstream, self.downstream
         if upstream == ups[-1] and downstream == downs[-1]:

@@ -16,6 +16,19 @@ class ClusterIds:
     topic_ids: Mapping[str, str | None] = field(default_factory=dict)
     """By name; a topic that does not exist is absent. None: the cluster is older than 2.8."""
 
+    def completed_by(self, later: "ClusterIds") -> "ClusterIds":
+        """Return these ids, and of ``later`` the topics that are not among them.
+
+        A cluster that was not asked here takes all from ``later``; two clusters are not mixed.
+        """
+        if self.cluster_id is None:
+            return later
+        if later.cluster_id != self.cluster_id:
+            return self
+        return ClusterIds(
+            cluster_id=self.cluster_id, topic_ids={**later.topic_ids, **self.topic_ids}
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
         return {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
@@ -33,7 +46,7 @@ class IdChange(NamedTuple):
     """The plan's field."""
     planned: str
     now: str | None
-    """None: the topic does not exist any more."""
+    """None: the topic is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +60,7 @@ class PairIds:
         """Return what differs between the time of a plan and ``now``.
 
         A cluster that was not asked on one of the two occasions is not compared, nor is a topic
-        whose id nobody knows.
+        whose id is not known.
         """
         for side, planned, found in (
             ("source", self.source, now.source),
@@ -63,6 +76,13 @@ class PairIds:
                 after = found.topic_ids.get(topic, _GONE)
                 if before is not None and after is not None and before != after:
                     yield IdChange(f"{place}.topic_ids.{topic}", before, after or None)
+
+    def completed_by(self, later: "PairIds") -> "PairIds":
+        """Return these ids, and of ``later`` those that are not among them."""
+        return PairIds(
+            source=self.source.completed_by(later.source),
+            target=self.target.completed_by(later.target),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""

@@ -3,16 +3,13 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeAlias
 
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
-from airflow_mm2_offsets.core.positions import check_position
+from airflow_mm2_offsets.core.positions import TopicPartition, check_position
+from airflow_mm2_offsets.core.result import Strategy, Translation
 from airflow_mm2_offsets.core.rules import translate
-from airflow_mm2_offsets.core.translation import Strategy, Translation
 from airflow_mm2_offsets.core.wire import OffsetSync
-
-TopicPartition: TypeAlias = tuple[str, int]
 
 
 class SyncIndex:
@@ -24,7 +21,7 @@ class SyncIndex:
         """Index ``syncs``, which come in the order of the offset-syncs topic."""
         grouped: dict[TopicPartition, list[tuple[int, int]]] = {}
         for sync in syncs:
-            pairs = grouped.setdefault((sync.topic, sync.partition), [])
+            pairs = grouped.setdefault(TopicPartition(sync.topic, sync.partition), [])
             pairs.append((sync.upstream, sync.downstream))
         self._partitions = {key: PartitionSyncs(pairs) for key, pairs in grouped.items()}
 
@@ -37,7 +34,7 @@ class SyncIndex:
     def of_partitions(cls, partitions: Mapping[TopicPartition, PartitionSyncs]) -> "SyncIndex":
         """Index partitions that are indexed each by itself."""
         index = cls()
-        index._partitions = dict(partitions)
+        index._partitions = {TopicPartition(*key): each for key, each in partitions.items()}
         return index
 
     def extended(
@@ -54,7 +51,7 @@ class SyncIndex:
         """
         index = SyncIndex()
         index._partitions = self._partitions | {
-            key: PartitionSyncs(
+            TopicPartition(*key): PartitionSyncs(
                 more,
                 after=self._partitions.get(key),
                 history=History.COMPLETE if key in complete else History.UNKNOWN,
@@ -104,7 +101,7 @@ class SyncIndex:
         if extras is not None:
             evidence = replace(evidence, extras=Extras(extras))
         return translate(
-            self._partitions.get((topic, partition)),
+            self._partitions.get(TopicPartition(topic, partition)),
             topic,
             partition,
             check_position(topic, partition, position),

@@ -1,8 +1,14 @@
-"""The lower bounds of all positions: epoch by epoch, each laid on what the older ones say.
+"""The lower bounds of all positions, built up epoch by epoch from the oldest to the newest.
 
-An epoch answers the positions from its first sync on, where it has copied every record that older
-copies may exist of (``coverage``). Elsewhere the older epochs' answer to the next position that it
-may not have copied is a lower bound: the job needs nothing that lies below it.
+An epoch answers the positions from its first sync on, except where it may lack a record that has
+an older copy (``coverage``). For a position before such an uncovered range, the older epochs'
+answer to the range's first position is the lower bound: what the newer epoch has not copied lies
+there or above. Within the range, the older epochs answer.
+
+An example: the syncs 0 -> 0 and 100 -> 100, then a rewind 50 -> 121. The second epoch has come to
+50 only, so it is uncovered from 51 on. Position 50 gets the bound 1 (the older epoch's answer for
+51, a position after 0 -> 0), and so do the positions up to 99. Once a sync 150 -> 221 shows that
+the second epoch has caught up, position 50 gets 121.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,50 +18,55 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound
 from airflow_mm2_offsets.core.bracket import BEGINNING
-from airflow_mm2_offsets.core.coverage import END, Copied, Epoch, Threat
+from airflow_mm2_offsets.core.coverage import END, ConnectProgress, Epoch, OlderCopies
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
-    from airflow_mm2_offsets.core.segments import Brackets
+    from airflow_mm2_offsets.core.segments import BracketRun
 
 _begin = attrgetter("begin")
-_Run = TypeVar("_Run", "Brackets", "Lows")
+_Run = TypeVar("_Run", "BracketRun", "LowRun")
 
 
-class Lows(NamedTuple):
-    """From ``begin`` on, this bounds the answer from below."""
+class LowRun(NamedTuple):
+    """Positions from ``begin`` on, up to the next run, with what bounds them from below."""
 
     begin: int
     start: int
-    """The last sync of ``[start, stop)`` at or before the position does, unless ``low`` is set."""
+    """Without ``low``, the last sync of ``[start, stop)`` at or before the position bounds it."""
     stop: int
     low: int | None = None
-    """This does, whatever the position: a target offset, or BEGINNING."""
+    """One bound for all positions of the run: a target offset, or BEGINNING."""
 
 
-def lows_of(syncs: "PartitionSyncs", copied: Copied | None = None) -> list[Lows]:
+def low_runs_of(syncs: "PartitionSyncs", progress: ConnectProgress | None = None) -> list[LowRun]:
     """Return the lower bounds of all positions, rising from 0 on.
 
     Args:
         syncs: At least one.
-        copied: What Connect has noted, if that is all that the source holds.
+        progress: What Connect has committed, if that is all that the source holds.
     """
-    lows = [Lows(0, 0, 0, BEGINNING)]
-    threats = _unknown_past(syncs)
-    older: list[Epoch] = []
+    lows = [LowRun(0, 0, 0, BEGINNING)]
+    open_copies = _copies_before_history(syncs)
+    older_epochs: list[Epoch] = []
     for bounds in syncs.epochs:
-        noted = copied if bounds[1] == len(syncs) else None
-        epoch = Epoch(syncs, bounds, threats=threats, older=older, copied=noted)
-        lows = _laid_on(lows, syncs, epoch)
-        threats = [each for each in threats if epoch.reaches(each, epoch.start) is None]
-        threats += [each.threat for each in epoch.hidden if each.end == END]
+        epoch = Epoch(
+            syncs,
+            bounds,
+            older_copies=open_copies,
+            older_epochs=older_epochs,
+            progress=progress if bounds[1] == len(syncs) else None,
+        )
+        lows = _overlaid(lows, syncs, epoch)
+        open_copies = [each for each in open_copies if epoch.covered_at(each, epoch.start) is None]
+        open_copies += [each.copies for each in epoch.hidden_rewinds if each.end == END]
         # What it may have copied after its last sync, before the next epoch began.
-        threats.append(Threat(epoch.last, epoch.unsynced))
-        older.insert(0, epoch)
+        open_copies.append(OlderCopies(epoch.last, epoch.unsynced_offsets))
+        older_epochs.insert(0, epoch)
     return lows
 
 
-def low_at(lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], position: int) -> int:
+def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], position: int) -> int:
     """Return the lower bound of a position, or BEGINNING."""
     run = lows[bisect_right(lows, position, key=_begin) - 1]
     if run.low is not None:
@@ -65,9 +76,9 @@ def low_at(lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], posit
 
 
 def settled_from(
-    lows: Sequence[Lows], ups: Sequence[int], downs: Sequence[int], offset: int
+    lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], offset: int
 ) -> int:
-    """Return a position whose lower bound is a target offset or above it; END if there is none."""
+    """Return the first source offset whose lower bound is ``offset`` or above; END without one."""
     ends = [*(run.begin for run in lows[1:]), END]
     for run, end in zip(lows, ends, strict=True):
         if low_at(lows, ups, downs, run.begin) >= offset:
@@ -78,28 +89,30 @@ def settled_from(
     return END
 
 
-def _unknown_past(syncs: "PartitionSyncs") -> list[Threat]:
-    """Return what the target may have held before the first known sync was written.
+def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
+    """Return what may have been copied before the first known sync was written.
 
-    MirrorMaker 2 may have been installed anew on a target that it filled before, and copy all of
-    it again; then its first sync is not of the target's beginning. Or older syncs that show a
-    rewind are compacted away; then the target has gained more offsets than the source. Where the
-    syncs that are left show a copy of each source offset, there was one of each before, too, so
-    only the surplus can lie beyond; where they do not, all of it can. Where the source topic
-    was recreated, records of the new one may have been copied before the first sync that is surely
-    of it. One record more must have been copied since: a batch that was overtaken by the next one
-    shows in the step after it.
+    Two histories leave older copies: MirrorMaker 2 was reinstalled on a target that it had filled
+    before, so that its first sync is not of the target's beginning. Or the older syncs, which
+    showed a rewind, were compacted away, so that the target has gained more offsets than the
+    source.
+
+    If the known syncs show that each source offset holds a record, each was copied once before,
+    and only the surplus of target offsets can hold further copies. If not, all target offsets
+    can. If the source topic was recreated, records of the new one may have been copied before the
+    first sync that is surely of it. One more offset is added: a batch that the next one overtook
+    shows only in the step after it.
     """
     upstream, downstream = syncs.first
-    held = downstream - syncs.settled_below
-    surplus = held - upstream
-    if syncs.history.is_complete and held:
-        return [Threat(-1, held + 1, may_be_jumped=surplus > 0)]
+    target_offsets = downstream - syncs.settled_below
+    surplus = target_offsets - upstream
+    if syncs.history.is_complete and target_offsets:
+        return [OlderCopies(-1, target_offsets + 1, may_be_skipped=surplus > 0)]
     if surplus <= 0:
         return []
     if _lacks_any(syncs):
-        return [Threat(-1, held + 1)]
-    return [Threat(-1, surplus + 1, may_be_jumped=False)]
+        return [OlderCopies(-1, target_offsets + 1)]
+    return [OlderCopies(-1, surplus + 1, may_be_skipped=False)]
 
 
 def _lacks_any(syncs: "PartitionSyncs") -> bool:
@@ -108,17 +121,17 @@ def _lacks_any(syncs: "PartitionSyncs") -> bool:
     return any(map(lacks_records, *sides))
 
 
-def _laid_on(lows: list[Lows], syncs: "PartitionSyncs", epoch: Epoch) -> list[Lows]:
-    """Return the lower bounds of an epoch and of the older ones, which are ``lows``."""
+def _overlaid(lows: list[LowRun], syncs: "PartitionSyncs", epoch: Epoch) -> list[LowRun]:
+    """Return ``lows``, those of the older epochs, with the lower bounds of an epoch over them."""
     position = syncs.upstream[epoch.start]
-    laid = list(clipped(lows, 0, position))
-    for begin, end in epoch.exposed:
+    overlaid = list(clipped(lows, 0, position))
+    for begin, end in epoch.uncovered:
         if position < begin:
             low = low_at(lows, syncs.upstream, syncs.downstream, begin)
-            laid.append(Lows(position, 0, 0, low))
-        laid += clipped(lows, begin, end)
+            overlaid.append(LowRun(position, 0, 0, low))
+        overlaid += clipped(lows, begin, end)
         position = end
-    return laid + list(_own(epoch, position))
+    return overlaid + list(_own_lows(epoch, position))
 
 
 def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
@@ -130,14 +143,14 @@ def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
         yield from runs[first + 1 : last]
 
 
-def _own(epoch: Epoch, position: int) -> Iterator[Lows]:
+def _own_lows(epoch: Epoch, position: int) -> Iterator[LowRun]:
     """Yield an epoch's own lower bounds from a position on."""
-    for each in epoch.hidden:
+    for each in epoch.hidden_rewinds:
         if each.end > position:
-            begin = max(position, each.threat.upstream + 1)
+            begin = max(position, each.copies.upstream + 1)
             if position < begin:
-                yield Lows(position, epoch.start, epoch.stop)
-            yield Lows(begin, 0, 0, each.low)
+                yield LowRun(position, epoch.start, epoch.stop)
+            yield LowRun(begin, 0, 0, each.low)
             position = each.end
     if position < END:
-        yield Lows(position, epoch.start, epoch.stop)
+        yield LowRun(position, epoch.start, epoch.stop)

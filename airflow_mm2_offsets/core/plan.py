@@ -11,14 +11,14 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.planned import (
-    PlannedPartition,
+from airflow_mm2_offsets.core.partition_plan import (
+    PartitionPlan,
     check_bounds,
     partition_from_json,
     partition_to_json,
 )
 from airflow_mm2_offsets.core.positions import Positions
-from airflow_mm2_offsets.core.translation import Status, Strategy, Translation
+from airflow_mm2_offsets.core.result import Status, Strategy, Translation
 from airflow_mm2_offsets.errors import TranslationRefusedError
 
 SCHEMA_VERSION = 2
@@ -43,7 +43,7 @@ class FailoverPlan:
     """Records of the offset-syncs topic that the answers rest on."""
     syncs_skipped: int
     """Records of that topic which were no offset syncs."""
-    partitions: tuple[PlannedPartition, ...]
+    partitions: tuple[PartitionPlan, ...]
     source_records_read: int = 0
     """Records of the source that were read as evidence."""
     target_records_read: int = 0
@@ -71,8 +71,8 @@ class FailoverPlan:
     @property
     def max_reread(self) -> int | None:
         """The most records that the target job can process again; None when not known."""
-        each = [planned.max_reread for planned in self.partitions]
-        return None if None in each else sum(again for again in each if again)
+        counts = [partition.max_reread for partition in self.partitions]
+        return None if None in counts else sum(count for count in counts if count)
 
     def count(self, status: Status) -> int:
         """Return how many partitions have ``status``."""
@@ -81,8 +81,8 @@ class FailoverPlan:
     def source_positions(self) -> Positions:
         """Return where the job stands, by the source's topic names."""
         positions: Positions = {}
-        for each in (planned.translation for planned in self.partitions):
-            positions.setdefault(each.topic, {})[each.partition] = each.position
+        for answer in (each.translation for each in self.partitions):
+            positions.setdefault(answer.topic, {})[answer.partition] = answer.position
         return positions
 
     def target_positions(self) -> Positions:
@@ -100,14 +100,14 @@ class FailoverPlan:
         return positions
 
     def check(self) -> None:
-        """Raise unless every partition has an answer.
+        """Raise unless every partition has a start.
 
         Raises:
             TranslationRefusedError: A partition is refused; each is named with its reason.
         """
         if self.refused:
             reasons = "\n".join(
-                f"  {each.topic}[{each.partition}] at {each.position}: {each.reason}"
+                f"  {each.topic_partition} at {each.position}: {each.reason}"
                 for each in self.refused
             )
             raise TranslationRefusedError(

@@ -1,7 +1,7 @@
-"""Positions: for each topic and partition, the NEXT offset to read."""
+"""Topic-partitions, and positions: for each of them, the NEXT offset to read."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.errors import PositionError
 
@@ -10,6 +10,17 @@ Positions: TypeAlias = dict[str, dict[int, int]]
 
 MAX_OFFSET = 2**63 - 1
 """The highest offset that Kafka's INT64 holds."""
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic; prints as ``orders[0]``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        """Return the form that messages and tables use."""
+        return f"{self.topic}[{self.partition}]"
 
 
 def check_position(topic: str, partition: int, position: object) -> int:

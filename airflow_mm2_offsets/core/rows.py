@@ -1,33 +1,32 @@
 """The answers for all positions of a partition, written out as rows.
 
-A row is made by the functions that answer one position (``segments``, ``lows``, ``duplicates``):
-it says what they say of the syncs around its positions. Spark looks its answers up in these rows.
+The functions that answer one position make the rows, too: ``bracket_bounds``, ``segments``,
+``lows``, ``duplicates``. The Spark job looks positions up in ``rows_of``; ``bulk`` takes
+``parts_of`` and writes the rows of whole stretches of syncs out with numpy.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from airflow_mm2_offsets.core.bracket import SyncBracket
+from airflow_mm2_offsets.core.bounds import proves_extras
+from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds
 from airflow_mm2_offsets.core.coverage import END
-from airflow_mm2_offsets.core.duplicates import Rewinds
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Extras
-from airflow_mm2_offsets.core.lows import Lows
-from airflow_mm2_offsets.core.segments import NO_KNEE, BracketBounds, Brackets
-from airflow_mm2_offsets.core.translation import Basis
-
-_begin = attrgetter("begin")
-_Run = TypeVar("_Run", Brackets, Lows, Rewinds)
+from airflow_mm2_offsets.core.lows import LowRun
+from airflow_mm2_offsets.core.result import Basis
+from airflow_mm2_offsets.core.segments import BracketRun
 
 
 class Row(NamedTuple):
     """The answers for the positions from ``begin`` to ``end``.
 
-    That for ``begin`` is ``at_low`` to ``at_high``, where those are set. For each other position p
-    it is ``low + max(0, p - low_knee)`` to ``high - max(0, high_knee - p)``.
+    If ``at_low`` is set, the answer for ``begin`` is ``at_low`` to ``at_high``. The answer for
+    each other position p is
+    ``low + max(0, p - low_rises_from)`` to ``high - max(0, high_rises_until - p)``.
     """
 
     begin: int
@@ -35,13 +34,13 @@ class Row(NamedTuple):
     at_low: int | None
     at_high: int | None
     low: int | None
-    """None where the positions are refused."""
-    low_knee: int
+    """None if the positions are refused."""
+    low_rises_from: int
     high: int | None
-    """None where only the target's end bounds the answer, or where it is refused."""
-    high_knee: int
+    """None if only the target's end bounds the answer, or if it is refused."""
+    high_rises_until: int
     basis: Basis
-    """Where ``at_low`` is set, that of ``begin`` is SYNC, unless this is COPYING_AGAIN."""
+    """If ``at_low`` is set, the basis at ``begin`` is SYNC, unless this is COPYING_AGAIN."""
 
     def answer(self, position: int) -> tuple[int | None, int | None, Basis]:
         """Return lower bound, upper bound and basis of one of its positions."""
@@ -50,56 +49,133 @@ class Row(NamedTuple):
             return self.at_low, self.at_high, self.basis if again else Basis.SYNC
         if self.low is None:
             return None, None, self.basis
-        bounds = BracketBounds(self.low, self.low_knee, self.high, self.high_knee, self.basis)
+        bounds = BracketBounds(self.low, *self[5:])
         return *bounds.at(position), self.basis
+
+
+class WholeBrackets(NamedTuple):
+    """Brackets that bound their positions alone: no older copy and no rewind counts.
+
+    They are those of the syncs ``[start, stop)``, each with the next sync.
+    """
+
+    start: int
+    stop: int
 
 
 def rows_of(syncs: PartitionSyncs, *, extras: Extras = Extras.POSSIBLE) -> Iterator[Row]:
     """Yield the answers for all positions, rising from 0 on.
 
     Args:
-        syncs: Those of the partition; without any there are no rows.
+        syncs: The syncs of the partition; without any there are no rows.
         extras: See ``SyncIndex.translate``.
     """
+    for part in parts_of(syncs, extras=extras):
+        if isinstance(part, Row):
+            yield part
+        else:
+            yield from _rows_of_whole(syncs, part, extras=extras is not Extras.NONE)
+
+
+def parts_of(
+    syncs: PartitionSyncs, *, extras: Extras = Extras.POSSIBLE
+) -> Iterator[Row | WholeBrackets]:
+    """Yield the answers as ``rows_of`` does, but the rows of whole brackets as one part."""
     if not syncs:
         return
-    kinds = (syncs.segments.brackets, syncs.segments.lows, syncs.rewinds)
-    begins = sorted({run.begin for runs in kinds for run in runs if run.begin < END})
+    for stretch in _stretches(syncs):
+        yield from _Region(syncs, stretch, extras=extras is not Extras.NONE).parts()
+
+
+class _Stretch(NamedTuple):
+    """Positions ``[begin, end)`` and the runs that hold for all of them."""
+
+    begin: int
+    end: int
+    brackets: BracketRun
+    lows: LowRun
+    rewind: SyncPoint | None
+
+
+def _stretches(syncs: PartitionSyncs) -> Iterator[_Stretch]:
+    segments = syncs.segments
+    brackets = {run.begin: run for run in segments.brackets}
+    lows = {run.begin: run for run in segments.lows}
+    rewinds = {run.begin: run.rewind for run in syncs.rewinds}
+    stretch = _Stretch(0, END, brackets[0], lows[0], rewinds[0])
+    begins = sorted({begin for begin in (*brackets, *lows, *rewinds) if begin < END})
     for begin, end in pairwise([*begins, END]):
-        yield from _Region(syncs, begin, end, extras=extras is not Extras.NONE).rows()
+        stretch = _Stretch(
+            begin,
+            end,
+            brackets.get(begin, stretch.brackets),
+            lows.get(begin, stretch.lows),
+            rewinds.get(begin, stretch.rewind),
+        )
+        yield stretch
+
+
+def _rows_of_whole(syncs: PartitionSyncs, part: WholeBrackets, *, extras: bool) -> Iterator[Row]:
+    before = syncs[part.start]
+    for at in range(part.start + 1, part.stop + 1):
+        after = syncs[at]
+        (begin, down), end = before, after.upstream - 1
+        if begin == end:
+            yield Row(begin, end, None, None, down, NEVER_RISES, down, 0, Basis.SYNC)
+        else:
+            steps = after.upstream - begin, after.downstream - down
+            bounds = BracketBounds.between(before, after, extras=extras or proves_extras(*steps))
+            yield Row(begin, end, down, down, *bounds)
+        before = after
 
 
 class _Region:
     """Positions ``[begin, end)`` that are bounded by the same runs of syncs."""
 
-    def __init__(self, syncs: PartitionSyncs, begin: int, end: int, *, extras: bool) -> None:
+    def __init__(self, syncs: PartitionSyncs, stretch: _Stretch, *, extras: bool) -> None:
         self._segments = syncs.segments
-        # Nearly no history is cut: a call for each row would cost more than the rest.
-        self._refuses = syncs.history.refuses if syncs.history.is_cut else None
-        self._begin, self._end, self._extras = begin, end, extras
-        self._run = _at(syncs.segments.brackets, begin)
-        self._lows = _at(syncs.segments.lows, begin)
-        self._rewind = _at(syncs.rewinds, begin).rewind
-        self._has_own_lows = self._lows == (self._lows.begin, self._run.start, self._run.stop, None)
+        self._refuses = syncs.history.refuses
+        self._extras = extras
+        self._begin, self._end, self._run, self._lows, self._rewind = stretch
+        self._has_own_lows = self._lows[1:] == (self._run.start, self._run.stop, None)
         """No older copies count: each bracket gives the lower bound by itself."""
 
-    def rows(self) -> Iterator[Row]:
+    def parts(self) -> Iterator[Row | WholeBrackets]:
         """Yield the rows: one begins at each sync that bounds."""
-        ups, run = self._segments.upstream, self._run
-        begins = {self._begin, *self._syncs(run.start, run.stop)}
+        first, stop = self._within(self._run.start, self._run.stop)
+        if self._rewind or not self._has_own_lows or stop - first < 2:  # noqa: PLR2004 - a bracket
+            yield from self._rows(first, [*self._begins(first, stop), self._end])
+            return
+        ups, last = self._segments.upstream, stop - 1
+        if self._begin < ups[first]:
+            yield from self._rows(first, [self._begin, ups[first]])
+        yield WholeBrackets(first, last)
+        yield from self._rows(last, [ups[last], self._end])
+
+    def _within(self, start: int, stop: int) -> tuple[int, int]:
+        """Return which of the syncs ``[start, stop)`` have a source offset in the region."""
+        ups = self._segments.upstream
+        return (
+            bisect_left(ups, self._begin, start, stop),
+            bisect_left(ups, self._end, start, stop),
+        )
+
+    def _begins(self, first: int, stop: int) -> list[int]:
+        """Return where the rows begin, rising."""
+        ups = self._segments.upstream
+        begins = {self._begin, *ups[first:stop]}
         if self._lows.low is None and not self._has_own_lows:
-            begins.update(self._syncs(self._lows.start, self._lows.stop))
-        at = bisect_left(ups, self._begin, run.start, run.stop) - 1
-        for begin, end in pairwise([*sorted(begins), self._end]):
-            if at + 1 < run.stop and ups[at + 1] == begin:
+            low_first, low_stop = self._within(self._lows.start, self._lows.stop)
+            begins.update(ups[low_first:low_stop])
+        return sorted(begins)
+
+    def _rows(self, following: int, begins: Sequence[int]) -> Iterator[Row]:
+        """Yield the rows between neighbours of ``begins``; ``following`` is the next sync."""
+        ups, at = self._segments.upstream, following - 1
+        for begin, end in pairwise(begins):
+            if at + 1 < self._run.stop and ups[at + 1] == begin:
                 at += 1
             yield from self._joined(at, begin, end - 1)
-
-    def _syncs(self, start: int, stop: int) -> Sequence[int]:
-        """Return the source offsets of those syncs ``[start, stop)`` that lie in the region."""
-        ups = self._segments.upstream
-        first, last = (bisect_left(ups, each, start, stop) for each in (self._begin, self._end))
-        return ups[first:last]
 
     def _joined(self, at: int, begin: int, end: int) -> Iterator[Row]:
         """Yield the row of ``begin`` and of the positions after it: two, if one can't hold both."""
@@ -117,18 +193,18 @@ class _Region:
 
     def _bounds(self, bracket: SyncBracket) -> BracketBounds | Basis:
         """Return the bounds of a position, or why it is refused."""
-        if self._refuses and self._refuses(bracket.low):
+        if self._refuses(bracket.low):
             return Basis.HISTORY_CUT
         bounds = BracketBounds.of(bracket, extras=self._extras)
         if not self._has_own_lows:
             bounds = bounds.lowered(self._segments.older_low(bracket))
-            if self._refuses and self._refuses(bounds.low):
+            if self._refuses(bounds.low):
                 return bounds.basis
-        return bounds.raised(self._rewind) if self._rewind else bounds
+        return bounds.raised(self._rewind)
 
 
 def _fit_one_row(here: BracketBounds | Basis, after: BracketBounds | Basis) -> bool:
-    """Tell whether one row can hold both: what is copied again and what is not has its own."""
+    """Tell whether one row can hold both: a row has one basis beside SYNC."""
     if isinstance(here, Basis) or isinstance(after, Basis):
         return False
     return (here.basis is Basis.COPYING_AGAIN) == (after.basis is Basis.COPYING_AGAIN)
@@ -138,10 +214,6 @@ def _row(
     begin: int, end: int, here: BracketBounds | Basis | None, after: BracketBounds | Basis
 ) -> Row:
     if isinstance(after, Basis):
-        return Row(begin, end, None, None, None, NO_KNEE, None, 0, after)
+        return Row(begin, end, None, None, None, NEVER_RISES, None, 0, after)
     at_low, at_high = here.at(begin) if isinstance(here, BracketBounds) else (None, None)
     return Row(begin, end, at_low, at_high, max(0, after.low), *after[1:])
-
-
-def _at(runs: Sequence[_Run], position: int) -> _Run:
-    return runs[bisect_right(runs, position, key=_begin) - 1]

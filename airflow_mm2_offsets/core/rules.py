@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
-from airflow_mm2_offsets.core.content import match_content
+from airflow_mm2_offsets.core.bracket_bounds import BracketBounds, unsafe_offset
+from airflow_mm2_offsets.core.content import first_missing, match_content
 from airflow_mm2_offsets.core.counting import count_records
-from airflow_mm2_offsets.core.coverage import Copied
+from airflow_mm2_offsets.core.coverage import ConnectProgress
 from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
-from airflow_mm2_offsets.core.segments import BracketBounds, Segments, Window
-from airflow_mm2_offsets.core.translation import Basis, Status, Strategy, Translation
+from airflow_mm2_offsets.core.positions import TopicPartition
+from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
+from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
 
 def translate(
@@ -29,7 +31,8 @@ def translate(
         position=position,
         status=Status.REFUSED,
         basis=Basis.NEVER_REPLICATED,
-        reason=f"no offset sync is known of {topic}[{partition}]: MirrorMaker 2 never copied it",
+        reason=f"no offset sync is known of {TopicPartition(topic, partition)}: MirrorMaker 2 "
+        f"never copied it",
     )
     if refusal := _outside_source(blank, syncs, evidence.source) or _differing(blank, evidence):
         return refusal
@@ -48,7 +51,8 @@ def translate(
         return _copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
-        answer = replace(answer, target=unsafe_offset(bracket, strategy))
+        assert bracket.before is not None  # noqa: S101 - what lies before all was answered above
+        answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))
     return _within_target(answer, syncs.last, evidence.target)
 
 
@@ -61,7 +65,7 @@ def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
     if evidence.copied_to is None or evidence.target is None:
         return syncs.segments
     gained = evidence.target.high - 1 - syncs.last.downstream
-    return Segments.of(syncs, Copied(evidence.copied_to, gained))
+    return Segments.of(syncs, ConnectProgress(evidence.copied_to, gained))
 
 
 def _outside_source(
@@ -120,11 +124,13 @@ def _bound(
         end = evidence.target.high
         return BracketBounds.fixed(end, end, Basis.DRAINED)
     bounds, read_on = _by_syncs(segments, bracket, evidence), -1
-    window = segments.window(bracket)
-    if window and evidence.target_window and (proven := _by_content(window, segments, evidence)):
+    search = segments.search_range(bracket)
+    if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
         if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
+    if search and (older := _low_of_missing(syncs, bracket, search, evidence)) is not None:
+        bounds = bounds.lowered(older)
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
 
@@ -139,15 +145,31 @@ def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> B
     return bounds.lowered(segments.older_low(bracket))
 
 
-def _by_content(window: Window, segments: Segments, evidence: Evidence) -> BracketBounds | None:
+def _by_content(
+    search: SearchRange, segments: Segments, evidence: Evidence
+) -> BracketBounds | None:
     source, target = evidence.source_window, evidence.target_window
     if source is None or target is None:
         return None
     source_end = evidence.source.high if evidence.source else None
-    found = match_content(
-        window, source, target, settled_from=segments.settled_from, source_end=source_end
+    bounds = match_content(
+        search, source, target, settled_from=segments.settled_from, source_end=source_end
     )
-    return BracketBounds.fixed(*found, Basis.CONTENT) if found else None
+    return BracketBounds.fixed(*bounds, Basis.CONTENT) if bounds else None
+
+
+def _low_of_missing(
+    syncs: PartitionSyncs, bracket: SyncBracket, search: SearchRange, evidence: Evidence
+) -> int | None:
+    """Return the lower bound by older copies of what was surely not copied between two syncs."""
+    source, target = evidence.source_window, evidence.target_window
+    if bracket.before is None or source is None or target is None:
+        return None
+    missing = first_missing(search, source, target)
+    if missing is None:
+        return None
+    low = syncs.until(bracket.before).segments.low(missing)
+    return low if low < bracket.low else None
 
 
 def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
@@ -216,14 +238,6 @@ def _reason(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> s
             )
         case _:
             return f"lies between {before} and {after}: {answer}"
-
-
-def unsafe_offset(bracket: SyncBracket, strategy: Strategy) -> int:
-    """Return what a strategy that is not safe answers after a sync."""
-    # translate() has answered every position before the first sync.
-    assert bracket.before is not None  # noqa: S101
-    past = bracket.position - bracket.before.upstream
-    return bracket.before.downstream + (past if strategy is Strategy.LINEAR else min(past, 1))
 
 
 def _within_target(answer: Translation, last: SyncPoint, target: Watermarks | None) -> Translation:

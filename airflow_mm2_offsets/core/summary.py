@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.plan import FailoverPlan
-from airflow_mm2_offsets.core.planned import PlannedPartition
-from airflow_mm2_offsets.core.translation import Status
+from airflow_mm2_offsets.core.result import Status
 
 _HEADER = ("partition", "source position", "target position", "status", "shift", "read again")
 
@@ -31,7 +31,8 @@ def summarize(plan: FailoverPlan) -> str:
     since = plan.syncs_as_of
     alone = f" Known from the archive alone, as of {since}." if since else ""
     reasons = "\n".join(
-        f"{_name(each)} at {each.translation.position}: {each.translation.reason}"
+        f"{each.translation.topic_partition} at {each.translation.position}: "
+        + each.translation.reason
         + (f"; FALLBACK {each.fallback.kind}: {each.fallback.reason}" if each.fallback else "")
         for each in plan.partitions
     )
@@ -59,19 +60,15 @@ def _evidence(plan: FailoverPlan) -> str:
     return f" As evidence {source} records of the source and {target} of the target were read."
 
 
-def _name(planned: PlannedPartition) -> str:
-    return f"{planned.translation.topic}[{planned.translation.partition}]"
-
-
-def _row(planned: PlannedPartition) -> tuple[object, ...]:
-    answer = planned.translation
-    shift = "-" if planned.shift is None else f"{planned.shift:+d}"
-    again = "?" if planned.max_reread is None else f"<= {planned.max_reread}"
+def _row(partition: PartitionPlan) -> tuple[object, ...]:
+    answer = partition.translation
+    shift = "-" if partition.shift is None else f"{partition.shift:+d}"
+    again = "?" if partition.max_reread is None else f"<= {partition.max_reread}"
     return (
-        _name(planned),
+        answer.topic_partition,
         answer.position,
-        "-" if planned.start is None else planned.start,
-        f"by {planned.fallback.kind}" if planned.fallback else answer.status.value,
+        "-" if partition.start is None else partition.start,
+        f"by {partition.fallback.kind}" if partition.fallback else answer.status.value,
         shift,
         "-" if answer.status is Status.REFUSED else again,
     )

@@ -7,6 +7,8 @@ from typing import Any
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
+from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
+from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
@@ -15,8 +17,6 @@ from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.health import check_health
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.settings.given import Given, did_you_mean
-from airflow_mm2_offsets.service.settings.properties import Entries, Entry
 
 _SETTINGS = {
     "source_alias": "source.alias",
@@ -64,7 +64,7 @@ class Mm2OffsetHook(BaseHook):
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
         self._check_fields(extra)
-        given = Given(self._entries(extra))
+        given = SettingsReader(self._entries(extra))
         location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
         return ClusterPair(
             source=self._cluster("source", extra),
@@ -107,7 +107,7 @@ class Mm2OffsetHook(BaseHook):
     def _entries(self, extra: Mapping[str, Any]) -> Entries:
         """Return what the form says under the names of a settings file."""
         return {
-            key: Entry(value=value, place=f"connection {self.mm2_conn_id}: {field}")
+            key: Entry(value=value, origin=f"connection {self.mm2_conn_id}: {field}")
             for field, key in _SETTINGS.items()
             if (value := self._text("", extra, field))
         }

@@ -31,7 +31,7 @@ POD_GONE = "gone"
 
 
 class SparkKillHook(SparkSubmitHook):
-    """Airflow's own Spark hook, for a driver that some other task, or nobody here, submitted.
+    """Airflow's own Spark hook, for a driver that another task or another tool submitted.
 
     ========================== ======================== ====================================
     connection                 what is killed           how, and how its end is seen
@@ -68,7 +68,7 @@ class SparkKillHook(SparkSubmitHook):
         self._master: str = self._connection["master"]
 
     def kill(self, driver: Driver | None, driver_id: str | None = None) -> bool:
-        """Kill a driver; one that is gone already is no error.
+        """Kill a driver. It is no error if the driver is gone already.
 
         Args:
             driver: The driver as it described itself; None for a job without stop control.
@@ -76,10 +76,11 @@ class SparkKillHook(SparkSubmitHook):
                 ``driver-...`` of a standalone cluster. By default as ``driver`` has it.
 
         Returns:
-            Whether its end was seen; False where the cluster took the order and can't be asked.
+            Whether its end was seen; False if the cluster only accepted the kill request.
 
         Raises:
-            StopError: It can't be killed, not from here, or has not ended two minutes after.
+            StopError: It can't be killed at all or not from here, or it still runs two minutes
+                after the kill.
         """
         if self._is_yarn:
             application = self._known(driver_id or (driver.application_id if driver else None))
@@ -101,7 +102,7 @@ class SparkKillHook(SparkSubmitHook):
         return True
 
     def _kill_standalone(self, driver_id: str) -> None:
-        # spark-submit --kill would succeed, whatever came of it.
+        # spark-submit --kill succeeds even if the master refuses the kill.
         if not self._connection["rest_endpoint"]:
             raise StopError(
                 f"{driver_id} can be killed by the REST API of {self._master} alone: enable it "
@@ -147,7 +148,7 @@ class SparkKillHook(SparkSubmitHook):
             ) from error
 
     def _ask_master(self, method: str, what: str) -> str:
-        # Airflow's own command is a curl, which keeps an answer of any size.
+        # Airflow's own command is curl, which reads an answer of any size into memory.
         server = Server(url=self._connection["rest_endpoint"])
         try:
             answer = server.ask(
@@ -171,12 +172,15 @@ class SparkKillHook(SparkSubmitHook):
     def _run(self, command: list[str]) -> str:
         done = self._call(command)
         if done.returncode:
-            said = f"exit code {done.returncode}: {done.stderr.strip()[-500:]}"
-            raise StopError(f"{self._mask_cmd(command)} failed: {said}")
+            # A program may repeat its arguments. Mask before cutting, or half a secret would show.
+            said = self._mask_cmd(done.stderr.strip())[-500:]
+            raise StopError(
+                f"{self._mask_cmd(command)} failed: exit code {done.returncode}: {said}"
+            )
         return done.stdout
 
     def _ask(self, command: list[str]) -> str:
-        """Return what a command says, however it ends; nothing where it can't be run."""
+        """Return a command's output, also if it fails; empty text if it can't be run."""
         try:
             done = self._call(command)
         except StopError as error:
@@ -185,10 +189,15 @@ class SparkKillHook(SparkSubmitHook):
         return f"{done.stdout}\n{done.stderr}"
 
     def _call(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
-        self.log.info("Running %s", self._mask_cmd(command))
+        masked = self._mask_cmd(command)
+        self.log.info("Running %s", masked)
         try:
             return subprocess.run(  # noqa: S603 - Airflow's own command, or YARN's
                 command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StopError(f"{self._mask_cmd(command)} failed: {error}") from error
+        except subprocess.TimeoutExpired:
+            # Neither its text nor the error itself: both hold the command with its secrets.
+            problem = f"no end after {COMMAND_SECONDS} s; see whether the cluster answers"
+        except OSError as error:
+            problem = str(error)
+        raise StopError(f"{masked} failed: {problem}")

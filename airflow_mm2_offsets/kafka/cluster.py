@@ -12,12 +12,12 @@ from confluent_kafka import (
     Consumer,
     KafkaException,
     TopicCollection,
-    TopicPartition,
     Uuid,
 )
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNotFoundError
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
@@ -111,8 +111,8 @@ class KafkaCluster:
         return {name: info for name, info in infos.items() if info is not None}
 
     def watermarks(
-        self, partitions: Iterable[tuple[str, int]], *, isolation: str = "read_uncommitted"
-    ) -> dict[tuple[str, int], Watermarks]:
+        self, partitions: Iterable[TopicPartition], *, isolation: str = "read_uncommitted"
+    ) -> dict[TopicPartition, Watermarks]:
         """Return the low and high offset of each partition, all by few requests.
 
         Args:
@@ -133,7 +133,7 @@ class KafkaCluster:
             high = _offsets(consumer, requested, OFFSET_END)
         return {place: Watermarks(low=low[place], high=high[place]) for place in requested}
 
-    def offsets_at(self, times: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the offset of each partition's first record at or after a time.
 
         Args:
@@ -147,16 +147,16 @@ class KafkaCluster:
         """
         if not times:
             return {}
-        specs = {
-            TopicPartition(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()
-        }
+        specs = {Place(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()}
         with self._admin() as admin:
             # Without a connection, librdkafka sometimes tries again only after 3 s.
             admin.metadata()
             futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
             admin.wait_all(futures.values())
             found = {
-                (place.topic, place.partition): _result(admin, future, _subject(place)).offset
+                TopicPartition(place.topic, place.partition): _result(
+                    admin, future, _subject(place)
+                ).offset
                 for place, future in futures.items()
             }
         return {place: offset for place, offset in found.items() if offset >= 0}
@@ -188,14 +188,14 @@ def _topic_info(
 
 
 def _offsets(
-    consumer: ClientSession[Consumer], partitions: Iterable[tuple[str, int]], which: int
-) -> dict[tuple[str, int], int]:
+    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], which: int
+) -> dict[TopicPartition, int]:
     """Return where partitions begin or end: ListOffsets takes these as special times (KIP-79).
 
     An admin client sends the same request, and takes three times as long for 1,000 partitions. It
     is better for real times: here, a partition without an answer comes back unchanged.
     """
-    places = [TopicPartition(*place, which) for place in partitions]
+    places = [Place(*place, which) for place in partitions]
     try:
         answers = consumer.client.offsets_for_times(places, timeout=consumer.remaining)
     except KafkaException as error:  # it concerns all partitions: name the first
@@ -205,7 +205,7 @@ def _offsets(
             raise consumer.failure(each.error, **_subject(each))
         if each.offset < 0:
             raise consumer.unreachable()
-    return {(each.topic, each.partition): each.offset for each in answers}
+    return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
 def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: ErrorFields) -> Any:  # noqa: ANN401 - as the client types it
@@ -215,5 +215,5 @@ def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: E
         raise admin.failure(error.args[0], **subject) from error
 
 
-def _subject(partition: TopicPartition) -> ErrorFields:
+def _subject(partition: Place) -> ErrorFields:
     return {"topic": partition.topic, "partition": partition.partition}

@@ -1,6 +1,7 @@
-"""Client configurations, made of what an Airflow ``kafka`` connection holds.
+"""Configurations of admin clients and consumers, from librdkafka properties.
 
-The keys are librdkafka's (``CONFIGURATION.md`` in its repository), as in Airflow's own provider.
+``clients`` makes its clients with them. The properties come from an Airflow ``kafka`` connection
+or a settings file; librdkafka's ``CONFIGURATION.md`` lists them.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,12 +11,12 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 Scalar: TypeAlias = str | int | float | bool
 Setting: TypeAlias = Scalar | Callable[..., Any]
-"""A property's value: a callback is a function, such as ``oauth_cb`` that fetches a token."""
+"""A property's value; a callback is a function, such as ``oauth_cb``, which fetches a token."""
 
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 
 NEVER_JOINED_GROUP = "airflow-mm2-offsets-never-joined"
-"""The client wants a group id; partitions are assigned, so that nobody ever joins the group."""
+"""librdkafka requires a group id. Partitions are assigned, so no consumer joins the group."""
 
 _CONSUMER_ONLY = frozenset(
     {
@@ -34,47 +35,47 @@ _CONSUMER_ONLY = frozenset(
         "session.timeout.ms",
     }
 )
-"""What connections often hold and an admin client only warns about."""
+"""Connections often hold them. An admin client would log a warning for each."""
 
 
-def admin_config(cluster: str, extra: Mapping[str, object]) -> dict[str, Setting]:
+def admin_config(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
     """Return the configuration of an admin client.
 
     Args:
-        cluster: What the cluster, or its connection, is called in messages.
-        extra: librdkafka properties; left as they are.
+        cluster: What messages call the cluster or its connection.
+        properties: librdkafka properties. They are not modified.
 
     Raises:
         ConfigurationError: ``bootstrap.servers`` is missing or a value is neither a scalar
             nor a callback.
     """
-    config = _checked(cluster, extra)
+    config = _validated(cluster, properties)
     return {key: value for key, value in config.items() if key not in _CONSUMER_ONLY}
 
 
 def consumer_config(
-    cluster: str, extra: Mapping[str, object], isolation: str, *, prefetch: int
+    cluster: str, properties: Mapping[str, object], isolation: str, *, prefetch: int
 ) -> dict[str, Setting]:
     """Return the configuration of a consumer that reads fast, joins no group and commits nothing.
 
     Args:
-        cluster: What the cluster, or its connection, is called in messages.
-        extra: librdkafka properties; left as they are.
+        cluster: What messages call the cluster or its connection.
+        properties: librdkafka properties. They are not modified.
         isolation: ``read_committed`` or ``read_uncommitted``.
-        prefetch: The most records of one partition that are wanted, from 1.
+        prefetch: The most records of one partition that the caller reads, from 1.
 
     Raises:
         ConfigurationError: ``bootstrap.servers`` is missing or a value is neither a scalar
             nor a callback.
     """
-    return _checked(cluster, extra) | {
+    return _validated(cluster, properties) | {
         "group.id": NEVER_JOINED_GROUP,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
         "allow.auto.create.topics": False,
         "isolation.level": isolation,
-        # Offsets that are gone are an error to report, not a reason to begin elsewhere.
+        # A deleted offset is an error to report, not a reason to start elsewhere.
         "auto.offset.reset": "error",
         # Measured: a million small records are read twice as fast with these two as without.
         "queued.min.messages": min(prefetch, 1_000_000),
@@ -88,9 +89,9 @@ def consumer_config(
     }
 
 
-def _checked(cluster: str, extra: Mapping[str, object]) -> dict[str, Setting]:
+def _validated(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
     config: dict[str, Setting] = {}
-    for key, value in extra.items():
+    for key, value in properties.items():
         # The value stays out of the message: it may be a secret.
         if not isinstance(value, Scalar) and not callable(value):
             raise ConfigurationError(
@@ -99,9 +100,10 @@ def _checked(cluster: str, extra: Mapping[str, object]) -> dict[str, Setting]:
             )
         config[key] = value
     servers = config.get(BOOTSTRAP_SERVERS)
+    problem = "is not a text" if servers else "is missing"
     if not servers or not isinstance(servers, str):
         raise ConfigurationError(
-            f"{cluster}: {BOOTSTRAP_SERVERS} is {'no text' if servers else 'missing'}; put it into "
+            f"{cluster}: {BOOTSTRAP_SERVERS} {problem}; put it into "
             'the extra of the kafka connection, for example {"bootstrap.servers": "broker-1:9092"}'
         )
     return config

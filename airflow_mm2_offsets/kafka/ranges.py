@@ -83,7 +83,7 @@ def _read_some(
         read += len(record.key() or b"") + len(record.value() or b"")
         if read > max_bytes:
             break
-        found[record.topic(), record.partition()].append(_range_record(record))
+        found[TopicPartition(record.topic(), record.partition())].append(_range_record(record))
     return found, read
 
 
@@ -98,7 +98,7 @@ def find_empty(
         Mm2OffsetsError: See ``drain``.
     """
     records = _records(cluster, ranges, first_only=True)
-    return set(ranges) - {(record.topic(), record.partition()) for record in records}
+    return set(ranges) - {TopicPartition(record.topic(), record.partition()) for record in records}
 
 
 def first_times(
@@ -114,7 +114,7 @@ def first_times(
     found: dict[TopicPartition, int] = {}
     for record in _records(cluster, ranges, first_only=True):
         _, milliseconds = record.timestamp()
-        found.setdefault((record.topic(), record.partition()), milliseconds)
+        found.setdefault(TopicPartition(record.topic(), record.partition()), milliseconds)
     return found
 
 

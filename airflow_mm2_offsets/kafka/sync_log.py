@@ -109,7 +109,7 @@ def read_syncs_topic(
     """
     topic_read = SyncsTopicRead(next_offset=start, contiguous_until=start)
     sinks = _Sinks(topic_read.columns)
-    starts = {(topic, SYNCS_PARTITION): start}
+    starts = {TopicPartition(topic, SYNCS_PARTITION): start}
     for batch in drain(cluster, starts, refuse_deleted=refuse_deleted, progress=progress):
         _append(batch, topic_read, sinks)
     return topic_read
@@ -123,7 +123,7 @@ class _Sinks(dict[bytes | None, _Sink]):
         self._columns = columns
 
     def __missing__(self, key: bytes | None) -> _Sink:
-        columns = self._columns.setdefault(decode_key(key), SyncColumns())
+        columns = self._columns.setdefault(TopicPartition(*decode_key(key)), SyncColumns())
         # Two bound methods cost less for each record than a look-up of the columns.
         return self.setdefault(key, (columns.values.extend, columns.offsets.append))
 

@@ -1,13 +1,14 @@
 """The step before anything is touched."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import (
-    CheckpointError,
+    ClusterUnreachableError,
     Mm2OffsetsError,
     NotReadyError,
 )
@@ -16,15 +17,21 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
 from airflow_mm2_offsets.service.checking import find_problems
-from airflow_mm2_offsets.service.handover import read_claim
 from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.job_checks import (
+    find_fence_problems,
+    find_job_problems,
+    find_target_problems,
+)
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.position_ids import check_ids, note_ids
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.fence import FenceState, read_fence
-from airflow_mm2_offsets.storage import list_directory, open_location
+from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.originals import JobLocations
 
 _Finder = Callable[[Checkpoint | None], list[str]]
 
@@ -43,11 +50,15 @@ _WELL = {
 class CheckFailoverOperator(BaseOperator):
     """Finds what would make a failover fail, while the source job still runs.
 
-    It asks both clusters and Kafka Connect, reads the job's checkpoint and control location, sees
-    that no other run moves the job or has moved it and that the job does not read the target,
-    compares partitions on both sides, translates the positions of this moment, and sees that the
-    target's checkpoint location is free, that the sink would not drop a fresh checkpoint's batches,
-    and that the DAG which is to run the job is there and not paused. It changes nothing.
+    It asks both clusters and Kafka Connect, and reads the job's checkpoint and control location.
+    These must be the job's own and no copies, no other run may move the job or have moved it, and
+    the job must not read the target. It compares partitions on both sides and translates the
+    positions of this moment. The target's checkpoint location must be free, no fence may stand in
+    its control location, and the sink must not drop a fresh checkpoint's batches. The DAG that is
+    to run the job must exist and not be paused.
+
+    It changes nothing but a note beside the checkpoint, ``<checkpoint>.clusters.json``: the ids of
+    clusters and topics, which every later step compares.
 
     Once the run's fence stands the failover is under way: then only what is still to come is
     looked at, the DAG and the kept plan.
@@ -57,6 +68,12 @@ class CheckFailoverOperator(BaseOperator):
         checkpoint: The source job's checkpoint location.
         control: Its control location; None where it has none.
         target_checkpoint: Where the target job is to keep its checkpoint.
+        target_control: The target job's control location: a fence there would end it at once.
+        spark_control: The control location as Spark names it. Give it only where Airflow reaches
+            the same folder by another name, such as a mount, and the job can't answer any more.
+        spark_checkpoint: The same of the checkpoint location.
+        subscribe_pattern: The ``subscribePattern`` of the job on the target. By default that of the
+            job in ``control``; empty text: it subscribes by name.
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
         sink: Where the target job is to write files or a Delta table, if it does.
@@ -76,6 +93,10 @@ class CheckFailoverOperator(BaseOperator):
         "checkpoint",
         "control",
         "target_checkpoint",
+        "target_control",
+        "spark_control",
+        "spark_checkpoint",
+        "subscribe_pattern",
         "plan_path",
         "sink",
         "txn_app_id",
@@ -90,6 +111,10 @@ class CheckFailoverOperator(BaseOperator):
         checkpoint: str,
         target_checkpoint: str,
         control: str | None = None,
+        target_control: str | None = None,
+        spark_control: str | None = None,
+        spark_checkpoint: str | None = None,
+        subscribe_pattern: str | None = None,
         plan_path: str | None = None,
         sink: str | None = None,
         txn_app_id: str | None = None,
@@ -105,6 +130,10 @@ class CheckFailoverOperator(BaseOperator):
         self.checkpoint = checkpoint
         self.control = control
         self.target_checkpoint = target_checkpoint
+        self.target_control = target_control
+        self.spark_control = spark_control
+        self.spark_checkpoint = spark_checkpoint
+        self.subscribe_pattern = subscribe_pattern
         self.plan_path = plan_path
         self.sink = sink
         self.txn_app_id = txn_app_id
@@ -116,7 +145,7 @@ class CheckFailoverOperator(BaseOperator):
     def execute(self, context: Context) -> None:
         """Raise if anything stands in the way of the failover."""
         is_under_way = self._is_under_way()
-        finders = (self._plan_problems,) if is_under_way else self._finders()
+        finders = (self._plan_problems, self._id_problems) if is_under_way else self._finders()
         problems = self._all(finders)
         if self.trigger_dag_id:
             problems += find_dag_problems(context, self.trigger_dag_id)
@@ -137,6 +166,7 @@ class CheckFailoverOperator(BaseOperator):
     def _finders(self) -> tuple[_Finder, ...]:
         return (
             self._plan_problems,
+            self._id_problems,
             self._fence_problems,
             self._job_problems,
             self._target_problems,
@@ -156,7 +186,7 @@ class CheckFailoverOperator(BaseOperator):
                 problems += find(checkpoint)
             except Mm2OffsetsError as error:
                 problems.append(str(error))
-        return problems
+        return list(dict.fromkeys(problems))
 
     def _kept_plan(self) -> FailoverPlan | None:
         return read_plan(storage_path(self.plan_path)) if self.plan_path else None
@@ -171,65 +201,34 @@ class CheckFailoverOperator(BaseOperator):
         check_plan(plan, path, checkpoint.positions, checkpoint.pending, ids)
         return []
 
-    def _fence_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
-        """Tell who else moves the job; a stop that was answered and not followed is no problem."""
-        fence = read_fence(storage_path(self.control)) if self.control else None
-        if fence is None:
+    def _id_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+        """Note which topics the job reads now, and tell where they were recreated since."""
+        if checkpoint is None:
             return []
-        if fence.state is FenceState.STOPPING and self.control:
-            answer = read_acknowledgement(storage_path(self.control), fence.request_id)
-            if answer is not None:
-                return []
-        problem = (
-            f"{self.control}: {fence}, and a job is moved once: see that run; "
-            f"`airflow-mm2-offsets fence lift` lets the job run and be moved again"
-        )
-        return [problem]
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        with suppress(ClusterUnreachableError):  # told with the clusters' problems
+            now = read_known_ids(pair, checkpoint.positions)
+            path = storage_path(self.checkpoint)
+            check_ids(note_ids(path, checkpoint, self.request_id, now), now)
+        return []
+
+    def _fence_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
+        return find_fence_problems(storage_path(self.control)) if self.control else []
 
     def _job_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         if not self.control:
             return []
-        driver = read_driver(storage_path(self.control))
-        if driver is None:
-            problem = (
-                f"no job has run with the control location {self.control}; give the one that the "
-                "job hands to StopControl"
-            )
-            return [problem]
-        if not driver.lease:
-            problem = (
-                f"the job in {self.control} runs under a stop control that obeys no fence, so it "
-                f"could run on beside the target job: start it with this release's files"
-            )
-            return [problem]
-        queries = {driver.query_id, *driver.runs}
-        if checkpoint is None or checkpoint.query_id in queries:
-            return []
-        problem = (
-            f"{self.control} is of the query {' and '.join(sorted(queries))} and "
-            f"{self.checkpoint} of the query {checkpoint.query_id}, so another job would be "
-            f"stopped; give both of one job"
+        locations = JobLocations(
+            control=storage_path(self.control),
+            checkpoint=storage_path(self.checkpoint),
+            spark_control=self.spark_control,
+            spark_checkpoint=self.spark_checkpoint,
         )
-        return [problem]
+        return find_job_problems(locations, checkpoint)
 
     def _target_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
-        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        claimed = read_claim(place)
-        if claimed not in {None, self.request_id}:
-            problem = (
-                f"{self.target_checkpoint} is the target of the run {claimed!r} already: give "
-                f"another target checkpoint location"
-            )
-            return [problem]
-        # Not its batches alone: sources/0/0 is enough for Spark to begin where that says.
-        taken = sorted(list_directory(place, CheckpointError))
-        if not taken:
-            return []
-        problem = (
-            f"{self.target_checkpoint} holds {', '.join(taken)} already, and Spark takes "
-            f"startingOffsets with a new checkpoint only: give another target checkpoint location"
-        )
-        return [problem]
+        control = storage_path(self.target_control) if self.target_control else None
+        return find_target_problems(storage_path(self.target_checkpoint), control, self.request_id)
 
     def _sink_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         if not self.sink:
@@ -241,20 +240,23 @@ class CheckFailoverOperator(BaseOperator):
 
     def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)
-        if checkpoint is not None:
-            servers = self._servers_of_the_job()
-            options = PlanOptions(changed_records=str(self.changed_records) == "True")
-            return find_problems(
-                hook.get_conn(), checkpoint.positions, reads_from=servers, options=options
-            )
-        is_reachable, found = hook.test_connection()
-        return [] if is_reachable else [found]
+        if checkpoint is None:
+            is_reachable, found = hook.test_connection()
+            return [] if is_reachable else [found]
+        driver, pair = self._driver(), hook.get_conn()
+        requested = None if self.subscribe_pattern == "None" else self.subscribe_pattern
+        written = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver else ()
+        options = PlanOptions(changed_records=str(self.changed_records) == "True")
+        return find_problems(
+            pair,
+            checkpoint.positions,
+            reads_from=driver.bootstrap_servers if driver else (),
+            patterns=JobPatterns(requested=requested, source=written),
+            options=options,
+        )
 
-    def _servers_of_the_job(self) -> frozenset[str]:
-        if not self.control:
-            return frozenset()
+    def _driver(self) -> Driver | None:
         try:
-            driver = read_driver(storage_path(self.control))
-        except Mm2OffsetsError:  # told with the job's problems
-            return frozenset()
-        return driver.bootstrap_servers if driver else frozenset()
+            return read_driver(storage_path(self.control)) if self.control else None
+        except Mm2OffsetsError:  # listed with the job's problems
+            return None

@@ -8,14 +8,21 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, NotReadyError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
-from airflow_mm2_offsets.service.handover import claim_target, confirm_handover
+from airflow_mm2_offsets.service.handover import (
+    claim_target,
+    confirm_handover,
+    describe_start,
+    read_claim,
+)
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
@@ -45,8 +52,9 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Raises:
-        HandoverError: The job has run since, or may: nothing was started.
-        PlanError: The kept plan is not one to go by.
+        HandoverError: The job has run since, or may, or a topic was recreated. The message says
+            whether an earlier try of this task may have triggered the target job.
+        PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
         AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
@@ -85,36 +93,58 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     def execute(self, context: Context) -> None:
         """Look, mark and trigger."""
         control = storage_path(self.control) if self.control else None
+        earlier_run = self._earlier_run(control)
+        if earlier_run:
+            self._skip_if_begun(earlier_run)
         found = confirm_handover(
             control=control,
             checkpoint=storage_path(self.checkpoint),
             request_id=self.request_id,
             read=self.read,
+            earlier_run=earlier_run,
         )
         self._check_plan(found)
-        self._skip_if_begun()
-        problems = [*find_dag_problems(context, self.trigger_dag_id), *self._target_problems()]
+        problems = find_dag_problems(context, self.trigger_dag_id)
+        if not earlier_run:
+            problems += self._target_problems()
         if problems:
-            raise NotReadyError(f"nothing was started: {'; '.join(problems)}")
+            raise NotReadyError(f"{describe_start(earlier_run)}: {'; '.join(problems)}")
         claim_target(storage_path(self.target_checkpoint), self.request_id)
         if control is not None:
             mark_moved(control, self.request_id, self.moved_to)
         super().execute(context)
+
+    def _earlier_run(self, control: UPath | None) -> str | None:
+        """Return the DAG run that an earlier try of this task may have triggered, if any.
+
+        The claim comes before the mark, and the mark before the trigger.
+        """
+        fence = read_fence(control) if control else None
+        if fence and fence.request_id == self.request_id:
+            may_exist = fence.state is FenceState.MOVED
+        else:
+            may_exist = read_claim(storage_path(self.target_checkpoint)) == self.request_id
+        if not may_exist:
+            return None
+        return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
 
     def _check_plan(self, found: Checkpoint) -> None:
         path = storage_path(self.plan_path)
         plan = read_plan(path)
         if plan is None:
             raise PlanError(
-                f"{path} is gone, and the target job is to start from it: clear translate"
+                f"{path} is gone, and the target job is to start from it: clear the task that "
+                f"translates, with all after it"
             )
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         ids = read_known_ids(pair, found.positions)
+        if first := self.read.get("clusters"):
+            check_ids(PairIds.from_json(first), ids)
         check_plan(plan, path, found.positions, found.pending, ids)
         self._check_told(plan.target_positions(), path)
 
     def _check_told(self, planned: Positions, path: UPath) -> None:
-        """Raise where the conf names other offsets than the plan: of an older one, or none."""
+        """Raise where the conf names no offsets, or others than the plan: those of an older one."""
         if not isinstance(self.conf, Mapping) or "starting_offsets" not in self.conf:
             return
         told = self.conf["starting_offsets"]
@@ -125,30 +155,28 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         if not is_planned:
             raise PlanError(
                 f"conf says starting_offsets {told!r}, and the plan in {path} "
-                f"{format_offsets(planned)}: clear translate, with all after it"
+                f"{format_offsets(planned)}: clear the task that translates, with all after "
+                f"it"
             )
 
-    def _skip_if_begun(self) -> None:
-        """Start no second job where this run has started one, though its DAG run be deleted.
+    def _skip_if_begun(self, earlier_run: str) -> None:
+        """Start no second job where this failover has started one, though its DAG run be deleted.
 
         Raises:
-            AirflowSkipException: The job that this run has moved has begun on the target.
+            AirflowSkipException: The job has begun on the target.
         """
-        fence = read_fence(storage_path(self.control)) if self.control else None
-        if fence is None or fence.state is not FenceState.MOVED:
-            return
-        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        if list_directory(place, CheckpointError):
+        if self._files_at_target():
             raise AirflowSkipException(
-                f"{self.target_checkpoint} is there, and {fence}: the target job was started, and "
-                f"is not started twice. If it runs no more, run {self.trigger_dag_id} again itself"
+                f"{self.target_checkpoint} is there, and {describe_start(earlier_run)}: the target "
+                f"job has begun, and is not started twice. If it does not run, trigger "
+                f"{self.trigger_dag_id} yourself with the same conf"
             )
 
     def _target_problems(self) -> list[str]:
-        """Return what is in the way of a fresh job; what this run has triggered before is not."""
-        fence = read_fence(storage_path(self.control)) if self.control else None
-        if fence is None or fence.state is FenceState.MOVED:
-            return []
+        """Return what is in the way of a fresh job."""
+        names = self._files_at_target()
+        return [f"{self.target_checkpoint} holds {', '.join(names)} already"] if names else []
+
+    def _files_at_target(self) -> list[str]:
         place = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        taken = sorted(list_directory(place, CheckpointError))
-        return [f"{self.target_checkpoint} holds {', '.join(taken)} already"] if taken else []
+        return sorted(list_directory(place, CheckpointError))

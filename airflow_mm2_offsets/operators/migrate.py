@@ -1,17 +1,22 @@
 """The step that carries a job's state over to the target cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.position_ids import check_ids
+from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.logs import read_logs
 
 
 class MigrateSparkCheckpointOperator(BaseOperator):
@@ -25,6 +30,9 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         checkpoint: The job's checkpoint location on the source.
         target_checkpoint: Where to write the copy; nothing may be there.
         mm2_conn_id: Id of a connection of type ``mm2``.
+        clusters: The ids of clusters and topics when the positions were first read:
+            ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
+            refused.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps.
         skip_damaged: Translate without the archive's damaged or missing files.
         read_source: Ask the source too; without it few positions are known exactly.
@@ -38,8 +46,10 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
             know, for jobs that read partitions they name (``assign``).
-        subscribe_pattern: The job's ``subscribePattern`` on the target, if it has one: a topic
-            there that matches, and that the checkpoint does not know, is refused.
+        control: The job's control location. It says the job's ``subscribePattern``, if it has one.
+        subscribe_pattern: The job's ``subscribePattern`` on the target. By default that of the job
+            in ``control``; empty text: it subscribes by name. A topic there that
+            matches, and that the checkpoint does not know, is refused.
         new_topics: Such topics that the job is to read from their beginning.
         sink: Where the job writes files or a table, if it does: one that has batches which the
             checkpoint does not know would drop as many new ones, and is refused.
@@ -56,13 +66,14 @@ class MigrateSparkCheckpointOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A position is not known exactly; each is named with its batch.
         CheckpointError: The checkpoint can't be migrated, still changes, or a storage failed.
+        HandoverError: A cluster or topic has another id than in ``clusters``.
         NotReadyError: The sink is further than the checkpoint.
     """
 
     template_fields: Sequence[str] = (
-        *("checkpoint", "target_checkpoint", "target_uri"),
+        *("checkpoint", "control", "target_checkpoint", "target_uri"),
         *("subscribe_pattern", "new_topics", "sink", "txn_app_id"),
-        *("mm2_conn_id", "archive"),
+        *("mm2_conn_id", "archive", "clusters"),
     )
 
     def __init__(
@@ -70,7 +81,9 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         *,
         checkpoint: str,
         target_checkpoint: str,
+        control: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        clusters: Mapping[str, Any] | None = None,
         archive: str | None = None,
         skip_damaged: bool = False,
         read_source: bool = True,
@@ -89,8 +102,10 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         """Keep the settings."""
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
+        self.control = control
         self.target_checkpoint = target_checkpoint
         self.mm2_conn_id = mm2_conn_id
+        self.clusters = clusters
         self.archive = archive
         self.skip_damaged = skip_damaged
         self.read_source = read_source
@@ -99,8 +114,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
-        self.subscribe_pattern = subscribe_pattern
-        self.new_topics = new_topics
+        self.subscribe_pattern, self.new_topics = subscribe_pattern, new_topics
         self.sink = sink
         self.txn_app_id = txn_app_id
         self.target_uri = target_uri
@@ -108,8 +122,13 @@ class MigrateSparkCheckpointOperator(BaseOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the copy, or accept the one that is there."""
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        if self.clusters:
+            first = PairIds.from_json(self.clusters)
+            topics = first.source.topic_ids
+            check_ids(first, read_known_ids(pair, topics, ask_source=self.read_source))
         done = migrate_checkpoint(
-            Mm2OffsetHook(self.mm2_conn_id).get_conn(),
+            pair,
             storage_path(self.checkpoint),
             storage_path(self.target_checkpoint),
             self._options(),
@@ -137,8 +156,16 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             allow_bounded=self.allow_bounded,
             allow_new_partitions=self.allow_new_partitions,
             subscribe_pattern=self.subscribe_pattern,
+            source_patterns=self._source_patterns(),
             new_topics=self.new_topics,
             sink=storage_path(self.sink) if self.sink else None,
             txn_app_id=self.txn_app_id,
             target_uri=self.target_uri,
         )
+
+    def _source_patterns(self) -> tuple[str, ...]:
+        driver = read_driver(storage_path(self.control)) if self.control else None
+        if driver is None:
+            return ()
+        query_id = read_logs(storage_path(self.checkpoint)).query_id
+        return driver.subscribe_patterns.get(query_id, ())

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.kafka.java import format_properties, java_properties
+from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -166,7 +166,7 @@ class ReconcileOperator(SparkSubmitOperator):
                 if not (path := getattr(self, f"{side}_properties")):
                     cluster = getattr(pair, side)
                     path = str(Path(folder, f"mm2-reconcile-{side}.properties"))
-                    text = format_properties(java_properties(cluster.name, cluster.config))
+                    text = format_properties(to_java(cluster.name, cluster.config))
                     Path(path).write_text(text)
                     files[side] = Path(path)
                 arguments += [f"--{side}-properties", path]

@@ -10,10 +10,12 @@ from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import Proof, read_driver
 from airflow_mm2_offsets.spark.fence import new_fence
-from airflow_mm2_offsets.spark.stopping import begin_stop, close_request
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
+from airflow_mm2_offsets.spark.originals import check_before_stop
+from airflow_mm2_offsets.spark.stopping import begin_stop
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
 UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
@@ -22,19 +24,19 @@ UNSEEN_END_SECONDS = 60.0
 class StopSparkStreamingOperator(WaitingOperator):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
-    The proof is the acknowledgement of a job that runs under ``StopControl``
-    (``airflow_mm2_offsets.spark.job``), a heartbeat that stands still (the driver is gone), and a
-    checkpoint that stands still and agrees with it. The same request never asks twice: a retry goes
-    on waiting.
+    The proof is the answer of a job that runs under ``StopControl``
+    (``airflow_mm2_offsets.spark.job``), together with a heartbeat and a checkpoint that no longer
+    change. The answer must agree with the checkpoint. A retry does not ask again; it goes on
+    waiting.
 
-    With the request it raises a fence in the control location: from then on no driver of the job
-    starts there, whoever starts it, until the fence is lifted. A stop that ends without a proof
-    (an error, the timeout, a kill of the task) is withdrawn with its fence, and the job runs on.
+    Before it asks, it raises a fence in the control location: from then on no driver of the job
+    starts there until the fence is lifted. A stop that ends without a proof (an error, the timeout,
+    a kill of the task) is withdrawn with its fence, and the job runs on.
 
-    A driver that has died answers nothing. ``gone_after`` lets silence count in the place of its
-    word, and ``kill_after`` ends a driver that does not stop. Both leave the batch that ran
-    pending: what of it was written is written again. A job without stop control can be killed
-    alone: leave out ``control``.
+    A driver that has died can't answer. ``gone_after`` accepts its silence instead, and
+    ``kill_after`` ends a driver that does not stop. Both leave the running batch pending: the
+    target job writes its records again. A job without stop control can only be killed: leave out
+    ``control``.
 
     Args:
         checkpoint: The job's checkpoint location.
@@ -43,14 +45,17 @@ class StopSparkStreamingOperator(WaitingOperator):
         moved_to: Where the job goes, in words, for whoever meets the fence.
         still_for: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
-        gone_after: Seconds of the same after which a driver that has not answered is taken for
-            gone; None: never. Longer than any pause of a driver that lives, and shorter than the
-            wait: ``kill_after``, or else ``timeout``. A template's text is a number too.
-        kill_after: Seconds after which a driver that has not stopped is killed, or one that can't
-            be asked; None: never. A template's text is a number too.
+        gone_after: Seconds without such a change after which a driver that has not answered counts
+            as gone; None: never. Give more than any pause of a driver that lives, and less than
+            ``kill_after``, or else ``timeout``. May be a templated string.
+        kill_after: Seconds after which a driver is killed that has not stopped, or can't be asked;
+            None: never. May be a templated string.
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
         driver_id: What the cluster calls the driver, where the control location does not say it:
             an application of YARN, ``namespace:pod``, or ``driver-...`` of a standalone cluster.
+        spark_control: The control location as Spark names it. Give it only where Airflow reaches
+            the same folder by another name, such as a mount, and the job can't answer any more.
+        spark_checkpoint: The same of the checkpoint location.
         timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
 
@@ -62,8 +67,8 @@ class StopSparkStreamingOperator(WaitingOperator):
     Raises:
         StopError: The proof did not come in time, or differs from the checkpoint; another run
             moves the job, or has; the control location can't be used, or the driver killed.
-        ConfigurationError: There's nothing to stop the job with, or a time is none, or could never
-            pass.
+        ConfigurationError: Neither ``control`` nor ``kill_after`` is given, or a duration is
+            invalid or can never elapse.
     """
 
     template_fields: Sequence[str] = (
@@ -75,6 +80,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         "kill_after",
         "spark_conn_id",
         "driver_id",
+        "spark_control",
+        "spark_checkpoint",
     )
     wait_for = SparkStoppedTrigger.wait_for
     error = StopError
@@ -91,6 +98,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         kill_after: float | str | None = None,
         spark_conn_id: str = "spark_default",
         driver_id: str | None = None,
+        spark_control: str | None = None,
+        spark_checkpoint: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -104,6 +113,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.kill_after = kill_after
         self.spark_conn_id = spark_conn_id
         self.driver_id = driver_id
+        self.spark_control = spark_control
+        self.spark_checkpoint = spark_checkpoint
 
     @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
@@ -111,6 +122,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         gone_after, kill_after = self.seconds("gone_after"), self.seconds("kill_after")
         self._check_passes(gone_after, kill_after)
         if self.control is not None:
+            check_before_stop(job_locations(self), self.request_id)
             begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
         elif kill_after is None:
             raise ConfigurationError(
@@ -118,7 +130,7 @@ class StopSparkStreamingOperator(WaitingOperator):
                 f"control, or kill_after to have it killed"
             )
         then = "resume" if kill_after is None else "escalate"
-        # Without control nothing but a kill proves an end.
+        # Without a control location only a kill proves the end.
         silence = gone_after if self.control is not None else None
         self._wait(silence, timeout=kill_after, then=then)
 
@@ -138,13 +150,18 @@ class StopSparkStreamingOperator(WaitingOperator):
         """Return the proof, and answer the request where the job did not."""
         result = super().resume(context, event)
         if self.control is not None:
-            close_request(storage_path(self.control), self.request_id, Proof(result["proof"]))
+            close_request(
+                storage_path(self.control),
+                self.request_id,
+                Proof(result["proof"]),
+                checkpoint=storage_path(self.checkpoint),
+            )
         return result
 
     def resume_execution(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
-        """Go on after a wait; whatever fails before there's a proof withdraws the stop.
+        """Go on after a wait; an error before there is a proof withdraws the stop.
 
-        Airflow's own limit of the wait ends here too, and in none of the methods above.
+        When Airflow's own limit of the wait has passed, it calls this method only.
         """
         try:
             return super().resume_execution(*given, **named)
@@ -154,6 +171,8 @@ class StopSparkStreamingOperator(WaitingOperator):
 
     def _kill(self) -> NoReturn:
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
+        if driver is not None and (problem := job_locations(self).control_problem(driver)):
+            raise StopError(f"nothing was killed: {problem}")
         is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
         self._wait(
             self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
@@ -176,6 +195,8 @@ class StopSparkStreamingOperator(WaitingOperator):
             control=self.control,
             checkpoint=self.checkpoint,
             request_id=self.request_id,
+            spark_control=self.spark_control,
+            spark_checkpoint=self.spark_checkpoint,
             still_for=self.still_for,
             gone_after=gone_after,
             **settings,

@@ -15,12 +15,14 @@ from airflow_mm2_offsets.core import (
     check_positions,
     summarize,
 )
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
 from airflow_mm2_offsets.service.plan_options import (
     DEFAULT_OPTIONS,
@@ -28,6 +30,7 @@ from airflow_mm2_offsets.service.plan_options import (
     parse_plan_options,
 )
 from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 
@@ -44,6 +47,9 @@ class TranslateOffsetsOperator(BaseOperator):
         pending: Where the batch ends that the job began and did not commit, likewise, if any.
         checkpoint: The job's checkpoint location, to read both from, or to compare them with: a
             job that has run since is not where they say.
+        clusters: The ids of clusters and topics when the positions were first read:
+            ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
+            refused; without them only what happens after this task can be noticed.
         plan_path: A file to keep the plan in. A retry finds it there and moves no position, where
             it is whole, and of these positions, clusters and topics; an auditor finds it later.
         strategy: ``safe`` loses nothing; see ``core.Strategy``.
@@ -74,8 +80,9 @@ class TranslateOffsetsOperator(BaseOperator):
     Raises:
         TranslationRefusedError: A partition has no answer; each is named. Plan and summary are
             pushed all the same.
-        HandoverError: The checkpoint stands elsewhere than ``positions`` say.
-        PlanError: The kept plan is not one to go by.
+        HandoverError: The checkpoint stands elsewhere than ``positions`` say, or a cluster or topic
+            has another id than in ``clusters``.
+        PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
 
@@ -84,6 +91,7 @@ class TranslateOffsetsOperator(BaseOperator):
         "positions",
         "pending",
         "checkpoint",
+        "clusters",
         "plan_path",
         "archive",
         "strategy",
@@ -99,6 +107,7 @@ class TranslateOffsetsOperator(BaseOperator):
         positions: Mapping[str, Any] | str | None = None,
         pending: Mapping[str, Any] | str | None = None,
         checkpoint: str | None = None,
+        clusters: Mapping[str, Any] | None = None,
         plan_path: str | None = None,
         archive: str | None = None,
         skip_damaged: bool = False,
@@ -118,6 +127,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.positions = positions
         self.pending = pending
         self.checkpoint = checkpoint
+        self.clusters = clusters
         self.plan_path = plan_path
         self.archive = archive
         self.skip_damaged = skip_damaged
@@ -171,19 +181,27 @@ class TranslateOffsetsOperator(BaseOperator):
     def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path) if self.plan_path else None
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        if path is not None and (kept := read_plan(path)):
-            ids = read_known_ids(pair, positions, ask_source=self.read_source)
+        kept = read_plan(path) if path else None
+        ids = self._checked_ids(pair, positions) if kept or self.clusters else None
+        if path is not None and kept is not None and ids is not None:
             check_plan(kept, path, positions, pending, ids)
-            self.log.info(
-                "Took the plan of %s from %s: it is not made twice", kept.created_at, path
-            )
+            self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
             return kept
         values = {name: getattr(self, name) for name in PLAN_OPTIONS}
         options = replace(parse_plan_options(values), archive=self._archive())
         plan = plan_failover(pair, positions, pending=pending, options=options)
+        if ids is not None:
+            check_ids(ids, plan.ids)
         if path is not None and not plan.refused:
             save_plan(path, plan)
         return plan
+
+    def _checked_ids(self, pair: ClusterPair, positions: Positions) -> PairIds:
+        """Return the ids of now, which are those from when the positions were first read."""
+        now = read_known_ids(pair, positions, ask_source=self.read_source)
+        if self.clusters:
+            check_ids(PairIds.from_json(self.clusters), now)
+        return now
 
 
 def _parse(given: Mapping[str, Any] | str | None) -> Positions:

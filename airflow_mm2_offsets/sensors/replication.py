@@ -24,6 +24,9 @@ class Mm2ReplicatedSensor(WaitingOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
             takes no numbers as keys of a dict: give partitions as text there.
+        clusters: The ids of clusters and topics when the positions were first read:
+            ``ReadSparkCheckpointOperator`` returns them. The wait then ends where a topic was
+            recreated.
         quiet_after: Seconds after which the wait ends well where neither cluster has changed, and
             nothing but the last records before a position is in doubt; None: never. A transform
             that drops the last records leaves nothing that could show that they were seen. The
@@ -33,10 +36,11 @@ class Mm2ReplicatedSensor(WaitingOperator):
         poll_interval: Seconds between two looks.
 
     Raises:
+        HandoverError: A cluster or topic has another id than in ``clusters``.
         NotReplicatedError: It was not done in time; each partition that is behind is named.
     """
 
-    template_fields: Sequence[str] = ("mm2_conn_id", "positions", "quiet_after")
+    template_fields: Sequence[str] = ("mm2_conn_id", "positions", "clusters", "quiet_after")
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
 
@@ -45,6 +49,7 @@ class Mm2ReplicatedSensor(WaitingOperator):
         *,
         positions: Mapping[str, Any] | str,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        clusters: Mapping[str, Any] | None = None,
         quiet_after: float | str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -52,15 +57,18 @@ class Mm2ReplicatedSensor(WaitingOperator):
         super().__init__(**kwargs)
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
+        self.clusters = clusters
         self.quiet_after = quiet_after
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
-        """Wait."""
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Look, and wait unless it is there."""
         given = self.positions
-        self.wait(
+        return self.look_or_wait(
+            context,
             ReplicatedTrigger,
             mm2_conn_id=self.mm2_conn_id,
             positions=parse_offsets(given) if isinstance(given, str) else check_positions(given),
+            clusters=self.clusters,
             quiet_after=self.seconds("quiet_after"),
         )

@@ -8,6 +8,7 @@ from airflow_mm2_offsets.core import (
     Evidence,
     Strategy,
     SyncIndex,
+    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -80,7 +81,8 @@ def _watermarks(
     """Return the source's watermarks of each partition that has syncs."""
     numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
     # Partitions without syncs are refused anyway; skip the request.
-    known = [(topic, number) for number in numbers if (topic, number) in index.partitions]
+    partitions = (TopicPartition(topic, number) for number in numbers)
+    known = [each for each in partitions if each in index.partitions]
     return {number: marks for (_, number), marks in source.watermarks(known).items()}
 
 

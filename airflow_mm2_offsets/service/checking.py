@@ -11,9 +11,11 @@ from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns, find_pattern_problems
 
 log = logging.getLogger(__name__)
 
+NO_PATTERNS = JobPatterns()
 _STATE_STEPS: Mapping[str, str] = {
     "PAUSED": "resume it (PUT /connectors/{name}/resume)",
     "STOPPED": "resume it (PUT /connectors/{name}/resume)",
@@ -40,14 +42,16 @@ def find_problems(
     positions: Positions,
     *,
     reads_from: Collection[str] = (),
+    patterns: JobPatterns = NO_PATTERNS,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> list[str]:
-    """Return what stands in the way of moving a job, each as one sentence; none if all is well.
+    """Return what stands in the way of moving a job, each as one sentence.
 
     Args:
         pair: The clusters.
         positions: Where the job stands now on the source; it may still run.
         reads_from: The bootstrap servers that the job was given, where they are known.
+        patterns: The patterns that the job on the target subscribes with.
         options: How its positions are to be translated.
     """
     problems = [*_problem(pair.source.describe), *_problem(pair.target.describe)]
@@ -57,8 +61,18 @@ def find_problems(
         return problems
     if problems := _job_problems(pair, reads_from):
         return problems  # its positions are those of another cluster
+    problems = _pattern_problems(pair, positions, patterns)
     # A partition that is missing would be found missing by the translation as well.
-    return _partition_problems(pair, positions) or _translation_problems(pair, positions, options)
+    return problems + (
+        _partition_problems(pair, positions) or _translation_problems(pair, positions, options)
+    )
+
+
+def _pattern_problems(pair: ClusterPair, positions: Positions, patterns: JobPatterns) -> list[str]:
+    try:
+        return find_pattern_problems(pair, positions, patterns)
+    except Mm2OffsetsError as error:
+        return [str(error)]
 
 
 def _problem(ask: Callable[[], object]) -> list[str]:
@@ -188,8 +202,7 @@ def _translation_problems(
     except Mm2OffsetsError as error:
         return [str(error)]
     return [
-        f"{each.topic}[{each.partition}] at {each.position}: {each.reason}"
-        f"{_refusal_step(each.basis)}"
+        f"{each.topic_partition} at {each.position}: {each.reason}{_refusal_step(each.basis)}"
         for each in plan.refused
     ]
 

@@ -51,7 +51,11 @@ class Held:
 
 
 def gather_drained(
-    pair: ClusterPair, index: SyncIndex, answers: Iterable[Translation]
+    pair: ClusterPair,
+    index: SyncIndex,
+    answers: Iterable[Translation],
+    *,
+    connector: str | None = None,
 ) -> dict[TopicPartition, Watermarks]:
     """Return the target's watermarks of the partitions that MirrorMaker 2 has copied to the end.
 
@@ -61,13 +65,13 @@ def gather_drained(
     counts on both sides.
     """
     ends = {
-        (each.topic, each.partition): each.position
+        each.topic_partition: each.position
         for each in answers
         if each.basis in _MAY_BE_DRAINED
-        and each.position > _last_synced(index, (each.topic, each.partition))
+        and each.position > _last_synced(index, each.topic_partition)
     }
     decided = _stable_ends(pair, ends)
-    copied = _copied(pair, index, ends)
+    copied = _copied(pair, index, ends, connector)
     unread = {
         key: OffsetRange(copied[key] + 1, end - 1)
         for key, end in ends.items()
@@ -86,7 +90,9 @@ def gather_drained(
     return {key: held.target[key] for key in empty}
 
 
-def gather_copied(pair: ClusterPair, index: SyncIndex, held: Held) -> dict[TopicPartition, int]:
+def gather_copied(
+    pair: ClusterPair, index: SyncIndex, held: Held, *, connector: str | None = None
+) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has noted, where no record lies beyond it.
 
     What it notes MirrorMaker 2 does not copy again, and it notes in order. Whatever was copied
@@ -98,9 +104,9 @@ def gather_copied(pair: ClusterPair, index: SyncIndex, held: Held) -> dict[Topic
     ends = {
         key: source.high
         for key, source in held.source.items()
-        if (syncs := index.partitions.get(key)) and not syncs.segments.is_closed
+        if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
-    noted = _noted(pair, ends)
+    noted = _noted(pair, ends, connector)
     decided = _stable_ends(pair, noted)
     # A number beyond the source's end was noted of an earlier topic of that name.
     beyond = {
@@ -133,24 +139,35 @@ def _stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[Topi
 
 
 def _copied(
-    pair: ClusterPair, index: SyncIndex, partitions: Iterable[TopicPartition]
+    pair: ClusterPair,
+    index: SyncIndex,
+    partitions: Iterable[TopicPartition],
+    connector: str | None,
 ) -> dict[TopicPartition, int]:
-    """Return the last source offset that is known to be copied; -1 where none is."""
+    """Return the last source offset that is known to be copied; -1 where no copy is known."""
     by_syncs = {key: _last_synced(index, key) for key in partitions}
-    noted = _noted(pair, by_syncs)
+    noted = _noted(pair, by_syncs, connector)
     return {key: max(last, noted.get(key, -1)) for key, last in by_syncs.items()}
 
 
-def _noted(pair: ClusterPair, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the last source offset that Connect has committed, where it has any."""
+def _noted(
+    pair: ClusterPair, partitions: Iterable[TopicPartition], connector: str | None
+) -> dict[TopicPartition, int]:
+    """Return the last source offset that Connect has committed, where it has any.
+
+    Args:
+        pair: The clusters.
+        partitions: On the source.
+        connector: Its name; None: Connect is asked for it first.
+    """
     wanted = set(partitions)
     if pair.connect is None or not wanted:
         return {}
     alias = pair.naming.source_alias
-    connector = pair.connect.find_mirror_source(alias, pair.naming.target_alias)
+    name = connector or pair.connect.find_mirror_source(alias, pair.naming.target_alias)
     return {
-        (topic, number): last
-        for (cluster, topic, number), last in pair.connect.offsets(connector).items()
+        TopicPartition(topic, number): last
+        for (cluster, topic, number), last in pair.connect.offsets(name).items()
         if cluster == alias and (topic, number) in wanted
     }
 

@@ -22,7 +22,7 @@ def choose_fallbacks(
         ConfigurationError: The time of a position is not known, and ``unmapped_time`` is not set.
         ClusterUnreachableError: A cluster does not answer.
     """
-    answers = {(each.topic, each.partition): each for each in refused}
+    answers = {each.topic_partition: each for each in refused}
     match options.on_unmapped:
         case OnUnmapped.FAIL:
             return {}
@@ -84,7 +84,7 @@ def _times(
     }
     read = first_times(pair.source, readable)
     if unknown := sorted(set(answers) - set(read)):
-        named = ", ".join(f"{topic}[{partition}]" for topic, partition in unknown)
+        named = ", ".join(map(str, unknown))
         raise ConfigurationError(
             f"the source has no record at the position of {named} to tell the time by; give a "
             f"time, such as that of the job's last batch",

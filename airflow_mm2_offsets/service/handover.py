@@ -9,25 +9,52 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
 from airflow_mm2_offsets.storage import read_text, write_text
 
-_STEP = (
-    "the job has run since its positions were read, so nothing was started: stop it with a new run "
-    "of the failover; where it runs no more and its fence stands, clear the task that reads the "
-    "positions, with all after it"
-)
+_NEW_RUN = "nothing was started on the target. Stop the job with a new run of the failover"
 
 
-def check_unmoved(found: Checkpoint, positions: Positions, pending: Positions | None) -> None:
+def next_step(earlier_run: str | None) -> str:
+    """Return what was started on the target, and what to do, where the job has left its place.
+
+    Args:
+        earlier_run: The DAG run that an earlier try of the hand-over may have triggered; None where
+            there was no such try.
+    """
+    if earlier_run is None:
+        return _NEW_RUN
+    return (
+        f"{describe_start(earlier_run)}. See whether that run exists: if so, let only one of the "
+        f"two jobs run; if not, lift the fence (`airflow-mm2-offsets fence lift`) and start a new "
+        f"run of the failover with another target folder"
+    )
+
+
+def describe_start(earlier_run: str | None) -> str:
+    """Return what may have been started on the target, for a message of a try that fails."""
+    if earlier_run is None:
+        return "nothing was started on the target"
+    return f"an earlier try handed the job over and may have triggered {earlier_run}"
+
+
+def check_unmoved(
+    found: Checkpoint,
+    positions: Positions,
+    pending: Positions | None,
+    *,
+    earlier_run: str | None = None,
+) -> None:
     """Raise unless a checkpoint still stands where it was read.
 
     Args:
         found: The checkpoint now.
         positions: Where it stood.
         pending: Where the batch ended that was begun and not committed then, if any.
+        earlier_run: See ``next_step``.
 
     Raises:
         HandoverError: A batch was begun or committed since; both values are named.
@@ -39,7 +66,7 @@ def check_unmoved(found: Checkpoint, positions: Positions, pending: Positions | 
         if now != then:
             raise HandoverError(
                 f"{found.location}: its {what} is {_text(now)} now, and was {_text(then)} when it "
-                f"was read; {_STEP}"
+                f"was read: the job has run since; {next_step(earlier_run)}"
             )
 
 
@@ -48,70 +75,91 @@ def _text(positions: Positions | None) -> str:
 
 
 def confirm_handover(
-    *, control: UPath | None, checkpoint: UPath, request_id: str, read: Mapping[str, Any]
+    *,
+    control: UPath | None,
+    checkpoint: UPath,
+    request_id: str,
+    read: Mapping[str, Any],
+    earlier_run: str | None = None,
 ) -> Checkpoint:
     """Raise unless the source job is where it was read to be, and is kept there.
 
     Call it directly before the target job is started.
 
     Args:
-        control: The job's control location; None for a job without stop control, which nothing
-            keeps from running: its checkpoint alone is compared.
+        control: The job's control location; None for a job without stop control, which could
+            be running again: only its checkpoint can be compared.
         checkpoint: The job's checkpoint location.
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
+        earlier_run: See ``next_step``.
 
     Returns:
         The checkpoint now.
 
     Raises:
         HandoverError: The fence is gone or another run's, a driver has run, or a batch was begun or
-            committed; place and both values are named.
+            committed, or a location is another than the stop was proved for; place and both values
+            are named.
         StopError: The control location can't be read.
         CheckpointError: The checkpoint can't be read.
     """
     if control is not None:
-        _check_fence(control, request_id)
-        _check_driver(control, read)
+        _check_fence(control, request_id, earlier_run)
+        _check_driver(control, read, earlier_run)
+        _check_originals(control, checkpoint, request_id)
     found = read_checkpoint(checkpoint)
     for field in ("query_id", "committed_batch", "pending_batch"):
         if (now := getattr(found, field)) != read[field]:
             raise HandoverError(
                 f"{found.location}: its {field} is {now} now, and was {read[field]} when it was "
-                f"read; {_STEP}"
+                f"read: the job has run since; {next_step(earlier_run)}"
             )
     pending = parse_offsets(read["pending"]) if read["pending"] else None
-    check_unmoved(found, parse_offsets(read["positions"]), pending)
+    check_unmoved(found, parse_offsets(read["positions"]), pending, earlier_run=earlier_run)
     return found
 
 
-def _check_fence(control: UPath, request_id: str) -> None:
+def _check_fence(control: UPath, request_id: str, earlier_run: str | None) -> None:
     fence = read_fence(control)
     if fence is None:
         raise HandoverError(
-            f"{control}: the fence of {request_id!r} does not stand any more, so the job may run "
-            f"again; nothing was started. Stop it with a new run of the failover"
+            f"{control}: the fence of {request_id!r} was lifted, so the job may run again; "
+            f"{next_step(earlier_run)}"
         )
     if fence.request_id != request_id:
         raise HandoverError(
-            f"{control}: the fence is not of {request_id!r}: {fence}; nothing was started, for a "
-            f"job is moved once: let that run finish, or go back from where it moved the job to"
+            f"{control}: the fence is not of {request_id!r}: {fence}, and a job is moved once; "
+            f"{describe_start(earlier_run)}. Let that run finish, or fail back from where it "
+            f"moved the job to"
         )
 
 
-def _check_driver(control: UPath, read: Mapping[str, Any]) -> None:
+def _check_driver(control: UPath, read: Mapping[str, Any], earlier_run: str | None) -> None:
     driver = read_driver(control)
     now = (driver.run_id, driver.heartbeat) if driver else (None, None)
     then = (read["driver_run_id"], read["heartbeat"])
     if now != then:
         raise HandoverError(
             f"{control}: run {now[0]} of the query is at heartbeat {now[1]} now, and run {then[0]} "
-            f"was at {then[1]} when the positions were read; {_STEP}"
+            f"was at {then[1]} when the positions were read: the job has run since; "
+            f"{next_step(earlier_run)}"
         )
 
 
+def _check_originals(control: UPath, checkpoint: UPath, request_id: str) -> None:
+    """Raise where a location is not the one for which the stop was proved."""
+    driver = read_driver(control)
+    if driver is None:
+        return
+    locations = JobLocations(control=control, checkpoint=checkpoint)
+    answer = read_acknowledgement(control, request_id)
+    if problems := find_unproved(locations, driver, answer):
+        raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")
+
+
 def read_claim(target_checkpoint: UPath) -> str | None:
-    """Return the run that has started, or is to start, a job with a checkpoint location.
+    """Return the failover that has started, or is to start, a job at a checkpoint location.
 
     Raises:
         HandoverError: The claim can't be read.
@@ -129,7 +177,7 @@ def read_claim(target_checkpoint: UPath) -> str | None:
 
 
 def claim_target(target_checkpoint: UPath, request_id: str) -> None:
-    """Note beside a target's checkpoint location who starts a job there, so that nobody else does.
+    """Note beside a target's checkpoint location which run starts a job there.
 
     Raises:
         HandoverError: Another run has claimed it, or the claim can't be written.
@@ -142,7 +190,8 @@ def claim_target(target_checkpoint: UPath, request_id: str) -> None:
     if claimed != request_id:
         raise HandoverError(
             f"{target_checkpoint} is the target of the run {claimed!r} already, and two jobs can't "
-            f"share it: give another target folder; or delete {path}, if that run has started none"
+            f"share it: give another target folder; or delete {path}, if that run has started no "
+            f"job there"
         )
 
 

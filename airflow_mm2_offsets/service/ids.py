@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> PairIds:
     """Return the ids of both clusters and of the topics there.
 
-    Read them before the offsets that they are to vouch for: a topic that is made again in between
-    then shows, for the plan holds the older id.
+    Read them before the offsets that they are to vouch for: a topic that is recreated in
+    between shows at the next comparison, for the plan holds the older id.
 
     Args:
         pair: The clusters.
@@ -46,9 +46,9 @@ def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool
     try:
         return read_ids(pair, topics, ask_source=ask_source)
     except ClusterUnreachableError as error:
-        # The plan is made: a source that was lost since must not hold the job back.
+        # A source that was lost since must not hold the job back.
         ids = read_ids(pair, topics, ask_source=False)
-        log.warning("The plan is compared with the target alone: %s", error)
+        log.warning("The ids of the source are not compared, those of the target are: %s", error)
         return ids
 
 

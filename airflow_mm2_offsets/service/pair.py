@@ -30,8 +30,7 @@ class ClusterPair:
 
     def on_target(self, partition: TopicPartition) -> TopicPartition:
         """Return the name on the target of a partition of the source."""
-        topic, number = partition
-        return self.naming.target_topic(topic), number
+        return TopicPartition(self.naming.target_topic(partition.topic), partition.partition)
 
     def throttled(self, ratio: float) -> "ClusterPair":
         """Return the pair for a process that also serves requests; see ``Throttle``."""

@@ -6,13 +6,17 @@ from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.planned import pending_records
+from airflow_mm2_offsets.core.partition_plan import pending_records
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.storage import read_text, write_text
 
 _STEP = (
-    "delete the file to have the plan made anew, if no job was started from it; or give another "
-    "plan path"
+    "delete the file to have a new plan made, if no job was started from it; or give another plan "
+    "path"
+)
+_RECREATED_STEP = (
+    "positions from before are of the old topic, and a new plan of them would lose records: start "
+    "a new run of the failover once the job has committed a batch of the topic that exists now"
 )
 
 
@@ -20,7 +24,7 @@ def read_plan(path: UPath) -> FailoverPlan | None:
     """Return the plan in a file, as whole as it was made; None when there is no such file.
 
     Raises:
-        PlanError: The file can't be read, or is none that this release made and nobody changed.
+        PlanError: The file can't be read, was not made by this release, or was changed since.
     """
     text = read_text(path, PlanError)
     if text is None:
@@ -48,9 +52,11 @@ def check_plan(
         PlanError: It does not; the field and both values are named.
     """
     for change in plan.ids.changes(ids):
+        is_source_topic = change.field.startswith("clusters.source.topic_ids")
         raise PlanError(
             f"{change.field} is {change.planned!r} in the plan of {plan.created_at}, and "
-            f"{change.now!r} now: it is of another cluster or topic; {_STEP}",
+            f"{change.now!r} now: it is of another cluster or topic; "
+            f"{_RECREATED_STEP if is_source_topic else _STEP}",
             file=str(path),
         )
     if plan.source_positions() != positions:
@@ -63,8 +69,8 @@ def check_plan(
         answer, found = each.translation, pending_records(each.translation, pending)
         if each.pending != found:
             raise PlanError(
-                f"{answer.topic}[{answer.partition}] has {each.pending} pending records in "
-                f"the plan of {plan.created_at}, and {found} now; {_STEP}",
+                f"{answer.topic_partition} has {each.pending} pending records in the plan of "
+                f"{plan.created_at}, and {found} now; {_STEP}",
                 file=str(path),
             )
 

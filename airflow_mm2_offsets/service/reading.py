@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncsTopicRead, read_syncs_topic
@@ -26,7 +27,7 @@ class SyncsTopicState(NamedTuple):
     """What tells whether the offset-syncs topic is the one that it was, and how far it has come."""
 
     topic_id: str | None
-    """Another one than before: it was made again. None where the cluster gives none."""
+    """Another one than before: the topic was recreated. None: the cluster is older than 2.8."""
     end: int
 
 
@@ -46,7 +47,7 @@ def read_since(
     """Read what the archive does not hold; None where the topic does not exist.
 
     Raises:
-        SyncsTopicError: The topic was made again as often as it was read.
+        SyncsTopicError: The topic was recreated each time that it was read.
         Mm2OffsetsError: See ``drain``.
     """
     for _ in range(_TRIES):
@@ -57,23 +58,28 @@ def read_since(
         if reading is not None:
             return reading
     raise SyncsTopicError(
-        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was made again or truncated each of "
+        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was recreated or truncated each of "
         f"{_TRIES} times that it was read; see what does that"
     )
-
-
-def read_ids(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> dict[str, TopicIds]:
-    """Return the ids that replicated topics have now, by the source's names.
-
-    Raises:
-        Mm2OffsetsError: See ``KafkaCluster.topics``.
-    """
-    return _ids(_topics(pair, names, ask_source=ask_source), ask_source=ask_source)
 
 
 def now_in_milliseconds() -> int:
     """Return the time in milliseconds since 1970."""
     return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def iso_time(milliseconds: int) -> str:
+    """Return a time, in milliseconds since 1970, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def pair_identity(pair: ClusterPair, *, ask_source: bool) -> PairIdentity:
+    """Return which clusters an archive must be of, as far as they can be asked."""
+    return PairIdentity(
+        source=pair.source.describe().cluster_id if ask_source else None,
+        target=pair.target.describe().cluster_id,
+        syncs_topic=pair.syncs_topic,
+    )
 
 
 def _look(pair: ClusterPair) -> SyncsTopicState | None:
@@ -83,10 +89,10 @@ def _look(pair: ClusterPair) -> SyncsTopicState | None:
     if info is None:
         return None
     try:
-        marks = cluster.watermarks([(topic, SYNCS_PARTITION)])
+        (marks,) = cluster.watermarks([TopicPartition(topic, SYNCS_PARTITION)]).values()
     except TopicNotFoundError:
         return None
-    return SyncsTopicState(info.topic_id, marks[topic, SYNCS_PARTITION].high)
+    return SyncsTopicState(info.topic_id, marks.high)
 
 
 def _read_life(
@@ -97,7 +103,7 @@ def _read_life(
     *,
     ask_source: bool,
 ) -> Reading | None:
-    """Read once; None where the topic was made again meanwhile: which life it is of is not known.
+    """Read once; None: discard the read, for the topic was recreated while we read it.
 
     The ids of the replicated topics come first: a sync that is read later on is of these topics
     or of newer ones.

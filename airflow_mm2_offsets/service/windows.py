@@ -54,7 +54,7 @@ def gather_windows(
     """
     wanted = {}
     for answer in answers:
-        key = (answer.topic, answer.partition)
+        key = answer.topic_partition
         if found := _want(index.partitions.get(key), answer, evidence[key]):
             wanted[key] = found
     names = {key: pair.on_target(key) for key in wanted}
@@ -93,7 +93,7 @@ def gather_whole(
     """
     ranges = {}
     for answer in answers:
-        key = (answer.topic, answer.partition)
+        key = answer.topic_partition
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
             # All of it, if that is little: a rewind that no sync shows may go back anywhere.
@@ -114,7 +114,7 @@ def gather_whole(
 def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
     """Return the lowest source offset of which a copy may have been read on the target."""
     segments = segments_with(syncs, evidence)
-    window = segments.window(segments.bracket(answer.position))
+    window = segments.search_range(segments.bracket(answer.position))
     if window is None or evidence.target_window is None:
         return 0
     rewinds = (
@@ -133,7 +133,7 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(answer.position)
-    window = segments.window(bracket)
+    window = segments.search_range(bracket)
     if window is None:
         return None
     is_bounded = answer.status is Status.BOUNDED

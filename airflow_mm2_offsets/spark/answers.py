@@ -2,6 +2,7 @@
 
 from upath import UPath
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.control import Acknowledgement, QueryAnswer
@@ -9,8 +10,12 @@ from airflow_mm2_offsets.spark.logs import read_logs
 from airflow_mm2_offsets.storage import open_location
 
 
-def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> None:
+def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> bool:
     """Compare what a job says it has committed with its checkpoint.
+
+    Returns:
+        Whether that shows the checkpoint to be the job's: it ends with the batch that the job has
+        committed last, and the job began no other.
 
     Raises:
         StopError: They differ: the checkpoint is another job's, or was copied too early.
@@ -19,14 +24,15 @@ def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> None:
     root = open_location(checkpoint, StopError)
     said = _said_of(answer, root)
     if said is None or said.batch_id is None:
-        return
+        return False
     committed = read_logs(root).committed
     _same(f"{root}/commits: the last committed batch", said.batch_id, committed)
     positions = read_checkpoint(root).positions if said.offsets else {}
     for topic, partitions in (said.offsets or {}).items():
         for partition, offset in partitions.items():
             found = positions.get(topic, {}).get(partition)
-            _same(f"{root}: the position of {topic}[{partition}]", offset, found)
+            _same(f"{root}: the position of {TopicPartition(topic, partition)}", offset, found)
+    return answer.clean
 
 
 def _same(what: str, said: int, found: int | None) -> None:

@@ -19,12 +19,12 @@ from airflow_mm2_offsets.storage import open_location
 
 
 class Proof(StrEnum):
-    """What tells that a job has stopped, beside a checkpoint that stands still."""
+    """How the stop of a job was established, beside a checkpoint that no longer changes."""
 
     ACKNOWLEDGED = "acknowledged"
-    """Its own word."""
+    """The job has answered."""
     SILENT = "silent"
-    """Its heartbeat has stood still for as long as the user said."""
+    """Its heartbeat has not changed for as long as the user said."""
     KILLED = "killed"
     """It was killed."""
     ENDED = "ended"
@@ -33,9 +33,10 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A job that runs under stop control, or did.
+    """The driver of a job that runs under stop control, or the last one that ran.
 
-    What has a default is unknown of a job that has an older release's ``mm2_stop_control.py``.
+    A field with a default is unknown if the job has the ``mm2_stop_control.py`` of an older
+    release.
     """
 
     application_id: str
@@ -46,7 +47,7 @@ class Driver:
     host: str
     pid: int
     heartbeat: int
-    """Counts up every few seconds while the driver lives; one that stands still is gone."""
+    """Rises every few seconds while the driver lives."""
     processes: Mapping[int, int] = field(default_factory=dict)
     """Its Python and its JVM by their ids, each with its start in clock ticks since boot."""
     kubernetes_driver: str | None = None
@@ -58,9 +59,17 @@ class Driver:
     interval: float = 0.0
     """Seconds between two heartbeats; 0 where it is not known."""
     lease: float = 0.0
-    """Seconds after which it begins no batch when it could not look for a fence; 0: unknown."""
+    """Seconds without a look for a fence after which it begins no batch; 0: unknown."""
     ended: bool = False
-    """Whether none of its queries runs any more."""
+    """Whether all of its queries have ended."""
+    stopping: str | None = None
+    """The stop that it carries out: it has ended a query, or is about to."""
+    control: str = ""
+    """Its control location, as Spark spells it; empty: unknown."""
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    """The checkpoint location of each of its queries, as Spark spells it, by the query's id."""
+    subscribe_patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Each ``subscribePattern`` of a query's Kafka sources, by the query's id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +79,14 @@ class QueryAnswer:
     query_id: str
     run_id: str
     batch_id: int | None
-    """The last batch in its checkpoint; None when there's none, or it is not known."""
+    """The last batch in its checkpoint; None if it has no batch, or it is not known."""
     offsets: Positions | None
     """Where that batch ended; None when another run of the job ran it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A job's word that it has stopped, or what was put in its place."""
+    """A job's answer that it has stopped, or the one that the stop step wrote in its place."""
 
     request_id: str
     application_id: str
@@ -91,12 +100,17 @@ class Acknowledgement:
     """Why a query failed, if it did before it could be stopped."""
     proof: Proof = Proof.ACKNOWLEDGED
     heartbeat: int | None = None
-    """The driver's when it was answered for; one that has counted on since has not stopped."""
+    """The driver's, when the stop step answered in its place; if it has risen since, the driver
+    has not stopped."""
+    proved_control: str | None = None
+    """The control location that the stop step has proved to be the job's, by ``folder_id``."""
+    proved_checkpoint: str | None = None
+    """The same of the checkpoint location."""
     queries: tuple[QueryAnswer, ...] = ()
     """What each query says; an older release's ``mm2_stop_control.py`` says nothing."""
 
     def is_of(self, driver: Driver | None) -> bool:
-        """Tell whether it is the word of the driver that ran last, as far as both say who it is."""
+        """Tell whether the driver that ran last has given it, as far as their ids show."""
         if driver is None or driver.application_id != self.application_id:
             return False
         if self.heartbeat not in {None, driver.heartbeat}:
@@ -104,7 +118,7 @@ class Acknowledgement:
         return not self.queries or self._runs == driver.runs
 
     def is_last_word_of(self, driver: Driver | None) -> bool:
-        """Tell whether nothing has run since: then it answers every later stop too."""
+        """Tell whether no query has run since: then it answers every later stop too."""
         return bool(self.queries) and self.is_of(driver)
 
     @property
@@ -113,7 +127,7 @@ class Acknowledgement:
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
-    """Return the job's answer to ``request_id``, or None while there's none.
+    """Return the job's answer to ``request_id``; None if it has not answered.
 
     Raises:
         StopError: The location can't be read, or holds something else.
@@ -123,7 +137,7 @@ def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgem
 
 
 def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
-    """Return the answer to whichever stop was answered last; None when none ever was.
+    """Return the last answer to any stop; None if no stop was ever answered.
 
     Raises:
         StopError: The location can't be read, or holds something else.
@@ -141,6 +155,8 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
         error=field_of(answer, "error", str | None, root),
         proof=_proof(answer, root),
         heartbeat=field_of(answer, "heartbeat", int | None, root),
+        proved_control=field_of(answer, "proved_control", str | None, root),
+        proved_checkpoint=field_of(answer, "proved_checkpoint", str | None, root),
         queries=tuple(
             QueryAnswer(
                 query_id=field_of(query, "query_id", str, root),
@@ -154,7 +170,7 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
 
 
 def read_driver(location: UPath | str) -> Driver | None:
-    """Return the job that last ran with this control location; None when none ever did.
+    """Return the driver that last ran with this control location; None if no job ever did.
 
     Raises:
         StopError: The location can't be read, or holds something else.
@@ -163,6 +179,8 @@ def read_driver(location: UPath | str) -> Driver | None:
     driver = read_object(root / "driver.json", may_be_empty=True)
     if driver is None:
         return None
+    named = _queries(driver, root) or [driver]
+    queries = {field_of(query, "query_id", str, root): query for query in named}
     return Driver(
         application_id=field_of(driver, "application_id", str, root),
         query_id=field_of(driver, "query_id", str, root),
@@ -174,12 +192,22 @@ def read_driver(location: UPath | str) -> Driver | None:
         kubernetes_driver=field_of(driver, "kubernetes_driver", str | None, root),
         bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
         runs={
-            field_of(query, "query_id", str, root): field_of(query, "run_id", str, root)
-            for query in _queries(driver, root) or [driver]
+            query_id: field_of(query, "run_id", str, root) for query_id, query in queries.items()
         },
         interval=field_of(driver, "interval", int | float | None, root) or 0.0,
         lease=field_of(driver, "lease", int | float | None, root) or 0.0,
         ended="ended" in driver and field_of(driver, "ended", bool, root),
+        stopping=field_of(driver, "stopping", str | None, root),
+        control=field_of(driver, "control", str | None, root) or "",
+        checkpoints={
+            query_id: checkpoint
+            for query_id, query in queries.items()
+            if (checkpoint := field_of(query, "checkpoint", str | None, root))
+        },
+        subscribe_patterns={
+            query_id: tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
+            for query_id, query in queries.items()
+        },
     )
 
 

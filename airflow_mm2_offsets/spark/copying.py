@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.storage import (
     change_mark,
     copy_file,
+    finish_write,
     list_files,
     open_location,
     read_bytes,
@@ -54,11 +55,12 @@ class CheckpointCopy:
             CheckpointError: Something else is there, or the storage can't be read.
         """
         open_location(root, CheckpointError)
+        finish_write(root / METADATA, CheckpointError)
         metadata = read_text(root / METADATA, CheckpointError)
         if metadata is None:
             if there := sorted(list_files(root, CheckpointError)):
                 raise CheckpointError(
-                    f"{root}: holds {', '.join(there[:3])} already; give a location of its own"
+                    f"{root}: holds {', '.join(there[:3])} already; give another location"
                 )
             return cls(root=root, identity=identity, decided=None, whole=None)
         if metadata.startswith(_UNFINISHED):
@@ -67,7 +69,7 @@ class CheckpointCopy:
         marker = read_text(root / MARKER, CheckpointError)
         if marker is None:
             raise CheckpointError(
-                f"{root}: holds a checkpoint that no migration wrote; give a location of its own"
+                f"{root}: holds a checkpoint that no migration wrote; give another location"
             )
         return cls(
             root=root,
@@ -77,7 +79,7 @@ class CheckpointCopy:
         )
 
     def begin(self, decided: Mapping[str, Any]) -> None:
-        """Take the location, and keep what was decided: a later try decides nothing anew."""
+        """Take the location, and keep what was decided: a later try goes by it."""
         text = json.dumps({"identity": self.identity, "kept": decided})
         write_text(self.root / METADATA, f"{_UNFINISHED}{text}", CheckpointError)
 
@@ -130,7 +132,7 @@ class CheckpointCopy:
         if wrong:
             raise CheckpointError(
                 f"{self.root}: {', '.join(wrong[:3])} should not be there, or is missing after it "
-                f"was written; give a location of its own"
+                f"was written; give another location"
             )
 
     def _check_copied(self, original: UPath, name: str) -> None:

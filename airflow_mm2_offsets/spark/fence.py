@@ -1,13 +1,13 @@
 """The fence: ``fence.json`` in a job's control location says that the job was moved away.
 
 While it stands, no job runs with that control location: ``StopControl`` refuses to start, and
-stops a job that runs. The stop raises it before it asks, so that a driver which its cluster manager
+stops a job that runs. The stop raises it before it asks. So a driver that the cluster manager
 restarts in between does not run either. The hand-over marks it as moved before it starts the target
-job. It outlives the failover until somebody lifts it, or until a stop that has proved nothing is
-withdrawn (``stopping.withdraw_request``).
+job. It stays after the failover until somebody lifts it. A stop without a proof is withdrawn
+together with its fence (``stopping.withdraw_request``).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.locations import folder_id, same_folder
 from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
 from airflow_mm2_offsets.storage import open_location, remove_file
 
@@ -22,10 +23,10 @@ FENCE_FILE = "fence.json"
 
 
 class FenceState(StrEnum):
-    """How far the run has come that raised a fence."""
+    """How far the run that raised a fence has come."""
 
     STOPPING = "stopping"
-    """It stops the job, or has; it has started nothing in its place."""
+    """It is stopping the job, or has stopped it. It has not started the target job."""
     MOVED = "moved"
     """It has handed the job over: a job runs on the target, or is about to."""
 
@@ -41,6 +42,8 @@ class Fence:
     at: datetime
     """When the stop was asked, with its zone."""
     state: FenceState = FenceState.STOPPING
+    control: str | None = field(default=None, compare=False)
+    """The control location that it was raised in, by ``folder_id``: a copy names another one."""
 
     def __str__(self) -> str:
         """Say it in words for a message."""
@@ -50,7 +53,7 @@ class Fence:
 
 
 def read_fence(location: UPath | str) -> Fence | None:
-    """Return the fence of a control location; None when there's none.
+    """Return the fence of a control location; None if no fence stands.
 
     Raises:
         StopError: The location can't be read, or the file is damaged.
@@ -68,14 +71,15 @@ def read_fence(location: UPath | str) -> Fence | None:
         moved_to=field_of(values, "moved_to", str, root),
         at=at,
         state=FenceState(state),
+        control=field_of(values, "control", str | None, root),
     )
 
 
 def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None = None) -> Fence:
     """Raise a fence; the one that the same run has raised before stays as it is.
 
-    Storage has no locks. So the file is read again after it was written, and of two runs that
-    raise one in the same moment at most the later one goes on.
+    Storage has no locks. So the file is read again after it was written: of two runs that raise
+    a fence at the same moment, at most the later one goes on.
 
     Args:
         location: The control location that the job was given.
@@ -92,6 +96,7 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     root = open_location(location, StopError)
     standing = read_fence(root)
     if standing is not None and standing.request_id == fence.request_id:
+        _check_raised_here(root, standing)
         return standing
     if standing is not None and not _may_replace(standing, instead_of):
         raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
@@ -126,7 +131,7 @@ def lift_fence(location: UPath | str, request_id: str) -> Fence:
         The fence that stood.
 
     Raises:
-        StopError: There's none, it is another run's, or the location can't be written.
+        StopError: No fence stands, it is another run's, or the location can't be written.
     """
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
@@ -138,7 +143,7 @@ def own_fence(location: UPath | str, request_id: str) -> Fence:
     """Return the fence that a run has raised.
 
     Raises:
-        StopError: There's none, or it is another run's; or the location can't be read.
+        StopError: No fence stands, it is another run's, or the location can't be read.
     """
     root = open_location(location, StopError)
     standing = read_fence(root)
@@ -162,12 +167,21 @@ def _may_replace(standing: Fence, instead_of: str | None) -> bool:
     return standing.state is FenceState.STOPPING and standing.request_id == instead_of
 
 
+def _check_raised_here(root: UPath, standing: Fence) -> None:
+    if standing.control is not None and not same_folder(root, standing.control):
+        raise StopError(
+            f"{root}: {standing}, but that fence was raised in {standing.control}, so {root} is a "
+            f"copy: give the control location that the job writes"
+        )
+
+
 def _write(root: UPath, fence: Fence) -> None:
     values = {
         "request_id": fence.request_id,
         "moved_to": fence.moved_to,
         "at": fence.at.isoformat(),
         "state": fence.state,
+        "control": folder_id(root),
     }
     write_object(root / FENCE_FILE, values)
     found = read_fence(root)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from upath import UPath
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import CheckpointError, CheckpointNotBegunError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
@@ -195,7 +196,7 @@ def _check_pending(logs: CheckpointLogs) -> None:
                 if stop is None or stop < position:
                     found = "no end" if stop is None else f"its end {stop}"
                     raise CheckpointError(
-                        f"poisoned: {topic}[{partition}] has {found}, and batch "
+                        f"poisoned: {TopicPartition(topic, partition)} has {found}, and batch "
                         f"{logs.pending} starts at {position}: {_CAUSES[stop is None]}. Where that "
                         f"batch did nothing, a copy of the checkpoint without this file stands "
                         f"where it was",

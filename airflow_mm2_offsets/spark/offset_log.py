@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from io import StringIO
 
-from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition
 from airflow_mm2_offsets.errors import CheckpointError, PositionError
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
@@ -97,7 +97,7 @@ def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
                 known = merged.setdefault(topic, {}).setdefault(partition, position)
                 if known != position:
                     raise CheckpointError(
-                        f"two sources read {topic}[{partition}], at {known} and at "
+                        f"two sources read {TopicPartition(topic, partition)}, at {known} and at "
                         f"{position}; one map of positions can't hold both: migrate the "
                         f"checkpoint, which keeps each one's own",
                         file=place,

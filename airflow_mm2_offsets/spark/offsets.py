@@ -6,7 +6,7 @@ The text of the Kafka source's ``startingOffsets`` option and of its lines in a 
 
 import json
 
-from airflow_mm2_offsets.core.positions import Positions, check_positions
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_positions
 from airflow_mm2_offsets.errors import PositionError
 
 
@@ -57,6 +57,6 @@ def _check_spelling(given: dict[str, dict[str, object]]) -> None:
         for partition, offset in partitions.items():
             if isinstance(offset, str) or partition != str(int(partition)):
                 raise PositionError(
-                    f"{topic}[{partition}]: {offset!r} is not written as Spark writes it: "
-                    f'the partition as "7", the offset as a bare number'
+                    f"{TopicPartition(topic, int(partition))}: {offset!r} is not written as Spark "
+                    f'writes it: the partition as "7", the offset as a bare number'
                 )

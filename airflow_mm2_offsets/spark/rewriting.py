@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, Sources, read_required
@@ -21,7 +21,7 @@ class Asked(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as messages name it."""
-        return f"{self.topic}[{self.partition}] at {self.position}"
+        return f"{TopicPartition(self.topic, self.partition)} at {self.position}"
 
 
 Answer: TypeAlias = Callable[[Asked], tuple[str, int]]

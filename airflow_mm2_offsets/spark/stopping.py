@@ -1,7 +1,7 @@
-"""Asks a Spark job to stop, takes that back, and answers in the place of a driver that is gone.
+"""Asks a Spark job to stop, and takes that back.
 
-Every step leaves the control location so that nothing which comes next runs a job twice: the fence
-is raised before the job is asked, and lifted after the request was withdrawn.
+The fence is raised before the job is asked, and lifted after the request was withdrawn. So a step
+that fails never leaves two jobs running.
 """
 
 from contextlib import suppress
@@ -12,8 +12,6 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
 from airflow_mm2_offsets.spark.control import (
-    Driver,
-    Proof,
     read_acknowledgement,
     read_driver,
     read_last_acknowledgement,
@@ -30,16 +28,16 @@ from airflow_mm2_offsets.spark.fence import (
 from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
 
 REMEMBERED_REQUESTS = 100
-"""How many answered requests a new one keeps in mind, so that none is ever asked again."""
+"""How many earlier request ids a new request keeps, so that no id is used twice."""
 
 
 class Withdrawal(StrEnum):
-    """What came of taking a stop back."""
+    """The result of withdrawing a stop."""
 
     WITHDRAWN = "withdrawn"
-    """Request and fence are gone: the job runs on."""
+    """Request and fence are removed: the job runs on."""
     STOPPED = "stopped"
-    """Too late: the job has stopped. Its fence stands."""
+    """Too late: the job has stopped, or is stopping. Its fence stands."""
 
 
 def begin_stop(location: UPath | str, fence: Fence) -> Fence:
@@ -66,7 +64,7 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
         if request is not None:
             write_object(root / "stop-request.json", request)
     except StopError:
-        # Either file may be there: a storage that fails may have taken what it was given.
+        # Either file may be there: a write that failed may have reached the storage.
         with suppress(Mm2OffsetsError):
             withdraw_request(root, fence.request_id)
         raise
@@ -94,9 +92,9 @@ def request_stop(location: UPath | str, request_id: str) -> None:
 def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:
     """Take back a stop that has proved nothing: its open request, and its fence.
 
-    A job looks for the request once more directly before it ends its last batch, and then answers
-    in any case. So the answer is looked for before the request is taken away and once the fence is
-    down; a job that stops in between is found stopped, and the fence is raised again.
+    A job announces that it stops, then looks for the request once more, and only then ends a
+    query. This takes the request and the fence away, and then looks for the announcement. So one
+    sees the other: the job runs on, or it is found stopping and its fence is raised again.
 
     Args:
         location: The control location that the job was given.
@@ -147,48 +145,13 @@ def is_withdrawn(location: UPath | str) -> bool:
     return request is not None and request.get("request_id") is None
 
 
-def close_request(location: UPath | str, request_id: str, proof: Proof) -> None:
-    """Answer a stop in the place of a driver that can't: it is gone, or has answered before.
-
-    Raises:
-        StopError: Another stop was asked since, the location can't be written, or no job has ever
-            run with it.
-    """
-    root = open_location(location, StopError)
-    asked, _ = _requests(root)
-    if asked not in {None, request_id}:
-        # Its own answer would be overwritten, and it would stop the job once more.
-        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} is answered by none")
-    driver = read_driver(root)
-    if driver is None:
-        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
-    last = read_last_acknowledgement(root)
-    is_answered = last is not None and last.request_id == request_id
-    if is_answered or (last is not None and last.is_last_word_of(driver)):
-        answer = read_object(root / "stopped.json") or {}
-    else:
-        answer = _answer_for(driver, proof)
-    write_object(root / "stopped.json", {**answer, "request_id": request_id})
-
-
-def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
-    nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
-    queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
-    return {
-        "application_id": driver.application_id,
-        **nothing,
-        "queries": [{**query, **nothing} for query in queries],
-        "proof": proof,
-        "heartbeat": driver.heartbeat,
-    }
-
-
 def _has_stopped(root: UPath, request_id: str) -> bool:
-    """Whether a job has answered this stop, or an earlier one that nothing has followed."""
-    last = read_last_acknowledgement(root)
-    if last is None:
-        return False
-    return last.request_id == request_id or last.is_last_word_of(read_driver(root))
+    """Tell whether a job carries out this stop, has answered it, or an earlier one was its end."""
+    # The driver first: it announces a stop before the answer is written.
+    driver, last = read_driver(root), read_last_acknowledgement(root)
+    if driver is not None and driver.stopping == request_id:
+        return True
+    return last is not None and (last.request_id == request_id or last.is_last_word_of(driver))
 
 
 def _known_location(location: UPath | str) -> UPath:
@@ -202,7 +165,7 @@ def _known_location(location: UPath | str) -> UPath:
 
 def _next_request(root: UPath, request_id: str) -> dict[str, Any] | None:
     """Return what to write to ask; None where this was asked already."""
-    asked, earlier = _requests(root)
+    asked, earlier = read_requests(root)
     if asked == request_id:
         return None
     if request_id in earlier:
@@ -229,13 +192,17 @@ def _forget_old_answer(root: UPath, request_id: str) -> None:
 
 
 def _clear_request(root: UPath, request_id: str) -> None:
-    asked, earlier = _requests(root)
+    asked, earlier = read_requests(root)
     if asked == request_id:
         write_object(root / "stop-request.json", {"request_id": None, "earlier": earlier})
 
 
-def _requests(root: UPath) -> tuple[str | None, list[str]]:
-    """Return the id of the last request, and of those before it."""
+def read_requests(root: UPath) -> tuple[str | None, list[str]]:
+    """Return the id of the last request, and of those before it.
+
+    Raises:
+        StopError: The file can't be read, or holds something else.
+    """
     request = read_object(root / "stop-request.json", may_be_empty=True)
     if request is None:
         return None, []

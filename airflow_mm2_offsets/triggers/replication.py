@@ -1,14 +1,17 @@
 """Waits until MirrorMaker 2 has copied everything before some positions."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_mm2_offsets.core import Basis, Positions, Translation, check_positions
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.service.evidence import Held
+from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import still_copying
+from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
 
@@ -18,6 +21,7 @@ class ReplicatedTrigger(PollingTrigger):
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Positions on the source; keys and numbers may be text.
+        clusters: ``PairIds`` as plain JSON; see ``Mm2ReplicatedSensor``.
         quiet_after: Seconds; see ``Mm2ReplicatedSensor``.
     """
 
@@ -28,6 +32,7 @@ class ReplicatedTrigger(PollingTrigger):
         *,
         mm2_conn_id: str,
         positions: Positions,
+        clusters: Mapping[str, Any] | None = None,
         quiet_after: float | None = None,
         **times: float,
     ) -> None:
@@ -35,6 +40,7 @@ class ReplicatedTrigger(PollingTrigger):
         super().__init__(**times)
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
+        self.clusters = clusters
         self.quiet_after = quiet_after
         self._ends: object = None
         self._quiet_since = 0.0
@@ -44,13 +50,17 @@ class ReplicatedTrigger(PollingTrigger):
         return {
             "mm2_conn_id": self.mm2_conn_id,
             "positions": self.positions,
+            "clusters": self.clusters,
             "quiet_after": self.quiet_after,
         }
 
     def poll(self) -> Over | Waiting:
         """Read what is new on the clusters."""
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        behind = still_copying(pair, check_positions(self.positions))
+        positions = check_positions(self.positions)
+        if self.clusters:
+            check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))
+        behind = still_copying(pair, positions)
         if not behind:
             return Over()
         reason = "; ".join(map(_describe, behind))
@@ -68,7 +78,7 @@ class ReplicatedTrigger(PollingTrigger):
             each.basis is not Basis.AFTER_LAST_SYNC for each in behind
         ):
             return False
-        partitions = [(each.topic, each.partition) for each in behind]
+        partitions = [each.topic_partition for each in behind]
         ends = Held.by(pair, partitions, ask_source=True)
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
@@ -76,4 +86,4 @@ class ReplicatedTrigger(PollingTrigger):
 
 
 def _describe(answer: Translation) -> str:
-    return f"{answer.topic}[{answer.partition}] at {answer.position} {answer.reason}"
+    return f"{answer.topic_partition} at {answer.position} {answer.reason}"

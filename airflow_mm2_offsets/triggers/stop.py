@@ -16,18 +16,29 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
+from airflow_mm2_offsets.spark.originals import MISSED_BEATS, JobLocations, check_stopped
 from airflow_mm2_offsets.spark.stopping import Withdrawal, is_withdrawn, withdraw_request
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-
 
 class StopAsked(Protocol):
-    """Who has asked a job to stop."""
+    """The operator that asked a job to stop, or its trigger."""
 
     control: str | None
+    checkpoint: str
     request_id: str
+    spark_control: str | None
+    spark_checkpoint: str | None
+
+
+def job_locations(stop: StopAsked) -> JobLocations:
+    """Return where the job of a stop with a control location is."""
+    return JobLocations(
+        control=storage_path(str(stop.control)),
+        checkpoint=storage_path(stop.checkpoint),
+        spark_control=stop.spark_control,
+        spark_checkpoint=stop.spark_checkpoint,
+    )
 
 
 def withdraw(stop: StopAsked) -> str:
@@ -42,13 +53,13 @@ def withdraw(stop: StopAsked) -> str:
         )
     if withdrawal is Withdrawal.WITHDRAWN:
         return (
-            f"The stop {stop.request_id!r} is withdrawn: the job runs on, and nothing of it was "
+            f"The stop {stop.request_id!r} is withdrawn: the job runs on, and was not "
             f"moved. If its driver has died or was killed, start it again"
         )
     return (
-        f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, and its fence "
-        f"stands, so it does not run. Clear the task or start another failover to move it; to let "
-        f"it run here again: airflow-mm2-offsets fence lift {place} --request-id "
+        f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, or is about to, "
+        f"and its fence stands, so it does not run. Clear the task or start another failover to "
+        f"move it; to let it run here again: airflow-mm2-offsets fence lift {place} --request-id "
         f"'{stop.request_id}'"
     )
 
@@ -57,20 +68,22 @@ class SparkStoppedTrigger(PollingTrigger):
     """Waits for the acknowledgement, then until driver and checkpoint have stood still.
 
     The answer to an earlier stop counts too, if no driver has run since. So does a job whose
-    queries have ended by themselves: the fence keeps the next run from starting. What a job says it
-    has committed is compared with the checkpoint.
+    queries have ended by themselves: the fence keeps the next run from starting. The answer is
+    compared with the checkpoint, and both locations with what the job writes of itself.
 
-    No time that is given counts for less than what the driver says of itself: its heartbeat must be
-    missed, and a driver that is cut off begins no batch after its lease.
+    Each wait lasts at least as long as the driver's own times demand: several heartbeats must be
+    missed, and the lease of a driver that is cut off must have run out.
 
     Args:
         control: The job's control location; None for a job without stop control.
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
         still_for: Seconds for which heartbeat and checkpoint must not change.
-        gone_after: The same for a driver that has not acknowledged, and is then taken for gone;
-            None: it never is.
-        unanswered: What proves the end of such a driver, as ``Proof`` has it.
+        gone_after: The same for a driver that has not answered and then counts as gone; None:
+            never.
+        unanswered: The ``Proof`` of the end of such a driver.
+        spark_control: The control location as Spark names it, where that differs.
+        spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
 
     wait_for = "the proof that the Spark job has stopped"
@@ -84,6 +97,8 @@ class SparkStoppedTrigger(PollingTrigger):
         still_for: float,
         gone_after: float | None = None,
         unanswered: str = Proof.SILENT,
+        spark_control: str | None = None,
+        spark_checkpoint: str | None = None,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -94,6 +109,8 @@ class SparkStoppedTrigger(PollingTrigger):
         self.still_for = still_for
         self.gone_after = gone_after
         self.unanswered = unanswered
+        self.spark_control = spark_control
+        self.spark_checkpoint = spark_checkpoint
         self._seen: tuple[object, ...] = ()
         self._since = 0.0
 
@@ -106,6 +123,8 @@ class SparkStoppedTrigger(PollingTrigger):
             "still_for": self.still_for,
             "gone_after": self.gone_after,
             "unanswered": str(self.unanswered),
+            "spark_control": self.spark_control,
+            "spark_checkpoint": self.spark_checkpoint,
         }
 
     async def on_kill(self) -> None:
@@ -119,10 +138,15 @@ class SparkStoppedTrigger(PollingTrigger):
         still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
         needed = self._needed(driver, answer)
         if needed is not None and still >= needed:
-            if answer is not None:
-                check_answer(answer, storage_path(self.checkpoint))
+            self._check_proof(driver, answer)
             return Over(result=self._result(driver, answer))
         return Waiting(reason=self._missing(driver, answer, still, needed))
+
+    def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
+        """Raise where the proof is another job's, or of a copy of this one's folders."""
+        agrees = answer is not None and check_answer(answer, storage_path(self.checkpoint))
+        if self.control is not None:
+            check_stopped(job_locations(self), self.request_id, driver, answer, agrees=agrees)
 
     def _missing(
         self,
@@ -147,7 +171,7 @@ class SparkStoppedTrigger(PollingTrigger):
         )
 
     def _needed(self, driver: Driver | None, answer: Acknowledgement | None) -> float | None:
-        """Return for how many seconds nothing must change; None: that proves nothing."""
+        """Return for how many seconds nothing must change; None where silence proves nothing."""
         if answer is not None:
             return max(self.still_for, MISSED_BEATS * driver.interval if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
@@ -165,7 +189,7 @@ class SparkStoppedTrigger(PollingTrigger):
                 f"{place}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
                 f"the task to ask again"
             )
-        # The driver first: a later heartbeat begins the stillness anew.
+        # The driver first: a later heartbeat starts the wait again.
         driver, answer = read_driver(place), read_last_acknowledgement(place)
         if answer is None or answer.request_id == self.request_id or answer.is_last_word_of(driver):
             return driver, answer

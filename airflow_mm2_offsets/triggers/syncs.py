@@ -7,6 +7,7 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 
@@ -55,5 +56,5 @@ class NewSyncsTrigger(BaseEventTrigger):
 
     def _end(self) -> int:
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        (marks,) = pair.syncs_cluster.watermarks([(pair.syncs_topic, 0)]).values()
+        (marks,) = pair.syncs_cluster.watermarks([TopicPartition(pair.syncs_topic, 0)]).values()
         return marks.high

@@ -16,6 +16,7 @@ import pytest
 from airflow_mm2_offsets.core import Status, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -288,15 +289,17 @@ class Contract:
             "targetCluster": naming.target_alias,
         }
 
-    def test_plan(self, home: Home) -> None:
-        """The plan is the one that an operator would put into XCom."""
+    @pytest.mark.parametrize("changed_records", [None, False, True])
+    def test_plan(self, home: Home, *, changed_records: bool | None) -> None:
+        """The plan is the one that an operator would put into XCom, with the same choices."""
         pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
         positions = {topic: {FIRST: 17, SECOND: 33, UNUSED: 0}}
         body = {topic: {str(number): str(at) for number, at in positions[topic].items()}}
-        answer = home.post("/plan", {"positions": body})
+        choices = {} if changed_records is None else {"changed_records": changed_records}
+        answer = home.post("/plan", {"positions": body, **choices})
         assert answer.status_code == 200, answer.text
         made = answer.json()
-        ours = plan_failover(pair, positions).to_json()
+        ours = plan_failover(pair, positions, options=PlanOptions(**choices)).to_json()
         for each in (made, ours):
             # These move on: MirrorMaker 2 may have written more syncs in between.
             each.pop("created_at")

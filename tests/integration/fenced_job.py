@@ -1,6 +1,6 @@
 """A job of several queries that need no Kafka; each batch it runs leaves a file "NAME-NUMBER".
 
-While a file "hold" exists, no batch ends.
+While a file "hold" exists, no batch ends; while "hold-NAME" does, none of that query.
 """
 
 import sys
@@ -17,7 +17,7 @@ def write(folder: Path, name: str, number: int) -> None:
     (folder / "batches" / f"{name}-{number}").touch()
     if (folder / f"fail-{name}").exists():
         raise ValueError(f"{name} fails")
-    while (folder / "hold").exists():
+    while (folder / "hold").exists() or (folder / f"hold-{name}").exists():
         time.sleep(0.02)
 
 

@@ -12,7 +12,7 @@ TOKEN = "t0ken"  # noqa: S105 - a test's own
 _SERVE = """
 import functools, logging, os
 from airflow_mm2_offsets.api import middleware, protocol, server
-from airflow_mm2_offsets.service.settings import load_settings
+from airflow_mm2_offsets.config import load_settings
 
 seconds = os.environ.get("TEST_SECONDS")
 if seconds:

@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from airflow_mm2_offsets.service.settings import load_settings
+from airflow_mm2_offsets.config import load_settings
 from benchmarks.broker import OneBroker, append, fill
 from benchmarks.load import TOPIC, Load
 from stack import jars

@@ -19,9 +19,9 @@ import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.settings import load_settings
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror

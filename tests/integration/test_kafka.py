@@ -157,7 +157,7 @@ def test_a_reading_that_loses_its_records_says_so(
         return seen
 
     monkeypatch.setattr(KafkaCluster, "watermarks", look_and_delete)
-    with pytest.raises(PositionError, match=rf"{topic} partition 0 no longer holds offset 0, "):
+    with pytest.raises(PositionError, match=rf"{topic}\[0\] no longer holds offset 0, "):
         list(drain(source, {(topic, 0): 0}, isolation=isolation))
 
 

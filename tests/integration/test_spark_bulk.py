@@ -255,7 +255,7 @@ def crowded_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
 def test_crowds_and_gaps(
     spark: SparkSession, tmp_path: Path, extras: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thousands of syncs in one bin, tables of many pieces, the highest offsets: as core says."""
+    """Thousands of syncs in one bin, tables of many parts, the highest offsets: as core says."""
     monkeypatch.setattr(mm2_offsets_logs, "MOST_ROWS", 1024)
     known = crowded_syncs()
     syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
@@ -283,9 +283,9 @@ def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -
     assert out.collect()[0].basis == "after-last-sync"
     known = spark.read.parquet(str(tmp_path / "known"))
     changing = known.unionByName(segments(table(spark, tmp_path / "many", SYNCS, many)))
-    crowd = changing.agg({"crowd": "max"}).collect()[0][0]
+    depth = changing.agg({"search_depth": "max"}).collect()[0][0]
     with pytest.raises(Exception, match="segments have changed"):
-        mm2_offsets_lookup._checked(changing, crowd - 1, {0}).collect()  # noqa: SLF001 - see above
+        mm2_offsets_lookup._checked(changing, depth - 1, {0}).collect()  # noqa: SLF001 - see above
 
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:

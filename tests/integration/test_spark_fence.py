@@ -17,7 +17,7 @@ from airflow_mm2_offsets.spark.control import (
     read_acknowledgement,
     read_driver,
 )
-from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence
+from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
@@ -205,6 +205,29 @@ def test_all_queries_of_a_job_stop_between_batches(job: Job) -> None:
     assert said == sorted(job.last("offsets", name) for name in "abc")
     assert answer.is_last_word_of(job.driver())
     assert job.driver().ended
+
+
+@pytest.mark.parametrize("job", [("stream", "a", "b")], indirect=True)
+def test_a_stop_that_has_ended_one_query_is_not_withdrawn(job: Job) -> None:
+    """The other's batch may last for minutes: the job stops all the same, so the fence stays."""
+    job.start(names="ab")
+    (job.folder / "hold-b").touch()
+    fence = new_fence("failover:manual__1", "the target")
+    begin_stop(job.control, fence)
+    wait_until(lambda: _has_ended(job, "a"), "the end of the first query", seconds=60)
+    assert withdraw_request(job.control, fence.request_id) is Withdrawal.STOPPED
+    assert read_fence(job.control) == fence
+    (job.folder / "hold-b").unlink()
+    job.program.wait_end(seconds=60)
+    assert job.answer(fence.request_id).clean
+    assert {job.last("commits", name) - job.last("offsets", name) for name in "ab"} == {0}
+
+
+def _has_ended(job: Job, name: str) -> bool:
+    """Whether a query that runs batch after batch begins none for a second."""
+    begun = job.last("offsets", name)
+    time.sleep(1)  # the claim is about time that passes
+    return "asks for" in job.program.log.read_text() and job.last("offsets", name) == begun
 
 
 @pytest.mark.parametrize("job", [("stream", "a", "not", "b")], indirect=True)

@@ -5,11 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from upath import UPath
 
-from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement
+from airflow_mm2_offsets.locations import same_folder
+from airflow_mm2_offsets.spark.control import (
+    Acknowledgement,
+    Driver,
+    read_acknowledgement,
+    read_driver,
+)
 from airflow_mm2_offsets.spark.stopping import request_stop
 from stack.process import ProgramError
-from tests.integration.spark_jobs import START_SECONDS, submit_without_kafka
+from tests.integration.spark_jobs import START_SECONDS, submit_locally, submit_without_kafka
 
 OLD_ANSWER = {
     "request_id": "old",
@@ -147,3 +154,44 @@ def test_a_control_location_that_nobody_can_write(query: Query) -> None:
     said = query.program.log.read_text()
     assert "OSError" in said  # apart, for Spark's log may come between
     assert f"The control location {query.control} can't be read and written" in said
+
+
+PATTERN = """
+import sys
+from pyspark.sql import SparkSession
+from mm2_stop_control import StopControl
+
+control, checkpoint = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+stop_control = StopControl(spark, control, interval=0.2)
+
+def read(**options):
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", **options}
+    return spark.readStream.format("kafka").options(**options).load()
+
+both = read(subscribePattern="orders-.*").union(read(subscribe="refunds"))
+stop_control.run(both.writeStream.format("noop").option("checkpointLocation", checkpoint).start())
+"""
+
+
+def test_a_job_says_what_it_reads_and_where_it_writes(tmp_path: Path) -> None:
+    """Its pattern and its locations are known, though no broker has answered it yet."""
+    control, checkpoint, script = (tmp_path / name for name in ("control", "points", "job.py"))
+    script.write_text(PATTERN)
+    program = submit_locally("the job", script, [str(control), f"{checkpoint}/"], tmp_path)
+
+    def driver() -> Driver | None:
+        found = read_driver(str(control))
+        return found if found is not None and found.query_id else None
+
+    program.start()
+    try:
+        program.wait_ready(lambda: driver() is not None, seconds=START_SECONDS)
+    finally:
+        program.kill()
+    found = driver()
+    assert found is not None
+    assert found.subscribe_patterns == {found.query_id: ("orders-.*",)}
+    assert same_folder(UPath(control), found.control)
+    assert same_folder(UPath(checkpoint), found.checkpoints[found.query_id])
+    assert not same_folder(UPath(checkpoint), found.control)

@@ -21,7 +21,7 @@ try {{
   val query = spark.readStream.format("rate").load().writeStream.format("noop").
     option("checkpointLocation", "{folder}/checkpoint").
     trigger(org.apache.spark.sql.streaming.Trigger.ProcessingTime("1 second")).start()
-  control.run(query)
+  control.run(query, "{folder}/checkpoint")
 }} catch {{ case error: Throwable => error.printStackTrace() }} finally System.exit(0)
 """
 

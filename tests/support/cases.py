@@ -92,7 +92,7 @@ def read_on(case: Case, position: int, last: int, kinds: int) -> Evidence:
     )
     segments = segments_with(case.syncs, known)
     bracket = segments.bracket(position)
-    window = segments.window(bracket)
+    window = segments.search_range(bracket)
     first = (window or bracket).begin.downstream
     records = [
         (offset, ("other", offset) if original == FOREIGN else original % kinds)

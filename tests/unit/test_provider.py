@@ -1,4 +1,4 @@
-"""What Airflow learns of the package."""
+"""The provider's description, as Airflow reads it."""
 
 import json
 from importlib.metadata import entry_points, version
@@ -20,26 +20,26 @@ def _schema(name: str) -> Any:  # noqa: ANN401 - JSON
     return json.loads(files("airflow").joinpath(name).read_text())
 
 
-def test_the_info_is_what_airflow_reads() -> None:
-    """Airflow's own schema of a provider's info takes it."""
+def test_the_info_matches_airflows_schema() -> None:
+    """Airflow's schema of a provider's info accepts it."""
     jsonschema.validate(INFO, _schema("provider_info.schema.json"))
 
 
 @pytest.mark.parametrize("part", ["conn-fields", "ui-field-behaviour"])
-def test_the_form_is_what_airflow_reads(part: str) -> None:
-    """Airflow's own schema of connection forms takes each field and each label."""
+def test_the_form_matches_airflows_schema(part: str) -> None:
+    """Airflow's schema of connection forms accepts every field and label."""
     kinds = _schema("provider.yaml.schema.json")["properties"]["connection-types"]["items"]
     if part not in kinds["properties"]:
         pytest.skip("forms are declared like this from Airflow 3.2 on")
     jsonschema.validate(MM2[part], kinds["properties"][part])
 
 
-def test_the_name_is_the_distributions() -> None:
-    """Airflow gives up on all providers where one bears another name than its distribution."""
+def test_the_package_name_is_the_distribution() -> None:
+    """Airflow loads no provider at all if one provider's name differs from its distribution's."""
     (entry,) = (
-        each
-        for each in entry_points(group="apache_airflow_provider")
-        if each.module == "airflow_mm2_offsets.provider"
+        point
+        for point in entry_points(group="apache_airflow_provider")
+        if point.module == "airflow_mm2_offsets.provider"
     )
     assert entry.dist is not None
     assert entry.dist.name == INFO["package-name"]
@@ -48,7 +48,7 @@ def test_the_name_is_the_distributions() -> None:
 
 
 def test_airflow_lists_the_connection_type() -> None:
-    """Airflow finds the type, its hook and a Test button; the hook says the same of itself."""
+    """Airflow finds the type, its hook and a Test button; the hook's attributes agree."""
     manager = ProvidersManager()
     manager.initialize_providers_list()
     assert manager.providers["airflow-mm2-offsets"].data["connection-types"] == [MM2]
@@ -61,21 +61,21 @@ def test_airflow_lists_the_connection_type() -> None:
 
 
 def test_airflow_shows_the_form() -> None:
-    """Every field is in the form under its own name, the choices as choices; none is a secret."""
+    """Every field is in the form under its name, with its choices; no field is a secret."""
     manager = ProvidersManager()
     widgets = manager.connection_form_widgets
-    found = {each.field_name: each for name, each in widgets.items() if "__mm2__" in name}
-    if not found:
+    fields = {widget.field_name: widget for name, widget in widgets.items() if "__mm2__" in name}
+    if not fields:
         pytest.skip("forms are declared like this from Airflow 3.2 on")
-    assert found.keys() == MM2["conn-fields"].keys()
-    assert found["replication_policy"].field["schema"]["enum"] == ["default", "identity"]
-    assert found["offset_syncs_topic_location"].field["schema"]["enum"] == ["source", "target"]
-    assert not any(each.is_sensitive for each in found.values())
+    assert fields.keys() == MM2["conn-fields"].keys()
+    assert fields["replication_policy"].field["schema"]["enum"] == ["default", "identity"]
+    assert fields["offset_syncs_topic_location"].field["schema"]["enum"] == ["source", "target"]
+    assert not any(widget.is_sensitive for widget in fields.values())
     assert manager.field_behaviours["mm2"]["hidden_fields"] == ["schema", "port", "host"]
 
 
 def test_the_airflow_of_the_tests_is_private(airflow_home: str) -> None:
-    """No test reads or writes the home of an Airflow that is not the tests' own."""
+    """Tests read and write only their own temporary Airflow home."""
     from airflow.configuration import AIRFLOW_HOME, conf  # noqa: PLC0415 - after its import
 
     assert airflow_home == AIRFLOW_HOME

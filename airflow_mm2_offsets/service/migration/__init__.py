@@ -22,6 +22,7 @@ from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.copying import (
     MARKER,
     METADATA,
@@ -48,7 +49,10 @@ class MigrationOptions:
     """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
     jobs that read partitions they name (``assign``)."""
     subscribe_pattern: str | None = None
-    """The job's ``subscribePattern`` on the target, if it has one."""
+    """The job's ``subscribePattern`` on the target; empty text: it subscribes by name. None: as the
+    job on the source does."""
+    source_patterns: Sequence[str] = ()
+    """Each ``subscribePattern`` of the job on the source, as it says itself."""
     new_topics: Collection[str] = ()
     """Topics that match it, which the checkpoint does not know and the job may begin to read."""
     sink: UPath | None = None
@@ -218,9 +222,8 @@ def _plan(
     new = new_partitions(
         pair, files, ask_source=options.plan.read_source, check=not options.allow_new_partitions
     )
-    topics: list[str] = []
-    if options.subscribe_pattern is not None:
-        topics = new_topics(pair, files, options.subscribe_pattern, options.new_topics)
+    patterns = JobPatterns(requested=options.subscribe_pattern, source=options.source_patterns)
+    topics = new_topics(pair, files, patterns, options.new_topics)
     notes = [*new.notes, *topics]
     plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=notes)
     check_plan(plan, new.needs, allow_bounded=options.allow_bounded)

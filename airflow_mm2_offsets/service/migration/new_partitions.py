@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TranslationRefusedError
 from airflow_mm2_offsets.service.migration.plan import Need
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -40,9 +41,10 @@ def new_partitions(
     found = NewPartitions([], [])
     for topic, partition in _unknown(pair, known):
         name = pair.naming.target_topic(topic)
-        place = f"{name}[{partition}], which the checkpoint does not know,"
+        on_target = TopicPartition(name, partition)
+        place = f"{on_target}, which the checkpoint does not know,"
         found.notes.append(f"{place} is read from its beginning")
-        high = pair.target.watermarks([(name, partition)])[name, partition].high
+        high = pair.target.watermarks([on_target])[on_target].high
         if not check or not high:
             continue
         if topic in source and partition >= source[topic].partitions:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_mm2_offsets.core import Basis, FailoverPlan, PlannedPartition, Positions, Status
+from airflow_mm2_offsets.core import Basis, FailoverPlan, PartitionPlan, Positions, Status
 from airflow_mm2_offsets.errors import TranslationRefusedError
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
@@ -44,7 +44,7 @@ class MigrationPlan:
     """What the user must know of the target's topics."""
 
     @property
-    def answers(self) -> dict[Asked, PlannedPartition]:
+    def answers(self) -> dict[Asked, PartitionPlan]:
         """The answers by what was asked."""
         return {
             Asked(
@@ -147,7 +147,7 @@ def check_plan(plan: MigrationPlan, wanted: Iterable[Need], *, allow_bounded: bo
         )
 
 
-def _wrong(need: Need, answer: PlannedPartition, *, allow_bounded: bool) -> str | None:
+def _wrong(need: Need, answer: PartitionPlan, *, allow_bounded: bool) -> str | None:
     found = answer.translation
     said = f"{found.status}: {found.reason}"
     if need.use is Use.HISTORY:

@@ -6,8 +6,8 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.core import PlannedPartition, Status
-from airflow_mm2_offsets.core.planned import partition_to_json
+from airflow_mm2_offsets.core import PartitionPlan, Status
+from airflow_mm2_offsets.core.partition_plan import partition_to_json
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.service.migration.plan import MigrationPlan, Need
 from airflow_mm2_offsets.spark.logs import CheckpointLogs
@@ -77,7 +77,7 @@ def _row(position: Mapping[str, Any]) -> tuple[object, ...]:
 
 def _notes(
     used: Iterable[Need],
-    answers: Mapping[Asked, PlannedPartition],
+    answers: Mapping[Asked, PartitionPlan],
     targets: Mapping[Asked, tuple[str, int]],
 ) -> list[str]:
     renamed = {

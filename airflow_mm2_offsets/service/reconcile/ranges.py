@@ -7,7 +7,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.core import FailoverPlan, Naming, Positions, SyncIndex
+from airflow_mm2_offsets.core import (
+    FailoverPlan,
+    Naming,
+    Positions,
+    SyncIndex,
+    TopicPartition,
+)
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import check_position
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -118,7 +124,7 @@ def _planned(
         stands = max(start, committed.get(target_topic, {}).get(number, start))
         source_end, target_end = position, stands
         if index is not None:
-            known = index.partitions.get((topic, number))
+            known = index.partitions.get(TopicPartition(topic, number))
             tie = _last_tie(known, position, start, stands) if known else None
             source_end, target_end = tie or (position, start)
     return _partition(topic, target_topic, number) | {
@@ -160,8 +166,8 @@ def _flat_ranges(
         for number, bounds in partitions.items():
             if isinstance(bounds, str) or len(bounds) != 2:  # noqa: PLR2004 - a pair
                 raise ConfigurationError(
-                    f"{topic}[{number}]: a range is the first offset and the end, as in "
-                    f'["100", "200"] or [null, "200"]; got {bounds!r}'
+                    f"{TopicPartition(topic, int(number))}: a range is the first offset and the "
+                    f'end, as in ["100", "200"] or [null, "200"]; got {bounds!r}'
                 )
             flat[topic, int(number)] = [
                 None if each is None else str(check_position(topic, int(number), each))

@@ -1,4 +1,7 @@
-"""The syncs of each topic and partition in log order, and the tables that core makes of them."""
+"""Collects the syncs of each topic-partition in log order; core makes their tables on executors.
+
+``segments`` of ``mm2_offsets_sql`` calls this.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,28 @@ if TYPE_CHECKING:
 PLACE: Final = ("topic", "partition")
 MOST_ROWS: Final = 2**21
 """A table holds no more rows; each has 8 to 80 bytes."""
-_TABLES: Final = "array<struct<begin:bigint,end:bigint,kind:int,crowd:int,lookup:array<bigint>>>"
+_TABLES: Final = (
+    "array<struct<begin:bigint,end:bigint,kind:int,search_depth:int,lookup:array<bigint>>>"
+)
 _PYTHON: Final = (3, 11)
 
 
 def logs_of(syncs: DataFrame) -> DataFrame:
-    """Return the sound syncs of each topic and partition, in log order.
+    """Return the valid syncs of each topic-partition, in log order.
 
     Their offsets are in ``upstream`` and ``downstream``: big-endian numbers, 8 bytes each. Python
     reads those a hundred times faster than an array of numbers, and in an eighth of the memory.
     """
     numbers = ("partition", "upstream", "downstream", "offset")
-    sound = syncs.where(" and ".join(f"{name} >= 0" for name in numbers) + " and topic is not null")
+    valid = syncs.where(" and ".join(f"{name} >= 0" for name in numbers) + " and topic is not null")
     sync = F.struct(
-        # That none is null is told to Spark, which else looks at each again and again.
+        # Spark learns that no number is null; otherwise it checks each again at every step.
         *(
             F.coalesce(F.col(name).cast("bigint"), F.lit(0)).alias(name)
             for name in ("offset", "upstream", "downstream")
         )
     )
-    logs = sound.groupBy(*PLACE).agg(F.sort_array(F.collect_list(sync)).alias("log"))
+    logs = valid.groupBy(*PLACE).agg(F.sort_array(F.collect_list(sync)).alias("log"))
     return logs.select(*PLACE, *(_bytes(name).alias(name) for name in ("upstream", "downstream")))
 
 
@@ -63,10 +68,10 @@ def _bytes(name: str) -> Column:
 
 
 def _maker(extras: str, most: int) -> Callable[[bytes, bytes], list[tuple[Any, ...]]]:
-    """Return what makes the tables of one log."""
+    """Return the function that makes the tables of one log."""
 
     def make(upstream: bytes, downstream: bytes) -> list[tuple[Any, ...]]:
-        # Only here: where the tables come from another job, Python may be too old for core.
+        # Imported here: if another job makes the tables, this Python may be too old for core.
         from airflow_mm2_offsets.core import Extras  # noqa: PLC0415
         from airflow_mm2_offsets.core.epochs import PartitionSyncs  # noqa: PLC0415
         from airflow_mm2_offsets.core.rows import rows_of  # noqa: PLC0415

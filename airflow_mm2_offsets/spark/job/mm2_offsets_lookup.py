@@ -1,7 +1,7 @@
-"""Looks each row's position up: one hash join, and then nothing but reads of one array.
+"""Looks each row's position up: one hash join, then only reads of one array.
 
-Each step is a projection of its own, since Spark computes a column once that a later projection
-uses more than once. All of them are one function of generated code.
+Each step is a separate projection: then Spark computes a column only once, even if a later
+projection uses it several times. All steps become one function of generated code.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from mm2_offsets_tables import (  # type: ignore[import-not-found] # comes by --
     BASES,
     BASIS_AT,
     BETWEEN,
+    EXTRAS_NONE,
     HEADER,
     LOW_BITS,
     RECORDED,
-    STRAIGHT,
     SYNC,
 )
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
@@ -31,22 +31,22 @@ def look_up(asked: DataFrame, known: DataFrame) -> DataFrame:
 
     Args:
         asked: With ``_mm2_topic``, ``_mm2_partition`` and ``_mm2_position``.
-        known: As ``segments`` returned it. How crowded its bins are, and what kinds of tables it
-            has, is asked now: it decides how long the expressions are.
+        known: As ``segments`` returned it. Its search depth and its kinds of tables are
+            read now: they decide how long the expressions are.
     """
     facts = known.agg(
-        F.max("crowd").alias("crowd"), F.collect_set("kind").alias("kinds")
+        F.max("search_depth").alias("depth"), F.collect_set("kind").alias("kinds")
     ).collect()[0]
-    crowd, kinds = facts["crowd"] or 0, set(facts["kinds"])
-    found = _in_bin(_joined(asked, _checked(known, crowd, kinds)))
-    for step in reversed(range(crowd.bit_length())):
+    depth, kinds = facts["depth"] or 0, set(facts["kinds"])
+    found = _in_bin(_joined(asked, _checked(known, depth, kinds)))
+    for step in reversed(range(depth)):
         found = _narrowed(found, 2**step)
     return _answered(found, kinds)
 
 
-def _checked(known: DataFrame, crowd: int, kinds: set[int]) -> DataFrame:
-    """Return ``known``, which fails where it is not any more what the expressions are made for."""
-    fits = (F.col("crowd") <= crowd) & F.col("kind").isin(*kinds)
+def _checked(known: DataFrame, depth: int, kinds: set[int]) -> DataFrame:
+    """Return ``known``; it fails if the expressions, made before, no longer fit its tables."""
+    fits = (F.col("search_depth") <= depth) & F.col("kind").isin(*kinds)
     failure = F.raise_error(F.lit("the segments have changed since translate() was called"))
     return known.withColumn("lookup", F.when(fits, F.col("lookup")).otherwise(failure))
 
@@ -121,7 +121,7 @@ def _answered(found: DataFrame, kinds: set[int]) -> DataFrame:
             }
         )
         .withColumn("_mm2_code", F.when(_is_told(), told).otherwise(basis))
-        .withColumns(_bounds(straight=STRAIGHT in kinds))
+        .withColumns(_bounds(no_extras=EXTRAS_NONE in kinds))
     )
     names = F.array(*map(F.lit, BASES))
     return decoded.withColumns(
@@ -134,25 +134,25 @@ def _answered(found: DataFrame, kinds: set[int]) -> DataFrame:
     )
 
 
-def _bounds(*, straight: bool) -> dict[str, Column]:
+def _bounds(*, no_extras: bool) -> dict[str, Column]:
     """Return the bounds, of the record or as told: see ``mm2_offsets_tables``."""
     at_sync = _own("code") == SYNC
     low = F.when(at_sync, _own("d")).otherwise(_own("d") + 1)
     high = F.when(at_sync, _own("d")).otherwise(_own("next_d"))
     low = F.when(_is_told(), low).otherwise(_read(_own("record")))
     high = F.when(_is_told(), high).otherwise(_read(_own("record") + 1))
-    if straight:
+    if no_extras:
         zero = F.lit(0).cast("bigint")
         next_u = F.shiftright("_mm2_next", 32) + _own("base")
-        low_knee = F.when(_is_told(), next_u - _own("next_d") + _own("d") + 1)
-        high_knee = F.when(_is_told(), _own("next_d") - _own("d") + _own("u"))
-        low_knee = low_knee.otherwise(_read(_own("record") + 2))
-        high_knee = high_knee.otherwise(_read(_own("record") + 3))
-        bends = (F.col("_mm2_of_kind") == STRAIGHT) & ~at_sync
-        low += F.when(bends, F.greatest(_position() - low_knee, zero)).otherwise(zero)
-        high -= F.when(bends & (high >= 0), F.greatest(high_knee - _position(), zero)).otherwise(
-            zero
-        )
+        low_rises_from = F.when(_is_told(), next_u - _own("next_d") + _own("d") + 1)
+        high_rises_until = F.when(_is_told(), _own("next_d") - _own("d") + _own("u"))
+        low_rises_from = low_rises_from.otherwise(_read(_own("record") + 2))
+        high_rises_until = high_rises_until.otherwise(_read(_own("record") + 3))
+        bends = (F.col("_mm2_of_kind") == EXTRAS_NONE) & ~at_sync
+        low += F.when(bends, F.greatest(_position() - low_rises_from, zero)).otherwise(zero)
+        high -= F.when(
+            bends & (high >= 0), F.greatest(high_rises_until - _position(), zero)
+        ).otherwise(zero)
     return {"_mm2_low": low, "_mm2_high": high}
 
 

@@ -1,19 +1,20 @@
-"""The tables that positions are looked up in: a row with one array for each topic and partition.
+"""The tables that positions are looked up in: one row with one array for each topic-partition.
 
-A lookup is worth what it touches of the memory, so all that it needs lies in one ``array<bigint>``
-of 8 to 10 bytes for a sync, as a rule:
+The cost of a lookup is the memory that it touches. So all numbers of a topic-partition lie in one
+``array<bigint>``, usually with 8 to 10 bytes for a sync:
 
 - the header: see ``HEADER``;
 - for each bin, ``2**shift`` positions wide, where its first entry lies in the array; and one more;
-- the entries: where a row of core's begins, from ``base`` on, shifted by 32 bits, and a number;
-- the records: ``low`` and ``high`` (-1 for None), and with ``STRAIGHT`` the knees of both.
+- the entries: where a row of core begins, counted from ``base`` and shifted by 32 bits, plus a
+  number;
+- the records: ``low`` and ``high`` (-1 for None), and with ``EXTRAS_NONE`` the breakpoints of both.
 
-Most rows lie between two syncs and are as their neighbours tell: they begin with a sync, whose
-target offset, from ``base_d`` on, is the entry's number; the bounds of the others follow from it
-and from the next entry. The tables are made of core's rows, and no row is taken for such a one
-before each of its numbers was compared. The number of any other entry has the bit ``RECORDED``,
-the basis in the next three, and where its record lies. A row that is another one at its begin has
-an entry for that; where the row before needs a neighbour, an entry for it comes first.
+Most rows begin with a sync and follow from it and the next sync. The number of their entry is the
+sync's target offset, counted from ``base_d``; the bounds of the other positions are computed from
+this entry and the next one. A row gets this form only if each of its numbers equals the computed
+one. The number of every other entry has the bit ``RECORDED``, the basis in the next three bits,
+and the index of its record. If a row has another answer at its begin, that answer has an entry;
+if the row before needs the next sync, an entry with that sync comes first.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ BASES: Final = (
 )
 """An entry with a record holds the basis as its index here."""
 SYNC, BETWEEN, AGAIN = (BASES.index(name) for name in ("sync", "between-syncs", "copying-again"))
-RISING, STRAIGHT = 0, 1
-"""What a table is: of any log, or of one where extras are ruled out."""
+EXTRAS_POSSIBLE, EXTRAS_NONE = 0, 1
+"""The kinds of tables: for any log, or for a log without extras."""
 RECORDED: Final = 2**31
 """An entry begins less than so many positions from the base, and its number is less."""
 BASIS_AT: Final = 28
@@ -56,27 +57,27 @@ def tables_of(rows: Iterable[Any], *, extras: str, most: int) -> Iterator[tuple[
         most: So many rows fit into a table.
 
     Returns:
-        ``begin`` and ``end``, the first and the last position; ``kind``; ``crowd``, into how many
-        entries of one bin a position can fall; ``lookup``, the array.
+        ``begin`` and ``end``, the first and the last position; ``kind``;
+        ``search_depth``, how many halvings find an entry in the fullest bin; ``lookup``, the array.
     """
-    kind = STRAIGHT if extras == "none" else RISING
-    piece: list[Any] = []
+    kind = EXTRAS_NONE if extras == "none" else EXTRAS_POSSIBLE
+    part: list[Any] = []
     base = 0
     for row in rows:
-        if len(piece) == most or (piece and row.begin - base >= RECORDED - 1):
-            yield _table(piece, kind, base)
-            piece = []
-        if not piece:
-            # All other rows may lie far behind the begin of the first, which needs none itself.
+        if len(part) == most or (part and row.begin - base >= RECORDED - 1):
+            yield _table(part, kind, base)
+            part = []
+        if not part:
+            # The first row needs no begin; the others may begin far behind it.
             base = row.end if row.at_low is None else row.begin
-        piece.append(row)
-    if piece:
-        yield _table(piece, kind, base)
+        part.append(row)
+    if part:
+        yield _table(part, kind, base)
 
 
-def _table(piece: list[Any], kind: int, base: int) -> tuple[Any, ...]:
-    base_d = next((row.at_low for row in piece if row.basis == BASES[BETWEEN] and row.at_low), 0)
-    entries, records = _packed(piece, kind, base, base_d)
+def _table(part: list[Any], kind: int, base: int) -> tuple[Any, ...]:
+    base_d = next((row.at_low for row in part if row.basis == BASES[BETWEEN] and row.at_low), 0)
+    entries, records = _packed(part, kind, base, base_d)
     tail = base + (entries[-1] >> 32)
     shift = ((_BIN_ENTRIES * (tail - base + 1) - 1) // len(entries)).bit_length()
     bins = ((tail - base) >> shift) + 1
@@ -86,18 +87,25 @@ def _table(piece: list[Any], kind: int, base: int) -> tuple[Any, ...]:
         for number in range(bins + 1)
     ]
     header = (base, tail, shift, base_d, first + len(entries))
-    crowd = max(end - start for start, end in zip(starts, starts[1:]))  # noqa: B905, RUF007 - Python 3.9
+    edges = zip(starts, starts[1:])  # noqa: B905, RUF007 - Python 3.9
+    fullest = max(end - start for start, end in edges)
     # As a list: Spark reads no array of 64-bit numbers.
-    return piece[0].begin, piece[-1].end, kind, crowd, [*header, *starts, *entries, *records]
+    return (
+        part[0].begin,
+        part[-1].end,
+        kind,
+        fullest.bit_length(),
+        [*header, *starts, *entries, *records],
+    )
 
 
-def _packed(piece: list[Any], kind: int, base: int, base_d: int) -> tuple[array[int], array[int]]:
+def _packed(part: list[Any], kind: int, base: int, base_d: int) -> tuple[array[int], array[int]]:
     """Return the entries and the records."""
     entries, records = array("q"), array("q")
-    numbers = [_number(row, kind, base_d) for row in piece]
+    numbers = [_number(row, kind, base_d) for row in part]
     numbers[-1] = None
     neighbour = None
-    for row, number, after in zip(piece, numbers, [*numbers[1:], None]):  # noqa: B905 - Python 3.9
+    for row, number, after in zip(part, numbers, [*numbers[1:], None]):  # noqa: B905 - Python 3.9
         begin = max(0, row.begin - base) << 32
         if number is not None and after in (None, row.high - base_d):
             entries.append(begin | number)
@@ -108,20 +116,20 @@ def _packed(piece: list[Any], kind: int, base: int, base_d: int) -> tuple[array[
             neighbour = None
         for past, basis, record in _records(row):
             entries.append(begin + (past << 32) | RECORDED | basis << BASIS_AT | len(records))
-            records.extend(record[: 4 if kind == STRAIGHT else 2])
+            records.extend(record[: 4 if kind == EXTRAS_NONE else 2])
     return entries, records
 
 
 def _records(row: Any) -> Iterator[tuple[int, int, tuple[int, ...]]]:  # noqa: ANN401 - see below
-    """Yield what is recorded of a row: how far past its begin, the basis and the numbers."""
-    begin, end, at_low, at_high, low, low_knee, high, high_knee, basis = row
+    """Yield a row's records: how far past its begin, the basis and the numbers."""
+    begin, end, at_low, at_high, low, low_rises_from, high, high_rises_until, basis = row
     code, past = BASES.index(basis), 0
     if at_low is not None:
         here = AGAIN if code == AGAIN else SYNC
         yield 0, here, (_known(at_low), _known(at_high), _MAX_OFFSET, 0)
         past = 1
     if begin + past <= end:
-        yield past, code, (_known(low), _known(high), low_knee, high_knee)
+        yield past, code, (_known(low), _known(high), low_rises_from, high_rises_until)
 
 
 def _known(offset: int | None) -> int:
@@ -129,13 +137,17 @@ def _known(offset: int | None) -> int:
 
 
 def _number(row: Any, kind: int, base_d: int) -> int | None:  # noqa: ANN401 - core may be absent
-    """Return the number of an entry that tells all of a row, with the next one's; else None."""
-    begin, end, at_low, at_high, low, low_knee, high, high_knee, basis = row
+    """Return the number of a row that follows from its sync and the next one; else None."""
+    begin, end, at_low, at_high, low, low_rises_from, high, high_rises_until, basis = row
     if at_low is None or high is None or basis != BASES[BETWEEN]:
         return None
-    knees: tuple[int, int] = (_MAX_OFFSET, 0)
-    if kind == STRAIGHT:
-        knees = end + 1 - high + low, high - at_low + begin
-    follows = at_high == at_low and low == at_low + 1 and (low_knee, high_knee) == knees
+    breakpoints: tuple[int, int] = (_MAX_OFFSET, 0)
+    if kind == EXTRAS_NONE:
+        breakpoints = end + 1 - high + low, high - at_low + begin
+    follows = (
+        at_high == at_low
+        and low == at_low + 1
+        and (low_rises_from, high_rises_until) == breakpoints
+    )
     fits = base_d <= at_low and high - base_d < RECORDED
     return at_low - base_d if follows and fits and at_low <= high else None

@@ -19,26 +19,43 @@ what the four files in it hold, and who writes which when.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if __package__:
+    from .mm2_stop_decision import StopDecision
     from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
     from .mm2_stop_jvm import HadoopFiles
+    from .mm2_stop_requests import (
+        JobMovedError,
+        is_answered,
+        is_wanted,
+        moved_error,
+        open_request,
+    )
     from .mm2_stop_stream import Stream, answer_of, summary
 else:  # by --py-files
+    from mm2_stop_decision import StopDecision  # type: ignore[import-not-found,no-redef]
     from mm2_stop_heartbeat import (  # type: ignore[import-not-found,no-redef]
         STORAGE_ERRORS,
         Heartbeat,
     )
     from mm2_stop_jvm import HadoopFiles  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
+        JobMovedError,
+        is_answered,
+        is_wanted,
+        moved_error,
+        open_request,
+    )
     from mm2_stop_stream import (  # type: ignore[import-not-found,no-redef]
         Stream,
         answer_of,
         summary,
     )
+
+__all__ = ["JobMovedError", "StopControl"]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,10 +65,6 @@ log = logging.getLogger(__name__)
 
 LEASE_INTERVALS = 4
 """A job that could not look at its control location for so many intervals begins no batch."""
-
-
-class JobMovedError(RuntimeError):
-    """The job was moved to another cluster: it must not run here any more."""
 
 
 class StopControl:
@@ -138,17 +151,7 @@ class StopControl:
         fence = self._files.read("fence.json")
         if fence is not None:
             self._heartbeat.note_end()
-            raise JobMovedError(self._moved(fence))
-
-    def _moved(self, fence: dict[str, Any]) -> str:
-        run, deed = fence.get("request_id"), "was moved"
-        if fence.get("state") == "stopping":
-            deed = "was stopped to be moved"
-        return (
-            f"This job {deed} to {fence.get('moved_to') or 'another cluster'} by the run {run} at "
-            f"{fence.get('at')}, and must not run here. To let it, stop the job there, and then: "
-            f"airflow-mm2-offsets fence lift {self._location} --request-id '{run}'"
-        )
+            raise moved_error(fence, self._location)
 
     def _wait(self, streams: list[Stream]) -> str | None:
         """Wait for the end of all queries; return the request that stopped them, if one did."""
@@ -169,60 +172,50 @@ class StopControl:
         begun = time.monotonic()
         try:
             fence = self._files.read("fence.json")
-            if fence is not None and self._is_answered(fence):
+            if fence is not None and is_answered(self._files, fence):
                 self._abandon(streams, fence)
-            request_id = self._open_request()
+            request_id = open_request(self._files)
             left = self._lease - (time.monotonic() - begun)
             for stream in streams:
                 stream.renew(left)
-        except STORAGE_ERRORS as error:  # the job outlives a storage that fails for a while
+        except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
             log.warning("Can't look for a stop request, trying again: %s", summary(error))
             return None
-        # Paused since then, it looked too long ago.
+        # The driver was paused since: the look is too old.
         if time.monotonic() - begun > self._lease:
             return self._look(streams)
         return request_id
 
-    def _is_answered(self, fence: dict[str, Any]) -> bool:
-        """Whether this job counts as stopped: it was answered in its place, or moved already."""
-        answer = self._files.read("stopped.json") or {}
-        is_moved = fence.get("state") == "moved"
-        return is_moved or fence.get("request_id") == answer.get("request_id")
-
     def _abandon(self, streams: list[Stream], fence: dict[str, Any]) -> None:
-        message = self._moved(fence)
-        log.error("%s", message)
+        error = moved_error(fence, self._location)
+        log.error("%s", error)
         with ThreadPoolExecutor(len(streams)) as pool:
             list(pool.map(Stream.abandon, streams))
-        raise JobMovedError(message)
-
-    def _open_request(self) -> str | None:
-        asked = [self._files.read(name) or {} for name in ("stop-request.json", "fence.json")]
-        answer = self._files.read("stopped.json") or {}
-        named = [each["request_id"] for each in asked if each.get("request_id") is not None]
-        return next((each for each in named if each != answer.get("request_id")), None)
+        raise error
 
     def _stop(self, streams: list[Stream], request_id: str | None) -> bool:
         """Stop all queries between batches; return False where the stop was withdrawn before."""
-        ended = threading.Event()
+        decision = self._decision(request_id)
+        deadline = time.monotonic() + self._batch_timeout
+        with ThreadPoolExecutor(len(streams)) as pool:
+            stopped = list(pool.map(lambda stream: stream.stop(deadline, decision), streams))
+        return all(stopped)
 
-        def is_wanted() -> bool:
-            if request_id is None or ended.is_set():  # what has begun for one is done for all
-                return True
+    def _decision(self, request_id: str | None) -> StopDecision:
+        """Return whether to stop; without a request there is nothing to withdraw."""
+        if request_id is None:
+            return StopDecision(lambda: True, lambda _stops: None)
+
+        def is_asked() -> bool:
             try:
-                # Answered in its place or taken over, the stop holds: the job may run elsewhere.
-                is_fenced = self._files.read("fence.json") is not None
-                return is_fenced or self._open_request() == request_id
+                return is_wanted(self._files, request_id)
             except STORAGE_ERRORS:
                 return True
 
-        deadline = time.monotonic() + self._batch_timeout
+        def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
+            self._heartbeat.announce_stop(request_id if stops else None)
 
-        def stop(stream: Stream) -> bool:
-            return stream.stop(deadline, is_wanted, ended)
-
-        with ThreadPoolExecutor(len(streams)) as pool:
-            return any(list(pool.map(stop, streams)))
+        return StopDecision(is_asked, announce)
 
     def _stop_others(self, streams: list[Stream], failure: Exception) -> Exception:
         try:
@@ -237,7 +230,7 @@ class StopControl:
     ) -> None:
         """Answer the request, and note that the queries have ended."""
         try:
-            request_id = request_id or self._open_request()
+            request_id = request_id or open_request(self._files)
             if request_id is not None:
                 application = {"application_id": self._heartbeat.application_id}
                 found = answer_of(self._spark, streams, failure)

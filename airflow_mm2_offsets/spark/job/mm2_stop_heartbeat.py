@@ -54,6 +54,7 @@ class Heartbeat:
         self._interval = interval
         self._driver: dict[str, Any] = {
             **describe_driver(spark),
+            "control": files.location,
             "interval": interval,
             "lease": lease,
         }
@@ -77,7 +78,14 @@ class Heartbeat:
 
     def run(self, queries: Sequence[StreamingQuery]) -> None:
         """Say which queries run."""
-        self._write(describe_queries(queries), ended=False)
+        self._write({**describe_queries(queries), "stopping": None}, ended=False)
+
+    def announce_stop(self, request_id: str | None) -> None:
+        """Say which stop the job carries out: it can't be withdrawn any more. None: it runs on."""
+        try:
+            self._write({"stopping": request_id}, ended=False)
+        except STORAGE_ERRORS as error:  # the next heartbeat says it
+            log.warning("Can't announce the stop yet: %s", summary(error))
 
     def end(self) -> None:
         """Say that no query runs any more."""

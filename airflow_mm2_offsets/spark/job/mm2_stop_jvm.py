@@ -39,6 +39,11 @@ class HadoopFiles:
         self._fs.setWriteChecksum(False)
         self._fs.setVerifyChecksum(False)
 
+    @property
+    def location(self) -> str:
+        """The directory with its scheme and host, as others can compare it."""
+        return str(self._fs.makeQualified(self._directory).toString())
+
     def read(self, name: str) -> dict[str, Any] | None:
         """Return a file's object, or None when there's no such file.
 
@@ -65,6 +70,10 @@ class HadoopFiles:
             return
         temporary = self._hadoop.Path(path.getParent(), f".{name}.tmp")
         self._create(temporary, value)
+        if path.toUri().getScheme() == "file":
+            # Hadoop deletes the file first here: a job that ends in between would leave none.
+            Path(temporary.toUri().getPath()).replace(path.toUri().getPath())
+            return
         rename = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename")
         options = self._jvm.java.lang.reflect.Array.newInstance(rename, 1)
         options[0] = rename.getField("OVERWRITE").get(None)
@@ -117,9 +126,17 @@ def describe_driver(spark: SparkSession) -> dict[str, Any]:
 
 def describe_queries(queries: Sequence[StreamingQuery]) -> dict[str, Any]:
     """Return which queries a driver runs, and what they read."""
-    described = [{"query_id": str(query.id), "run_id": str(query.runId)} for query in queries]
-    servers = {server for query in queries for server in _bootstrap_servers(query)}
-    return {**described[0], "queries": described, "bootstrap_servers": sorted(servers)}
+    described, servers = [], set()
+    for query in queries:
+        options = _kafka_options(query)
+        given = (each.get("kafka.bootstrap.servers") for each in options)
+        servers |= {server.strip() for each in given if each for server in each.split(",")}
+        patterns = {pattern for each in options if (pattern := each.get("subscribePattern"))}
+        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
+        names = {"query_id": str(query.id), "run_id": str(query.runId)}
+        described.append({**names, "checkpoint": str(root), "subscribe_patterns": sorted(patterns)})
+    first = {name: described[0][name] for name in ("query_id", "run_id")}
+    return {**first, "queries": described, "bootstrap_servers": sorted(servers)}
 
 
 def _started(pid: int) -> int | None:
@@ -140,15 +157,14 @@ def _kubernetes_driver(spark: SparkSession) -> str | None:
     return f"{conf.get('spark.kubernetes.namespace', 'default')}:{pod}"
 
 
-def _bootstrap_servers(query: StreamingQuery) -> set[str]:
-    """Return the brokers that the query's Kafka sources were given; none where it can't be told."""
+def _kafka_options(query: StreamingQuery) -> list[Any]:
+    """Return the options of the query's sources; none where this Spark keeps them otherwise."""
     try:
         leaves = query._jsq.streamingQuery().analyzedPlan().collectLeaves()  # noqa: SLF001
-        given = {
-            leaf.extraOptions().get("kafka.bootstrap.servers")
+        return [
+            leaf.extraOptions()  # a map that takes names in any case
             for leaf in map(leaves.apply, range(leaves.size()))
             if leaf.getClass().getSimpleName() == "StreamingRelationV2"
-        }
+        ]
     except Py4JError:
-        return set()
-    return {server.strip() for each in given if each for server in each.split(",")}
+        return []

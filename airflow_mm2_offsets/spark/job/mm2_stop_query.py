@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-GAP_POLL_SECONDS = 0.05
-WANTED_SECONDS = 1.0
-"""How often a stop that waits for the end of a batch asks whether it is still wanted."""
+    from .mm2_stop_decision import StopDecision
 
+GAP_POLL_SECONDS = 0.05
 SHUT_SECONDS = 10
 
 
@@ -65,7 +64,7 @@ class BatchLoop:
         self._state.set(self._terminated)
 
     def break_off(self) -> None:
-        """Do what ``query.stop()`` does, but wait for nothing: who waits for the lock stays."""
+        """Do what ``query.stop()`` does, but don't wait: a thread that waits for the lock stays."""
         self.end()
         self._spark.sparkContext.cancelJobGroup(str(self.query.runId))
         self.thread.interrupt()
@@ -100,7 +99,8 @@ class BatchGate:
             )
             for name in ("lock", "unlock")
         )
-        # A daemon's: the JVM may end with it. One thread, for who locks must unlock.
+        # A daemon thread does not keep the JVM alive. One thread, because the thread that has
+        # locked must unlock.
         threads = jvm.org.apache.spark.util.ThreadUtils
         self._timer: Any = threads.newDaemonSingleThreadScheduledExecutor("mm2-stop-gate")
         self._unit: Any = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
@@ -144,30 +144,27 @@ class LastBatch:
     Args:
         loop: The query's.
         has_pending: Tells whether the checkpoint holds a batch that was begun and not committed.
-        is_wanted: Tells whether the query shall still be stopped; it is asked now and then, and
-            directly before the state is set.
+        decision: The job's; it is taken directly before the state is set.
 
     Raises:
         TypeError: Calls of one Python thread come from several of the JVM.
     """
 
     def __init__(
-        self, loop: BatchLoop, has_pending: Callable[[], bool], is_wanted: Callable[[], bool]
+        self, loop: BatchLoop, has_pending: Callable[[], bool], decision: StopDecision
     ) -> None:
         """Keep what is asked later."""
         if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
             raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
         self._loop = loop
         self._has_pending = has_pending
-        self._is_wanted = is_wanted
-        self._asked = time.monotonic()
-        self._wanted = True
+        self._decision = decision
 
     def wait(self, deadline: float) -> bool:
         """Wait until the query can begin no other batch, at most until a ``time.monotonic()``.
 
         Returns:
-            Whether the query shall still be stopped.
+            False where the stop was withdrawn.
         """
         while self._loop.thread.isAlive() and time.monotonic() < deadline:
             self._loop.lock.lock()
@@ -176,8 +173,7 @@ class LastBatch:
                     return True
             finally:
                 self._loop.lock.unlock()
-            self._ask_now_and_then()
-            if not self._wanted:
+            if not self._decision.is_wanted():
                 return False
             time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
         return True
@@ -185,11 +181,11 @@ class LastBatch:
     def _is_set(self, deadline: float) -> bool:
         loop, query = self._loop, self._loop.query
         if self._has_pending():
-            if not self._comes_to_commit(deadline) or not self._ask():
+            if not self._comes_to_commit(deadline) or not self._decision.carry_out():
                 return False
             loop.end()
             return True
-        if query.status["isTriggerActive"] or not self._ask():
+        if query.status["isTriggerActive"] or not self._decision.carry_out():
             return False
         loop.end()
         time.sleep(GAP_POLL_SECONDS)
@@ -203,17 +199,7 @@ class LastBatch:
         while not loop.lock.hasQueuedThread(loop.thread):
             if time.monotonic() > deadline or not loop.thread.isAlive():
                 return False
-            self._ask_now_and_then()
-            if not self._wanted:
+            if not self._decision.is_wanted():
                 return False
             time.sleep(GAP_POLL_SECONDS)
         return True
-
-    def _ask_now_and_then(self) -> None:
-        if time.monotonic() - self._asked >= WANTED_SECONDS:
-            self._ask()
-
-    def _ask(self) -> bool:
-        self._asked = time.monotonic()
-        self._wanted = self._wanted and self._is_wanted()
-        return self._wanted

@@ -24,12 +24,12 @@ else:  # by --py-files
     )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from threading import Event
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from .mm2_stop_decision import StopDecision
     from .mm2_stop_jvm import HadoopFiles
 
 log = logging.getLogger(__name__)
@@ -78,19 +78,18 @@ class Stream:
         if self._gate is not None:
             self._gate.renew(seconds)
 
-    def stop(self, deadline: float, is_wanted: Callable[[], bool], ended: Event) -> bool:
-        """Stop between two batches; return False where it was withdrawn before.
+    def stop(self, deadline: float, decision: StopDecision) -> bool:
+        """Stop between two batches; return False where the stop was withdrawn before.
 
         Args:
             deadline: A ``time.monotonic()`` after which the running batch is abandoned.
-            is_wanted: Tells whether the query shall still be stopped.
-            ended: Set when the query can't go on any more.
+            decision: The job's: all its queries stop, or all run on.
         """
         self.renew(max(0.0, deadline - time.monotonic()))
         try:
-            if not self._await_pause(deadline, is_wanted):
+            self._await_pause(deadline, decision)
+            if not decision.carry_out():
                 return False
-            ended.set()
             self._end()
             self.query.awaitTermination(1)  # raises where the query had failed meanwhile
         except Exception as error:
@@ -126,18 +125,19 @@ class Stream:
             "error": self._error,
         }
 
-    def _await_pause(self, deadline: float, is_wanted: Callable[[], bool]) -> bool:
+    def _await_pause(self, deadline: float, decision: StopDecision) -> None:
+        """Wait until the query is between two batches, or the stop is withdrawn."""
         if self._loop is not None:
             try:
                 has_pending = partial(self._files.has_pending_batch, self.query)
-                if not LastBatch(self._loop, has_pending, is_wanted).wait(deadline):
-                    return False
+                LastBatch(self._loop, has_pending, decision).wait(deadline)
             except (Py4JError, TypeError) as error:
                 log.warning("Waiting for a pause between two batches: %s", summary(error))
-        # To awaitTermination the query would be over already.
+        # awaitTermination would return at once: the state says that the query has ended.
         while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if not decision.is_wanted():
+                return
             time.sleep(GAP_POLL_SECONDS)
-        return True
 
     def _end(self) -> None:
         self._release()
@@ -168,7 +168,7 @@ def answer_of(
 
 
 def _others(spark: SparkSession, streams: Sequence[Stream]) -> str | None:
-    """Say which queries of the session run on, for nobody gave them to ``run``."""
+    """Name the queries of the session that still run because they were not given to ``run``."""
     known = {stream.query.id for stream in streams}
     others = [other.name or other.id for other in spark.streams.active if other.id not in known]
     return f"not given to run(), and still running: {', '.join(others)}" if others else None

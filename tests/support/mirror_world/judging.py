@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from airflow_mm2_offsets.core import Status, Translation
 from tests.support.mirror_world.draw import Drawn
+from tests.support.mirror_world.records import FOREIGN
 from tests.support.mirror_world.telling import Readable, ToldBy, told_by
 
 
@@ -128,12 +129,25 @@ class Judge:
         tally.positions += 1
         if answer.target is None:
             tally.refused += 1
-        elif answer.target > truth:
+        elif answer.target > truth and not self._is_repeated(answer.position, answer.target):
             self._convict(answer, truth)
         else:
-            tally.reread += self._copies[truth] - self._copies[answer.target]
+            tally.reread += max(0, self._copies[truth] - self._copies[answer.target])
             below = answer.status is Status.EXACT and answer.target < truth
             tally.exact_below += below and self.stands
+
+    def _is_repeated(self, position: int, target: int) -> bool:
+        """Tell whether equal records of another writer make up for all that an answer passes over.
+
+        Then the job gets every record, with key, value, headers and time.
+        """
+        world = self.drawn.world
+        entries = world.target.entries
+        if self.readable.misnamed or not any(each.origin == FOREIGN for each in entries[target:]):
+            return False
+        highest = world.highest_copies()
+        needed = Counter(entries[at].record for up, at in highest.items() if up >= position)
+        return needed <= Counter(each.record for each in entries[target:])
 
     def _convict(self, answer: Translation, truth: int) -> None:
         told = told_by(self.drawn.world, self.readable, truth)

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from airflow_mm2_offsets.api.middleware import Limits
+from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError, TopicNotFoundError
-from airflow_mm2_offsets.service.settings import ServeSettings
 from tests.unit.api.homes import BASE, Home
 
 JSON = {"Content-Type": "application/json"}

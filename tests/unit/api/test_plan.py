@@ -48,6 +48,20 @@ def test_a_refused_plan_is_an_answer(planned: Home) -> None:
     assert chosen["partitions"][0]["fallback"]["kind"] == "earliest"
 
 
+def test_records_that_a_transform_changes_are_allowed_by_name(clusters: Pair) -> None:
+    """Where a record differs from its copy the plan is refused, unless the caller says why."""
+    clusters.write("orders", range(30))
+    clusters.copy("orders", range(100, 130))
+    clusters.sync("orders", (0, 0), (29, 29))
+    home, asked = Home(pair=clusters.pair), {"positions": {"orders": {"0": 29}}}
+    refused = plan(home, **asked).json()
+    assert refused["verdict"] == "refused"
+    assert "changed_records" in refused["partitions"][0]["reason"]
+    allowed = plan(home, **asked, changed_records=True).json()
+    assert allowed["verdict"] == "ready"
+    assert allowed["partitions"][0]["target"] == "29"
+
+
 def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
     """It is the caller's to give."""
     asked = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
@@ -77,6 +91,7 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
         ({"positions": {"orders": {"0": 1}}, "on_unmaped": "fail"}, "body.on_unmaped"),
         ({"positions": {"orders": {"0": 1}}, "unmapped_margin": -1}, "body.unmapped_margin"),
         ({"positions": {"orders": {"0": 1}}, "strategy": "best"}, "body.strategy"),
+        ({"positions": {"orders": {"0": 1}}, "changed_records": "x"}, "body.changed_records"),
     ],
 )
 def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: str) -> None:
@@ -84,6 +99,17 @@ def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: s
     answer = plan(home, **body)
     assert answer.status_code == 400
     assert answer.json().get("field") == field
+
+
+def test_the_highest_number_that_is_described_is_taken_as_a_float_too(planned: Home) -> None:
+    """To a client with floats 2**63 - 1 is 2**63, which is refused: it is told of a lower one."""
+    schemas = planned.client.get("/openapi.json").json()["components"]["schemas"]
+    number, _ = schemas["TranslateRequest"]["properties"]["offset"]["anyOf"]
+    assert number["maximum"] == 2**63 - 1024
+    for highest in (number["maximum"], float(number["maximum"]), 2**63 - 1):
+        answer = plan(planned, positions={"orders": {"0": highest}})
+        assert answer.status_code == 200, answer.text
+    assert plan(planned, positions={"orders": {"0": 2.0**63}}).status_code == 400
 
 
 def test_what_a_caller_makes_up_is_not_sent_back_whole(home: Home) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.api.server import serve
+from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.settings import load_settings
 
 
 def refusal(settings: Mapping[str, object]) -> str:

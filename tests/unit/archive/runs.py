@@ -74,6 +74,6 @@ def index_of(log: Iterable[Sync | None], *, complete: bool = True) -> SyncIndex:
 
 def contents(index: SyncIndex) -> dict[tuple[str, int], tuple[object, ...]]:
     return {
-        place: (syncs.upstream, syncs.downstream, syncs.starts, syncs.leaps, syncs.history)
+        place: (syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history)
         for place, syncs in index.partitions.items()
     }

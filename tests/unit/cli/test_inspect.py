@@ -44,7 +44,7 @@ def test_the_newest_syncs_of_each_partition_are_listed(line: CommandLine) -> Non
     [
         (("--topic", "order"), "topic order"),
         (("--partition", "3"), "partition 3"),
-        (("--topic", "orders", "--partition", "3"), "topic orders partition 3"),
+        (("--topic", "orders", "--partition", "3"), "orders[3]"),
     ],
 )
 def test_syncs_that_are_not_there_are_told(

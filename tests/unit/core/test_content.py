@@ -159,3 +159,17 @@ def test_a_record_that_later_copies_passed_over_is_counted() -> None:
     answer = index.translate(TOPIC, 0, 21, evidence=evidence)
     assert answer.low is not None
     assert answer.low <= 14
+
+
+def test_repeated_copies_do_not_stand_for_records_that_are_missing() -> None:
+    """35 and 36 were copied once; since then 37 twice with 39: the target grew as the source."""
+    copied = [*range(37), *range(30, 35), 37, 39, 37, 39, 42]
+    answer = translate(
+        ((0, 0), (36, 36), (30, 37), (34, 41), (37, 44), (39, 45), (42, 46)),
+        35,
+        copied=copied,
+        target=(41, 44),
+        source=(34, 37),
+    )
+    assert answer.low is not None
+    assert answer.low <= 35

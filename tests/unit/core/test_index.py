@@ -31,7 +31,7 @@ def answers(index: SyncIndex) -> list[Translation]:
 
 
 def contents(syncs: PartitionSyncs) -> tuple[object, ...]:
-    return syncs.upstream, syncs.downstream, syncs.starts, syncs.leaps, syncs.history
+    return syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history
 
 
 @given(PAIRS, st.integers(0, 25))

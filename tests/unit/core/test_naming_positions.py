@@ -1,11 +1,13 @@
 """Names of topics, and what counts as a position."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, check_positions
-from airflow_mm2_offsets.core.positions import MAX_OFFSET, check_position
+from airflow_mm2_offsets.core.positions import MAX_OFFSET, TopicPartition, check_position
 from airflow_mm2_offsets.errors import PositionError
 
 
@@ -113,3 +115,11 @@ def test_digits_without_end_are_refused(digits: str) -> None:
         check_positions({"orders": {0: digits}})
     with pytest.raises(PositionError):
         check_positions({"orders": {digits: 0}})
+
+
+def test_a_topic_partition_prints_as_messages_name_it() -> None:
+    """As text and in a format, also padded; it equals, hashes and sorts as the plain tuple."""
+    place = TopicPartition("orders", 3)
+    assert (str(place), f"{place}", f"{place!s:>10}") == ("orders[3]", "orders[3]", " orders[3]")
+    assert {place: 1}["orders", 3] == 1
+    assert pickle.loads(pickle.dumps(place)) == ("orders", 3)  # noqa: S301 - our own bytes

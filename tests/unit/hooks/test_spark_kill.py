@@ -2,6 +2,7 @@
 
 import json
 import os
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -151,6 +152,36 @@ def test_a_command_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, program: 
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(StopError, match="No such file or directory: 'yarn'"):
         SparkKillHook("spark_here").kill(DRIVER)
+
+
+HIDDEN = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exec sleep 60", r"failed: no end after 0\.2 s; see whether"),
+        ('echo "can not use $@" >&2; exit 1', r"failed: exit code 1: can not use .*\*{6}"),
+        (None, r"failed: .* 'spark-submit'"),
+    ],
+)
+def test_secrets_of_a_command_that_fails_do_not_show(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None, said: str
+) -> None:
+    """Neither in the error, nor in its causes, which Airflow's log prints too."""
+    monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
+    monkeypatch.setattr(spark_kill, "COMMAND_SECONDS", 0.2 if script == "exec sleep 60" else 60)
+    _connect(monkeypatch, "k8s://https://api:6443")
+    hook = SparkKillHook("spark_here")
+    command = ["spark-submit", "--conf", f"spark.ssl.keyPassword={HIDDEN}"]
+    monkeypatch.setattr(hook, "_build_spark_driver_kill_command", lambda: command)
+    if script is not None:
+        (tmp_path / "spark-submit").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "spark-submit").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path) if script is None else f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(StopError, match=said) as caught:
+        hook.kill(DRIVER)
+    assert HIDDEN not in "".join(traceback.format_exception(caught.value))
 
 
 def test_kubernetes_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,10 @@
 """Locations as users spell them: Airflow's way, Spark's way, and on storages of neither."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from fsspec.implementations.arrow import HadoopFileSystem
@@ -9,14 +12,18 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.locations import folder_id, spark_spelling
+from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
+from airflow_mm2_offsets.spark.copying import is_scratch
 from airflow_mm2_offsets.storage import (
     copy_file,
+    finish_write,
     list_files,
     open_location,
     read_text,
+    remove_file,
     write_text,
 )
+from airflow_mm2_offsets.whole_files import whole_copy
 
 
 class Hdfs(MemoryFileSystem):
@@ -35,7 +42,7 @@ class Hdfs(MemoryFileSystem):
     def mv(self, path1: str, path2: str, **_: object) -> None:
         if self.exists(path2):
             raise FileExistsError(path2)
-        super().mv(path1, path2)
+        self.store[path2] = self.store.pop(path1)
 
 
 class Azure(MemoryFileSystem):
@@ -76,6 +83,103 @@ def test_any_storage_of_fsspec_will_do(protocol: str) -> None:
     assert read_text(path, CheckpointError) == "other"
     assert [*list_files(path.parent, CheckpointError)] == ["copy", "file"]
     path.fs.rm(path.parent.path, recursive=True)
+
+
+class KilledError(BaseException):
+    """The process is gone: nothing after it happens, no cleaning up either."""
+
+
+class Crash:
+    """Lets a process do so many steps on HDFS, and then no more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps_left: int | None = None
+        for name in ("mv", "rm_file"):
+            monkeypatch.setattr(Hdfs, name, self._counting(getattr(Hdfs, name)))
+        real_open = Hdfs.open
+
+        def opened(fs: Hdfs, path: str, mode: str = "rb", **options: Any) -> Any:  # noqa: ANN401 - as the real one
+            if mode != "wb":
+                return real_open(fs, path, mode, **options)
+            self._step()
+            real_open(fs, path, mode, **options).close()  # HDFS shows it, empty, until it is closed
+            self._step()
+            return real_open(fs, path, mode, **options)
+
+        monkeypatch.setattr(Hdfs, "open", opened)
+
+    def _step(self) -> None:
+        if self.steps_left is not None:
+            if not self.steps_left:
+                raise KilledError
+            self.steps_left -= 1
+
+    def _counting(self, do: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - as the real one
+            self._step()
+            return do(*args, **options)
+
+        return step
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_file_of_hdfs_is_never_lost(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Wherever the writer is killed: the old or the new text is read, and others find a file."""
+    path = storage_path("hdfs://bucket/control/fence.json")
+    write_text(path, "old", CheckpointError)
+    crash = Crash(monkeypatch)
+    crash.steps_left = steps
+    with suppress(KilledError):
+        write_text(path, "new", CheckpointError)
+    crash.steps_left = None
+    assert path.exists()
+    assert path.read_bytes() in {b"", b"old", b"new"}
+    found = read_text(path, CheckpointError)
+    assert found in {"old", "new"}
+    assert (found == "new") == (steps >= 4)  # from there on the name has given up the old text
+
+    finish_write(path, CheckpointError)
+    assert path.read_text() == found
+    write_text(path, "newer", CheckpointError)
+    assert (read_text(path, CheckpointError), path.read_text()) == ("newer", "newer")
+    assert not whole_copy(path).exists()
+    path.fs.rm("/control", recursive=True)
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_what_others_wrote_since_a_crash_on_hdfs_counts(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """A job that replaces a file by a rename of its own knows nothing of our copy beside it."""
+    path = storage_path("hdfs://bucket/control/stopped.json")
+    write_text(path, "old", CheckpointError)
+    crash = Crash(monkeypatch)
+    crash.steps_left = steps
+    with suppress(KilledError):
+        write_text(path, "new", CheckpointError)
+    crash.steps_left = None
+    path.fs.pipe_file(path.path, b"the job's")
+    assert read_text(path, CheckpointError) == "the job's"
+    finish_write(path, CheckpointError)
+    assert path.read_text() == "the job's"
+    remove_file(path, CheckpointError)
+    assert read_text(path, CheckpointError) is None
+    path.fs.rm("/control", recursive=True)
+
+
+def test_a_copy_within_hdfs_leaves_no_file_of_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a killed copy leaves is known as temporary: the next try passes it over."""
+    path = storage_path("hdfs://bucket/control/state")
+    write_text(path, "state", CheckpointError)
+    crash = Crash(monkeypatch)
+    crash.steps_left = 1
+    with suppress(KilledError):
+        copy_file(path, path.with_name("copy"), CheckpointError)
+    crash.steps_left = None
+    names = set(list_files(path.parent, CheckpointError)) - {"state"}
+    assert names
+    assert all(is_scratch(name) for name in names)
+    path.fs.rm("/control", recursive=True)
 
 
 def test_viewfs_is_hadoop_s() -> None:
@@ -121,6 +225,40 @@ def test_one_folder_has_many_names(one: str, other: str) -> None:
 def test_folders_that_differ(one: str, other: str) -> None:
     """Buckets and clusters are told apart."""
     assert folder_id(storage_path(one)) != folder_id(storage_path(other))
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "is_same"),
+    [
+        ("s3://conn@bucket/folder", "s3a://bucket/folder/", True),
+        ("s3://bucket/folder", "s3a://backup/folder", False),
+        ("hdfs://namenode/folder", "hdfs://namenode:8020/folder", True),
+        ("hdfs:///folder", "hdfs://namenode:8020/folder", False),
+        ("/data/folder", "file:/data/folder/", True),
+        ("/data/../data/folder", "file:///data/folder", True),
+        ("/mnt/folder", "hdfs://namenode/mnt/folder", False),
+        ("/data/folder", "cosn://bucket/data/folder", False),
+        ("abfs://data/folder", "abfss://data@one.dfs.core.windows.net/folder", True),
+        (
+            "abfss://data@two.dfs.core.windows.net/folder",
+            "abfss://data@one.dfs.core.windows.net/folder",
+            False,
+        ),
+    ],
+)
+def test_a_folder_that_a_job_has_written(given: str, written: str, *, is_same: bool) -> None:
+    """Spellings of one folder are equal; buckets, name nodes and accounts are told apart."""
+    assert same_folder(storage_path(given), written) is is_same
+
+
+def test_a_local_folder_behind_a_link(tmp_path: Path) -> None:
+    """A link leads to the folder itself; a copy beside it is another one."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    assert same_folder(storage_path(f"{tmp_path}/link"), f"file:{tmp_path}/folder")
+    assert same_folder(storage_path(f"{tmp_path}/folder"), f"file:{tmp_path}/link")
+    assert not same_folder(storage_path(f"{tmp_path}/copy"), f"file:{tmp_path}/link")
 
 
 @pytest.mark.parametrize(

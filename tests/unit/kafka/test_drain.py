@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import (
     ClusterUnreachableError,
     PositionError,
@@ -117,7 +117,7 @@ def test_records_that_come_later_are_not_read(
 
 
 def _with_end(monkeypatch: pytest.MonkeyPatch, high: int, low: int = 0) -> None:
-    marks = {("orders", 0): Watermarks(low=low, high=high)}
+    marks = {TopicPartition("orders", 0): Watermarks(low=low, high=high)}
     monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
 
 
@@ -128,7 +128,7 @@ def test_a_partition_that_ends_early_is_an_error(
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
     with pytest.raises(PositionError, match=r"orders\[0\]: its end offset is 5, and was 7 when"):
-        _values(broker.cluster(timeout=0.5), {("orders", 0): 0})
+        _values(broker.cluster(timeout=0.5), {TopicPartition("orders", 0): 0})
 
 
 def test_a_broker_that_is_behind_is_waited_for(
@@ -178,7 +178,7 @@ def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
     """A topic that ends before the start was truncated or created again: both are named."""
     broker.write("orders", _numbers(0, 5))
     with pytest.raises(PositionError, match="its end offset 5 is below 6") as raised:
-        _values(broker.cluster(), {("orders", 0): 6})
+        _values(broker.cluster(), {TopicPartition("orders", 0): 6})
     subject = {"cluster": "source", "topic": "orders", "partition": 0, "position": 6}
     assert raised.value.fields == subject
 
@@ -192,7 +192,7 @@ def test_a_start_that_was_deleted_begins_at_the_first_record(
     assert _values(broker.cluster(), {("orders", 0): 0}) == [b"3", b"4"]
     assert _values(broker.cluster(), {("orders", 0): 3}, refuse_deleted=True) == [b"3", b"4"]
     with pytest.raises(PositionError, match="its first offset 3 is above 2"):
-        _values(broker.cluster(), {("orders", 0): 2}, refuse_deleted=True)
+        _values(broker.cluster(), {TopicPartition("orders", 0): 2}, refuse_deleted=True)
 
 
 def test_a_broker_that_dies_under_way_is_reported(
@@ -202,4 +202,4 @@ def test_a_broker_that_dies_under_way_is_reported(
     broker.write("orders", _numbers(0, 5))
     _after_watermarks(monkeypatch, broker.stop)
     with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for 0\.[5-9] s"):
-        _values(broker.cluster(timeout=0.5), {("orders", 0): 0})
+        _values(broker.cluster(timeout=0.5), {TopicPartition("orders", 0): 0})

@@ -31,8 +31,9 @@ class Job:
     def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
         driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
         told = {**driver, "pid": 7, "heartbeat": heartbeat, "lease": 8.0, **more}
-        queries = [{"query_id": query_id, "run_id": told["run_id"]}]
-        self._write("driver.json", {"queries": queries, **told})
+        names = {"query_id": query_id, "run_id": told["run_id"]}
+        queries = [{**names, "checkpoint": f"file:{self.checkpoint}"}]
+        self._write("driver.json", {"queries": queries, "control": f"file:{self.control}", **told})
 
     def asked(self) -> str | None:
         path = self.control / "stop-request.json"

@@ -1,20 +1,19 @@
 """CheckFailoverOperator: all that is wrong, before anything is touched."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
 
-from airflow_mm2_offsets.errors import NotReadyError
-from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.kafka.brokers import free_address
-from tests.unit.operators.clusters import Clusters, define, describable, impatient
+from tests.unit.operators.checks import check, problems
+from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.tasks import translate
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
+
+pytestmark = pytest.mark.usefixtures("topics")
 
 
 @pytest.fixture
@@ -23,53 +22,21 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path / "source", 4, 0, 0, 0)
 
 
-def _check(job: Job, **settings: Any) -> CheckFailoverOperator:
-    folder = job.folder.parent
-    given = {
-        "checkpoint": str(job.checkpoint),
-        "control": str(job.control),
-        "target_checkpoint": str(folder / "target" / "checkpoint"),
-        "plan_path": str(folder / "target" / "plans" / "{{ run_id }}.json"),
-        **settings,
-    }
-    with DAG("failover", schedule=None):
-        return CheckFailoverOperator(task_id="check", **given)
-
-
-def _problems(worker: Worker, task: CheckFailoverOperator) -> list[str]:
-    with pytest.raises(NotReadyError) as caught:
-        worker.run(task)
-    head, *listed = str(caught.value).split("\n  - ")
-    expected = f"the failover can't begin, and nothing was stopped; {len(listed)} to mend:"
-    assert head == expected
-    return listed
-
-
 def _files(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.fixture(autouse=True)
-def topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the brokers of these tests describe topics."""
-    describable(monkeypatch)
-
-
-@pytest.fixture
-def all_copied(clusters: Clusters) -> Clusters:
-    """Clusters of which every partition has a sync at its beginning."""
-    clusters.copy_the_rest()
-    return clusters
-
-
 @pytest.mark.usefixtures("all_copied")
 def test_what_is_ready_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
-    """With all well the task succeeds; it pushes and writes nothing."""
+    """With all well the task succeeds; it pushes nothing, and writes but the topics' ids."""
+    note = {job.checkpoint.with_name("checkpoint.clusters.json")}
     before = _files(tmp_path)
-    assert worker.run(_check(job)).type == "SucceedTask"
-    assert worker.run(_check(job, control=None, plan_path=None)).type == "SucceedTask"
+    assert worker.run(check(job)).type == "SucceedTask"
+    assert worker.run(check(job, control=None, plan_path=None)).type == "SucceedTask"
     assert not worker.xcoms
-    assert _files(tmp_path) == before
+    after = _files(tmp_path)
+    assert after.keys() - before.keys() == note
+    assert after.items() >= before.items()
 
 
 def test_every_problem_is_named_at_once(
@@ -84,10 +51,10 @@ def test_every_problem_is_named_at_once(
     job = Job(tmp_path / "source", 4)
     (job.control / "driver.json").unlink()
     target = Job(tmp_path / "target", 1)
-    problems = _problems(worker, _check(job, plan_path="nosuch://bucket/plan.json"))
-    assert len(problems) == 6
+    listed = problems(worker, check(job, plan_path="nosuch://bucket/plan.json"))
+    assert len(listed) == 6
     for problem, expected in zip(
-        problems,
+        listed,
         [
             "nosuch:",
             f"no job has run with the control location {job.control}",
@@ -111,7 +78,7 @@ def test_a_bad_checkpoint_does_not_hide_the_clusters(
     define(monkeypatch, "mm2_default", extra={})
     impatient(monkeypatch)
     (job.checkpoint / "metadata").unlink()
-    checkpoint, clusters = _problems(worker, _check(job))
+    checkpoint, clusters = problems(worker, check(job))
     assert checkpoint.endswith("is not a checkpoint of a Spark query")
     assert "source: source cluster (kafka_source)" in clusters
     assert "target: target cluster (kafka_target)" in clusters
@@ -121,7 +88,7 @@ def test_a_bad_checkpoint_does_not_hide_the_clusters(
 def test_a_bad_checkpoint_alone_is_one_problem(worker: Worker, job: Job) -> None:
     """Clusters that answer are no problem."""
     (job.checkpoint / "metadata").unlink()
-    assert len(_problems(worker, _check(job))) == 1
+    assert len(problems(worker, check(job))) == 1
 
 
 @pytest.mark.usefixtures("clusters")
@@ -130,7 +97,7 @@ def test_a_wrong_connection_is_one_problem(
 ) -> None:
     """The hook's error is listed as any other."""
     define(monkeypatch, "mm2_default", extra={"replication_policy": "none"})
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem.startswith("connection mm2_default: replication_policy is 'none'")
 
 
@@ -138,8 +105,8 @@ def test_a_wrong_connection_is_one_problem(
 def test_each_refusal_is_named(worker: Worker, job: Job) -> None:
     """A position that could never be translated is named while the job still runs."""
     _move(job, 40, 0, 0, 0)
-    problems = _problems(worker, _check(job))
-    assert any(each.startswith("orders[0] at 40: ") for each in problems)
+    listed = problems(worker, check(job))
+    assert any(each.startswith("orders[0] at 40: ") for each in listed)
 
 
 def test_partitions_that_differ_are_named(
@@ -147,7 +114,7 @@ def test_partitions_that_differ_are_named(
 ) -> None:
     """A checkpoint without a partition that the topics have could not be started from."""
     assert all_copied
-    source, target = _problems(worker, _check(Job(tmp_path / "source", 4, 0)))
+    source, target = problems(worker, check(Job(tmp_path / "source", 4, 0)))
     for side, problem in (("source", source), ("target", target)):
         assert problem.startswith(f"{side} cluster (kafka_{side}): topic orders has partitions ")
         assert "the checkpoint has" in problem
@@ -157,7 +124,7 @@ def test_partitions_that_differ_are_named(
 def test_the_control_location_of_another_job_is_refused(worker: Worker, job: Job) -> None:
     """A wrong control location would stop a job that nobody wants to move."""
     job.beat(3, query_id="of-another-job")
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem == (
         f"{job.control} is of the query of-another-job and {job.checkpoint} of the query "
         f"{checkpoints.QUERY_ID}, so another job would be stopped; give both of one job"
@@ -170,12 +137,12 @@ def test_a_job_that_reads_the_target_is_refused(
     """The folder of the job on the target, given for the source's, is found out by its brokers."""
     source, target = all_copied.source.servers, all_copied.target.servers
     job.beat(2, bootstrap_servers=["elsewhere:9092", *target.split(",")])
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem.startswith(f"the job reads {target}, elsewhere:9092, which is the target")
     assert "give the checkpoint and the control location of the job on the source" in problem
 
     job.beat(3, bootstrap_servers=source.split(","))
-    assert worker.run(_check(job)).type == "SucceedTask"
+    assert worker.run(check(job)).type == "SucceedTask"
 
 
 @pytest.mark.usefixtures("all_copied")
@@ -184,7 +151,7 @@ def test_a_job_that_knows_its_brokers_by_other_names_is_told(
 ) -> None:
     """One cluster has other names in other networks: it's no problem, and yet worth a look."""
     job.beat(2, bootstrap_servers=["kafka.internal:9092"])
-    assert worker.run(_check(job)).type == "SucceedTask"
+    assert worker.run(check(job)).type == "SucceedTask"
     assert "The job reads kafka.internal:9092, and the source cluster" in caplog.text
 
 
@@ -194,10 +161,10 @@ def test_a_sink_that_would_drop_batches_is_refused(
 ) -> None:
     """A file sink that has batches drops as many of a fresh checkpoint, in silence."""
     log = tmp_path / "output" / "_spark_metadata"
-    assert worker.run(_check(job, sink=str(log.parent))).type == "SucceedTask"
+    assert worker.run(check(job, sink=str(log.parent))).type == "SucceedTask"
     log.mkdir(parents=True)
     (log / "4").write_text("v1")
-    (problem,) = _problems(worker, _check(job, sink=str(log.parent)))
+    (problem,) = problems(worker, check(job, sink=str(log.parent)))
     assert problem.startswith(f"{log.parent}: its _spark_metadata has batches up to 4;")
 
 
@@ -210,7 +177,7 @@ def test_a_target_checkpoint_that_was_begun_is_refused(
     path = tmp_path / "target" / "checkpoint" / name
     path.parent.mkdir(parents=True)
     path.write_text("")
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem.startswith(
         f"{tmp_path}/target/checkpoint holds {name.partition('/')[0]} already"
     )
@@ -220,13 +187,13 @@ def test_a_target_checkpoint_that_was_begun_is_refused(
 def test_a_failover_under_way_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
     """Once the run's own fence stands, what it has begun is no problem; another's fence is."""
     target = Job(tmp_path / "target", 9, 0, 0, 0)
-    assert len(_problems(worker, _check(job))) == 1  # the target's checkpoint is in use
+    assert len(problems(worker, check(job))) == 1  # the target's checkpoint is in use
     raise_fence(str(job.control), new_fence("failover:manual__1", str(target.folder)))
-    assert worker.run(_check(job)).type == "SucceedTask"
+    assert worker.run(check(job)).type == "SucceedTask"
     worker.run_id = "manual__2"
-    problems = _problems(worker, _check(job))
-    assert len(problems) == 2
-    assert f"the job is being moved to {target.folder} by 'failover:manual__1'" in problems[0]
+    listed = problems(worker, check(job))
+    assert len(listed) == 2
+    assert f"the job is being moved to {target.folder} by 'failover:manual__1'" in listed[0]
 
 
 @pytest.mark.usefixtures("all_copied")
@@ -235,7 +202,7 @@ def test_a_plan_that_is_kept_must_be_one_to_go_by(worker: Worker, job: Job, tmp_
     plan = tmp_path / "target" / "plans" / "manual__1.json"
     plan.parent.mkdir(parents=True)
     plan.write_text("{}")
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem.startswith(f"{plan}: is not a usable plan: a plan of schema version None")
 
 
@@ -246,9 +213,9 @@ def test_a_plan_that_the_job_has_left_behind_is_refused(
     """Of an earlier try of the run, after which the job was started again."""
     plan = str(tmp_path / "target" / "plans" / "manual__1.json")
     worker.run(translate(checkpoint=str(job.checkpoint), plan_path=plan))
-    assert worker.run(_check(job)).type == "SucceedTask"
+    assert worker.run(check(job)).type == "SucceedTask"
     job.commit(1, 8, 0, 0, 0)
-    (problem,) = _problems(worker, _check(job))
+    (problem,) = problems(worker, check(job))
     assert problem.startswith(f"{plan}: holds a plan of ")
     assert "for other positions" in problem
 

@@ -33,6 +33,7 @@ def test_what_is_read_is_pushed_one_by_one(worker: Worker, tmp_path: Path) -> No
         "query_id": checkpoints.QUERY_ID,
         "driver_run_id": None,
         "heartbeat": None,
+        "clusters": None,
     }
     assert pushed.pop("return_value") == expected
     assert pushed == expected

@@ -1,5 +1,6 @@
 """MigrateSparkCheckpointOperator."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,11 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import (
     CheckpointError,
+    HandoverError,
     NotReadyError,
     TranslationRefusedError,
 )
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from tests.unit.operators.clusters import Clusters, describable
@@ -86,11 +89,23 @@ def test_a_sink_that_is_further_is_refused(worker: Worker, job: Job, tmp_path: P
     assert worker.run(_migrate(job, sink=sink)).type == "SucceedTask"
 
 
-def test_topics_that_match_the_job_s_pattern(worker: Worker, job: Job) -> None:
+def test_topics_that_match_the_job_s_pattern(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The pattern of the job is compared with the target's topics."""
     with pytest.raises(TranslationRefusedError, match="does not match orders, which the"):
         worker.run(_migrate(job, subscribe_pattern="refunds"))
-    worker.run(_migrate(job, subscribe_pattern="^orders$"))
+    names = frozenset({"orders", "orders-eu"})
+    monkeypatch.setattr(KafkaCluster, "topic_names", lambda _: names)
+    # The job says its own in its control location; the user's word comes first.
+    told = json.loads((job.control / "driver.json").read_text())
+    job.beat(1, queries=[{**told["queries"][0], "subscribe_patterns": [".*"]}])
+    control = str(job.control)
+    with pytest.raises(
+        TranslationRefusedError, match=r"the job's subscribePattern .* matches orders-eu "
+    ):
+        worker.run(_migrate(job, control=control))
+    worker.run(_migrate(job, control=control, subscribe_pattern="^orders$"))
     assert "does not know" not in worker.xcoms["migrate", "summary"]
 
 
@@ -100,3 +115,18 @@ def test_a_place_that_is_taken(worker: Worker, job: Job) -> None:
     with pytest.raises(CheckpointError, match="holds a checkpoint that no migration wrote"):
         worker.run(_migrate(job, target_checkpoint=str(taken.checkpoint)))
     assert read_checkpoint(str(taken.checkpoint)).positions == {"orders": {0: 1}}
+
+
+def test_clusters_of_other_ids_are_not_migrated_to(
+    worker: Worker, job: Job, copied: Clusters
+) -> None:
+    """The ids from when the positions were read are compared before anything is copied."""
+    now = {"source": copied.source.cluster().describe().cluster_id, "target": copied.target_id()}
+    clusters = {side: {"cluster_id": each, "topic_ids": {}} for side, each in now.items()}
+    clusters["target"]["cluster_id"] = "another"
+    with pytest.raises(HandoverError, match=r"clusters\.target\.cluster_id is .* was 'another'"):
+        worker.run(_migrate(job, clusters=clusters))
+    assert not (job.folder.parent / "target").exists()
+    clusters["target"]["cluster_id"] = now["target"]
+    worker.run(_migrate(job, clusters=clusters))
+    assert ("migrate", "return_value") in worker.xcoms

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from airflow_mm2_offsets.core import (
     Basis,
     FailoverPlan,
-    PlannedPartition,
+    PartitionPlan,
     Status,
     Strategy,
     Translation,
@@ -51,7 +51,7 @@ PLANS = st.builds(
     ids=st.builds(PairIds, source=IDS, target=IDS),
     partitions=st.lists(
         st.builds(
-            PlannedPartition,
+            PartitionPlan,
             translation=translations(),
             target_topic=st.text(min_size=1),
             pending=OFFSETS,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import javaproperties
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import DAG
@@ -93,7 +94,8 @@ def test_the_job_is_given_files_and_no_secrets(
     assert request["partitions"][0]["source"] == ["1", "2"]
     assert request["sinks"][0]["path"] == "/lake"
     assert 'password=\\"hidden\\"' not in spark.given("--request")
-    assert 'password="hidden"' in spark.given("--source-properties")
+    properties = javaproperties.loads(spark.given("--source-properties"))
+    assert 'password="hidden"' in properties["sasl.jaas.config"]
     assert "bootstrap.servers=127.0.0.1" in spark.given("--target-properties")
     assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
     assert task.application == job_files()[0]

@@ -148,7 +148,7 @@ def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
     worker.run(task)
     job.acknowledge()
     said = withdraw(task)
-    assert "the job HAS stopped, and its fence stands" in said
+    assert "the job HAS stopped, or is about to, and its fence stands" in said
     assert f"fence lift {job.control} --request-id '{ASKED}'" in said
     assert read_fence(str(job.control)) is not None
 

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.core import Basis, SyncsLocation, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.archiving import load_syncs
+from airflow_mm2_offsets.service.loading import load_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover

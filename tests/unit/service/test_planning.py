@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from airflow_mm2_offsets.core import (
@@ -285,3 +286,19 @@ def test_many_topics_are_read_at_once(
     plan = plan_failover(clusters.pair, {topic: {0: position} for topic in topics})
     assert plan.target_positions()
     assert len(opened) <= 5
+
+
+def test_a_plan_asks_connect_for_its_connector_once(copied: Pair) -> None:
+    """Its configuration and its offsets are of one connector, looked for once."""
+    answering = connect({("orders", 0): 99})
+    asked: list[str] = []
+
+    async def note(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        assert answering.transport is not None
+        return await answering.transport.handle_async_request(request)
+
+    noted = replace(answering, transport=httpx.MockTransport(note))
+    assert _answer(replace(copied.pair, connect=noted), 100).basis is Basis.DRAINED
+    assert asked.count("/connectors") == 1
+    assert "/connectors/mirror/offsets" in asked

@@ -10,9 +10,10 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
+from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.job import py_files
-from airflow_mm2_offsets.spark.stopping import close_request, request_stop
+from airflow_mm2_offsets.spark.stopping import request_stop
 
 ANSWER = {
     "schema_version": 1,

@@ -9,6 +9,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.spark import fence as fences
 from airflow_mm2_offsets.spark.fence import (
     Fence,
@@ -39,6 +40,7 @@ def test_a_fence_on_storage(control: UPath) -> None:
         "moved_to": "s3://lake/orders/target",
         "at": "2026-11-21T03:15:00+00:00",
         "state": "stopping",
+        "control": folder_id(control),
     }
 
 

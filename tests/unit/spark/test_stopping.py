@@ -9,6 +9,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.spark import control_files, stopping
 from airflow_mm2_offsets.spark import fence as fences
+from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import (
     Proof,
     read_acknowledgement,
@@ -19,7 +20,6 @@ from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
-    close_request,
     forget_stop,
     is_withdrawn,
     withdraw_request,

@@ -1,7 +1,7 @@
 """The tables of a Spark job: each position finds in them what core's rows say."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -10,10 +10,10 @@ from mm2_offsets_tables import (
     BASES,
     BASIS_AT,
     BETWEEN,
+    EXTRAS_NONE,
     HEADER,
     LOW_BITS,
     RECORDED,
-    STRAIGHT,
     SYNC,
     tables_of,
 )
@@ -22,7 +22,8 @@ from airflow_mm2_offsets.core import Extras
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import rows_of
-from tests.support.worlds import JUMPED
+from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
 
 Answer = tuple[int | None, int | None, str]
 
@@ -30,11 +31,11 @@ Answer = tuple[int | None, int | None, str]
 def look_up(tables: Sequence[Any], position: int) -> Answer:
     """Read a table as ``mm2_offsets_lookup`` does."""
     (table,) = (each for each in tables if each[0] <= position <= each[1])
-    _, _, kind, crowd, lookup = table
+    _, _, kind, depth, lookup = table
     base, tail, shift, base_d, records_at = lookup[: len(HEADER)]
     along = min(max(position, base), tail) - base
     first, last = lookup[len(HEADER) + (along >> shift) :][:2]
-    assert last - first <= crowd
+    assert last - first < 2**depth
     at = bisect_right(lookup, along << 32 | LOW_BITS, first, last + 1) - 1
     entry, number = lookup[at], lookup[at] & LOW_BITS
     if number & RECORDED:
@@ -43,13 +44,13 @@ def look_up(tables: Sequence[Any], position: int) -> Answer:
     else:
         up, down = (entry >> 32) + base, number + base_d
         next_up, next_down = (lookup[at + 1] >> 32) + base, (lookup[at + 1] & LOW_BITS) + base_d
-        knees = next_up - next_down + down + 1, next_down - down + up
+        breakpoints = next_up - next_down + down + 1, next_down - down + up
         basis = SYNC if up == position else BETWEEN
-        record = [down, down] if basis == SYNC else [down + 1, next_down, *knees]
-    low, high, *knees = record
-    if kind == STRAIGHT and basis != SYNC:
-        low += max(0, position - knees[0])
-        high -= max(0, knees[1] - position) if high >= 0 else 0
+        record = [down, down] if basis == SYNC else [down + 1, next_down, *breakpoints]
+    low, high, *breakpoints = record
+    if kind == EXTRAS_NONE and basis != SYNC:
+        low += max(0, position - breakpoints[0])
+        high -= max(0, breakpoints[1] - position) if high >= 0 else 0
     return *(None if each < 0 else each for each in (low, high)), BASES[basis]
 
 
@@ -88,3 +89,32 @@ def test_most_rows_take_eight_bytes(extras: Extras) -> None:
         rows = rows_of(PartitionSyncs(pairs), extras=extras)
         (table,) = tables_of(rows, extras=extras, most=2**20)
         assert len(table[4]) < most * len(pairs)
+
+
+def check_truths(
+    syncs: PartitionSyncs, truths: Iterable[tuple[int, int]], extras: Extras = Extras.POSSIBLE
+) -> None:
+    """Assert that no lower bound of the tables is above the truth."""
+    tables = list(tables_of(rows_of(syncs, extras=extras), extras=extras, most=2**20))
+    for position, truth in truths:
+        low, _, _ = look_up(tables, position)
+        assert low is not None
+        assert low <= truth, (position, list(zip(syncs.upstream, syncs.downstream, strict=True)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_runs_hold_the_truth(name: str) -> None:
+    """On real MirrorMaker 2's syncs, no position of a table loses a record."""
+    golden = golden_set(name)
+    for number, partition in golden.partitions.items():
+        positions = range(partition.source.low, partition.source.high + 1, 7)
+        truths = [(position, partition.truth(position)) for position in positions]
+        for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
+            check_truths(golden.index.partitions[golden.topic, number], truths, extras)
+
+
+def test_copying_again_holds_the_truth() -> None:
+    """Where records exist only in older epochs or behind hidden rewinds, none is lost."""
+    worlds = [(world.syncs, world.truths()) for world in worlds_copying_again()]
+    for pairs, truths in [(JUMPED, JUMPED_TRUTHS), *worlds]:
+        check_truths(PartitionSyncs(pairs), enumerate(truths))

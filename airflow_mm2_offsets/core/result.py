@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from airflow_mm2_offsets.core.positions import TopicPartition
+
 
 class Status(StrEnum):
     """How much is known of where a position is on the target."""
@@ -64,6 +66,11 @@ class Translation:
     """The truth is not below it; None when refused."""
     high: int | None = None
     """The truth is not above it; None when refused, or while MirrorMaker 2 may copy more."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Topic and partition, by the source's name."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def max_reread(self) -> int | None:

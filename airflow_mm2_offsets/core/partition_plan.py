@@ -1,4 +1,4 @@
-"""One partition of a plan."""
+"""One partition's line of a plan, and its JSON form; ``core.plan`` is made of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
 from airflow_mm2_offsets.core.naming import Naming
-from airflow_mm2_offsets.core.positions import Positions
-from airflow_mm2_offsets.core.translation import Basis, Status, Translation
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition
+from airflow_mm2_offsets.core.result import Basis, Status, Translation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPartition:
-    """One partition of the plan."""
+class PartitionPlan:
+    """Where a job continues on one partition, and why there."""
 
     translation: Translation
     target_topic: str
@@ -44,22 +44,22 @@ def plan_partitions(
     translations: Iterable[Translation],
     naming: Naming,
     pending: Positions | None = None,
-    fallbacks: Mapping[tuple[str, int], Fallback] = MappingProxyType({}),
-) -> tuple[PlannedPartition, ...]:
+    fallbacks: Mapping[TopicPartition, Fallback] = MappingProxyType({}),
+) -> tuple[PartitionPlan, ...]:
     """Return ``translations`` as a plan's partitions.
 
     Args:
         translations: The answers.
         naming: What topics are called on the target.
         pending: Where the batch ends that the source job began and did not commit, if any.
-        fallbacks: What was chosen for refused translations, by topic and partition.
+        fallbacks: What was chosen for refused translations, by topic-partition.
     """
     return tuple(
-        PlannedPartition(
+        PartitionPlan(
             translation=each,
             target_topic=naming.target_topic(each.topic),
             pending=pending_records(each, pending),
-            fallback=fallbacks.get((each.topic, each.partition)),
+            fallback=fallbacks.get(each.topic_partition),
         )
         for each in translations
     )
@@ -70,59 +70,59 @@ def pending_records(answer: Translation, ends: Positions | None) -> int:
     return max(0, (ends or {}).get(answer.topic, {}).get(answer.partition, 0) - answer.position)
 
 
-def partition_to_json(planned: PlannedPartition) -> dict[str, Any]:
+def partition_to_json(plan: PartitionPlan) -> dict[str, Any]:
     """Return a partition as plain JSON; offsets are text."""
-    answer = planned.translation
+    answer = plan.translation
     return {
         "topic": answer.topic,
         "partition": answer.partition,
-        "target_topic": planned.target_topic,
+        "target_topic": plan.target_topic,
         "position": str(answer.position),
-        "target": _text(planned.start),
+        "target": _text(plan.start),
         "low": _text(answer.low),
         "high": _text(answer.high),
         "status": answer.status.value,
         "basis": answer.basis.value,
         "reason": answer.reason,
-        "shift": planned.shift,
-        "pending": planned.pending,
-        "fallback": _fallback_to_json(planned.fallback),
-        "max_reread": planned.max_reread,
+        "shift": plan.shift,
+        "pending": plan.pending,
+        "fallback": _fallback_to_json(plan.fallback),
+        "max_reread": plan.max_reread,
     }
 
 
-def partition_from_json(planned: Mapping[str, Any]) -> PlannedPartition:
+def partition_from_json(plan: Mapping[str, Any]) -> PartitionPlan:
     """Return the partition that ``partition_to_json`` made."""
-    return PlannedPartition(
+    return PartitionPlan(
         translation=Translation(
-            topic=planned["topic"],
-            partition=planned["partition"],
-            position=int(planned["position"]),
-            status=Status(planned["status"]),
-            basis=Basis(planned["basis"]),
-            reason=planned["reason"],
-            target=None if planned.get("fallback") else _number(planned["target"]),
-            low=_number(planned["low"]),
-            high=_number(planned["high"]),
+            topic=plan["topic"],
+            partition=plan["partition"],
+            position=int(plan["position"]),
+            status=Status(plan["status"]),
+            basis=Basis(plan["basis"]),
+            reason=plan["reason"],
+            target=None if plan.get("fallback") else _number(plan["target"]),
+            low=_number(plan["low"]),
+            high=_number(plan["high"]),
         ),
-        target_topic=planned["target_topic"],
-        pending=planned["pending"],
-        fallback=_fallback_from_json(planned),
+        target_topic=plan["target_topic"],
+        pending=plan["pending"],
+        fallback=_fallback_from_json(plan),
     )
 
 
-def check_bounds(planned: PlannedPartition, *, is_safe: bool) -> None:
+def check_bounds(plan: PartitionPlan, *, is_safe: bool) -> None:
     """Raise where an answer contradicts its own bounds.
 
     Args:
-        planned: The partition.
+        plan: The partition.
         is_safe: Whether its strategy promises to stay within them.
 
     Raises:
         ValueError: It does; topic-partition, field and both values are named.
     """
-    answer = planned.translation
-    place = f"{answer.topic}[{answer.partition}]"
+    answer = plan.translation
+    place = answer.topic_partition
     low, high, start = answer.low, answer.high, answer.target
     if (low is None or start is None) and answer.status is not Status.REFUSED:
         raise ValueError(f"{place}: low is {low} and target {start}, and yet it is {answer.status}")
@@ -140,12 +140,12 @@ def _fallback_to_json(fallback: Fallback | None) -> dict[str, str] | None:
     return {"kind": fallback.kind.value, "reason": fallback.reason} if fallback else None
 
 
-def _fallback_from_json(planned: Mapping[str, Any]) -> Fallback | None:
-    chosen = planned.get("fallback")
+def _fallback_from_json(plan: Mapping[str, Any]) -> Fallback | None:
+    chosen = plan.get("fallback")
     if not chosen:
         return None
     return Fallback(
-        kind=OnUnmapped(chosen["kind"]), position=int(planned["target"]), reason=chosen["reason"]
+        kind=OnUnmapped(chosen["kind"]), position=int(plan["target"]), reason=chosen["reason"]
     )
 
 

@@ -1,0 +1,90 @@
+"""Where the usable syncs of each partition begin, and what is cut before; ``history`` calls it."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airflow_mm2_offsets.archive.codec import Segment
+from airflow_mm2_offsets.archive.runs import recreations
+from airflow_mm2_offsets.archive.values import Floor, Generation
+from airflow_mm2_offsets.core import TopicPartition
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.archive.history import ArchivedSyncs
+
+
+def raise_floors(held: "ArchivedSyncs", floors: Mapping[TopicPartition, Floor]) -> "ArchivedSyncs":
+    """Return what is left of ``held`` where the usable syncs begin at ``floors``."""
+    if not floors:
+        return held
+    columns = held.columns
+    least_generation = np.zeros(len(columns.places), dtype=np.int32)
+    least_offset = np.zeros(len(columns.places), dtype=np.int64)
+    for number, place in enumerate(columns.places):
+        if place in floors:
+            least_generation[number], least_offset[number] = _rank(held.generations, floors[place])
+    least = least_generation[columns.place]
+    kept = (held.generation > least) | (
+        (held.generation == least) & (columns.offset >= least_offset[columns.place])
+    )
+    dropped = {columns.places[number] for number in np.unique(columns.place[~kept])}
+    return replace(
+        held,
+        columns=columns.take(kept),
+        generation=held.generation[kept],
+        floors={
+            place: floor
+            for place, floor in floors.items()
+            if place in held.floors or place in dropped
+        },
+    )
+
+
+def stored_floors(
+    segments: Iterable[Segment], generations: tuple[Generation, ...]
+) -> dict[TopicPartition, Floor]:
+    """Return the floors that files name; the highest of each partition."""
+    floors: dict[TopicPartition, Floor] = {}
+    for segment in segments:
+        for place, floor in segment.header.floors.items():
+            floors[place] = max(
+                floor, floors.get(place, floor), key=lambda each: _rank(generations, each)
+            )
+    return floors
+
+
+def floors_of_recreated(
+    held: "ArchivedSyncs", floors: Mapping[TopicPartition, Floor]
+) -> dict[TopicPartition, Floor]:
+    """Return the floors of topics whose id changed from one run to the next."""
+    changed = {each.topic: each for each in recreations(held.runs)}
+    raised = {}
+    for place in held.columns.places:
+        if recreation := changed.get(place[0]):
+            floor = recreation.floor
+            if recreation.surely_before is not None:
+                below = _reached(held, place, *recreation.surely_before)
+                floor = floor._replace(settled_below=below)
+            stored = floors.get(place, floor)
+            raised[place] = max(stored, floor, key=lambda each: _rank(held.generations, each))
+    return raised
+
+
+def _reached(held: "ArchivedSyncs", place: TopicPartition, begin: Floor, end: Floor) -> int:
+    """Return the target offset after the last sync of a partition from one floor to another."""
+    ranks = _rank(held.generations, begin), _rank(held.generations, end)
+    for at in np.flatnonzero(held.columns.place == held.columns.places.index(place))[::-1]:
+        if ranks[0] <= (int(held.generation[at]), int(held.columns.offset[at])) < ranks[1]:
+            return int(held.columns.downstream[at]) + 1
+    return 0
+
+
+def _rank(generations: tuple[Generation, ...], floor: Floor) -> tuple[int, int]:
+    """Return a floor as the index of its generation and the offset there."""
+    if floor.generation in generations:
+        return generations.index(floor.generation), floor.offset
+    # Its generation's files are lost: what comes later is above the floor.
+    return bisect_left([each.number for each in generations], floor.generation.number), 0

@@ -1,0 +1,236 @@
+"""Typed settings by key; the error on a wrong value names its origin.
+
+``load_settings`` reads the entries of files and variables with it, ``Mm2OffsetHook`` those of a
+connection.
+"""
+
+import difflib
+import math
+from collections.abc import Collection
+from pathlib import Path
+from typing import TypeVar
+
+from airflow_mm2_offsets.config.sources import ENV_PREFIX, Entries, Entry
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+
+KEYS = frozenset(
+    {
+        "source.alias",
+        "target.alias",
+        "replication.policy",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+        "offset-syncs.topic",
+        "offset-syncs.topic.location",
+        "connect.url",
+        "connect.username",
+        "connect.password",
+        "archive",
+        "refresh.seconds",
+        "serve.host",
+        "serve.port",
+        "serve.token",
+        "serve.token.file",
+        "serve.username",
+        "serve.password",
+        "serve.tls.certificate",
+        "serve.tls.key",
+        "serve.without.auth",
+    }
+)
+KEY_BY_VARIABLE = {key.replace(".", "_").replace("-", "_"): key for key in KEYS}
+_CLUSTERS = ("source", "target")
+_SHARED = "kafka"
+"""The prefix of client properties for both clusters."""
+_ALIASES = ("alias", "cluster.alias")
+_MISSPELT_FROM = 0.8
+"""From this similarity on (0 to 1), a name is taken for a misspelt alias."""
+_POLICIES = {
+    f"org.apache.kafka.connect.mirror.{policy.value.title()}ReplicationPolicy": policy.value
+    for policy in ReplicationPolicy
+}
+_BOOLEANS = {"true": True, "false": False}
+_ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation)
+
+
+class SettingsReader:
+    """Reads typed values from the entries of a file, the environment or a connection."""
+
+    def __init__(self, entries: Entries) -> None:
+        """Keep the entries.
+
+        Raises:
+            ConfigurationError: Keys are unknown. The message names all of them.
+        """
+        self._entries = entries
+        if unknown := [
+            f"{entry.origin} is not a known setting; "
+            + did_you_mean(key, KEYS, otherwise="docs/rest.md lists them")
+            for key, entry in entries.items()
+            if key not in KEYS and not _is_client_property(key)
+        ]:
+            raise ConfigurationError("; ".join(unknown))
+
+    def text(self, key: str) -> str | None:
+        """Return a text. An empty text counts as absent."""
+        entry = self._entries.get(key)
+        return entry.value or None if entry else None
+
+    def choice(self, key: str, default: _ChoiceT) -> _ChoiceT:
+        """Return a member of the enumeration that ``default`` belongs to."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        value = _POLICIES.get(entry.value, entry.value)
+        try:
+            return type(default)(value)
+        except ValueError:
+            raise _invalid(entry, f"one of {', '.join(type(default))}") from None
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return a boolean."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        value = _BOOLEANS.get(entry.value.lower())
+        if value is None:
+            raise _invalid(entry, "true or false")
+        return value
+
+    def number(self, key: str, default: float, *, low: float, high: float = 86_400) -> float:
+        """Return a number from ``low`` to ``high``."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        try:
+            value = float(entry.value)
+        except ValueError:
+            value = math.nan
+        if low <= value <= high:
+            return value
+        raise _invalid(entry, f"a number from {low:g} to {high:g}")
+
+    def client_properties(self, cluster: str) -> dict[str, str]:
+        """Return a cluster's librdkafka properties.
+
+        Properties with the cluster's prefix take precedence over those with ``kafka.``.
+
+        Args:
+            cluster: ``source`` or ``target``.
+
+        Raises:
+            ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart
+                of a Java property.
+        """
+        properties: dict[str, str] = {}
+        for prefix in (f"{_SHARED}.", f"{cluster}."):
+            properties |= {
+                key.removeprefix(prefix): entry.value
+                for key, entry in self._entries.items()
+                if key.startswith(prefix) and key not in KEYS
+            }
+        if not properties.get(BOOTSTRAP_SERVERS):
+            raise ConfigurationError(
+                f"{cluster}.{BOOTSTRAP_SERVERS} is missing; put it into the settings file, or into "
+                f"the variable {ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS"
+            )
+        return to_librdkafka(cluster, properties)
+
+    def naming(self, location: SyncsLocation) -> Naming:
+        """Return how MirrorMaker 2 names topics.
+
+        Args:
+            location: The cluster that holds the offset-syncs topic. That topic's name contains
+                the other cluster's alias, which then takes precedence over the alias setting.
+        """
+        separator = self.text("replication.policy.separator") or "."
+        internal = self.flag("replication.policy.internal.topic.separator.enabled", default=True)
+        aliases = {name: self.text(f"{name}.alias") or name for name in _CLUSTERS}
+        if topic := self._entries.get("offset-syncs.topic"):
+            other = "source" if location is SyncsLocation.TARGET else "target"
+            aliases[other] = _alias_in(topic, separator if internal else ".")
+        return Naming(
+            source_alias=aliases["source"],
+            target_alias=aliases["target"],
+            policy=self.choice("replication.policy", ReplicationPolicy.DEFAULT),
+            separator=separator,
+            internal_separator=internal,
+        )
+
+    def connect_url(self) -> str | None:
+        """Return the URL of a Connect worker, if one is set."""
+        url = self.text("connect.url")
+        if url is not None:
+            try:
+                ConnectClient(url=url)
+            except ConfigurationError as error:
+                origin = self._entries["connect.url"].origin
+                raise ConfigurationError(f"{origin}: {error}") from error
+        return url
+
+    def secret(self, key: str) -> str | None:
+        """Return a text, or the content of the file that the key with ``.file`` names."""
+        file = self.text(f"{key}.file")
+        if file is None:
+            return self.text(key)
+        origin = self._entries[f"{key}.file"].origin
+        try:
+            secret = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"{origin}: {file} can't be read ({type(error).__name__}); name a text file that "
+                f"holds only the secret"
+            ) from None
+        if not secret:
+            raise ConfigurationError(f"{origin}: {file} is empty; put the secret into it")
+        return secret
+
+    def require_together(self, first: str, second: str) -> None:
+        """Refuse one of two keys without the other."""
+        for key, other in ((first, second), (second, first)):
+            if self.text(key) and not self.text(other):
+                raise ConfigurationError(
+                    f"{self._entries[key].origin} is set without {other}; set both, or neither"
+                )
+
+
+def did_you_mean(name: str, names: Collection[str], *, otherwise: str) -> str:
+    """Return a question with the one of ``names`` that is most similar to ``name``.
+
+    Args:
+        name: An unknown name.
+        names: The known names.
+        otherwise: Returned if no known name is similar.
+    """
+    similar = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {similar[0]}?" if similar else otherwise
+
+
+def _is_client_property(key: str) -> bool:
+    """Tell whether a key may be a Kafka client property, whose name librdkafka checks later.
+
+    A misspelt alias is not one: once the source is lost, no source client is made, and the
+    mistake would never show.
+    """
+    prefix, _, name = key.partition(".")
+    return prefix in (_SHARED, *_CLUSTERS) and not difflib.get_close_matches(
+        name, _ALIASES, cutoff=_MISSPELT_FROM
+    )
+
+
+def _invalid(entry: Entry, expected: str) -> ConfigurationError:
+    return ConfigurationError(f"{entry.origin} is {entry.value!r}; give {expected}")
+
+
+def _alias_in(topic: Entry, separator: str) -> str:
+    """Return the alias in the name of an offset-syncs topic; see ``Naming.syncs_topic``."""
+    prefix, suffix = f"{SYNCS_TOPIC_PREFIX}{separator}", f"{separator}internal"
+    alias = topic.value.removeprefix(prefix).removesuffix(suffix)
+    if f"{prefix}{alias}{suffix}" != topic.value or not alias:
+        raise _invalid(topic, f"a name of the form {prefix}<alias>{suffix}")
+    return alias

@@ -1,0 +1,115 @@
+"""Collects the evidence of a plan: what the clusters and Connect say beyond the offset syncs."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
+from airflow_mm2_offsets.service.evidence import Held, gather_copied, gather_drained
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.windows import gather_whole, gather_windows
+
+
+class EvidenceCollector:
+    """Positions on the source, and the evidence for their translation that was read so far.
+
+    Args:
+        pair: The clusters.
+        index: The offset syncs.
+        positions: The positions to translate.
+        options: What the user decides.
+        connector: The name of the pair's connector; None where it is not known yet.
+    """
+
+    def __init__(
+        self,
+        *,
+        pair: ClusterPair,
+        index: SyncIndex,
+        positions: Mapping[TopicPartition, int],
+        options: PlanOptions,
+        connector: str | None = None,
+    ) -> None:
+        """Read the watermarks.
+
+        Raises:
+            TopicNotFoundError: A topic or partition does not exist on a cluster.
+            ClusterUnreachableError: A cluster does not answer.
+        """
+        self.pair = pair
+        self.index = index
+        self.positions = positions
+        self.options = options
+        self.connector = connector
+        self.source_records = 0
+        self.target_records = 0
+        # After the syncs: what they name is then within what the target holds.
+        self.held = Held.by(pair, positions, ask_source=options.read_source)
+        self.evidence = {
+            key: replace(
+                self.held.evidence(key, sole_writer=options.sole_writer),
+                changed_records=options.changed_records,
+            )
+            for key in positions
+        }
+
+    def translations(self) -> list[Translation]:
+        """Return the answers that follow from the evidence so far."""
+        return [
+            self.index.translate(
+                *key, position, strategy=self.options.strategy, evidence=self.evidence[key]
+            )
+            for key, position in self.positions.items()
+        ]
+
+    def collect_offsets(self) -> None:
+        """Read how far MirrorMaker 2 has copied; nothing where the source is not to be asked."""
+        if not self.options.read_source:
+            return
+        drained = gather_drained(
+            self.pair, self.index, self.translations(), connector=self.connector
+        )
+        for key, target in drained.items():
+            self._add(key, target=target, drained=True)
+        copied = gather_copied(self.pair, self.index, self.held, connector=self.connector)
+        for key, last in copied.items():
+            self._add(key, copied_to=last)
+
+    def compare_records(self) -> None:
+        """Compare one sync's record on both clusters: topics that differ are contradictions."""
+        if self.options.read_source and self.options.max_evidence_bytes:
+            found = find_contradictions(self.pair, self.index, self.evidence, self.positions)
+            for key, sync in found.items():
+                self._add(key, contradiction=sync)
+
+    def collect_records(self) -> None:
+        """Read the records around the positions that are not exact yet."""
+        windows = gather_windows(
+            self.pair,
+            self.index,
+            self.evidence,
+            self.translations(),
+            max_bytes=self.options.max_evidence_bytes,
+        )
+        for key, (source, target) in windows.items():
+            self.target_records += len(target.records)
+            self._add(key, source_window=source, target_window=target)
+            if source and are_strangers(source, target):
+                self._add(key, contradiction=self.index.partitions[key].last)
+        whole = gather_whole(
+            self.pair,
+            self.index,
+            self.evidence,
+            self.translations(),
+            max_bytes=self.options.max_evidence_bytes,
+        )
+        for key, source in whole.items():
+            self._add(key, source_window=source)
+        self.source_records = sum(
+            len(each.source_window.records) for each in self.evidence.values() if each.source_window
+        )
+
+    def _add(self, key: TopicPartition, **fields: Any) -> None:
+        self.evidence[key] = replace(self.evidence[key], **fields)

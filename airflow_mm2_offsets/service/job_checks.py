@@ -1,0 +1,137 @@
+"""Finds what in a job's folders would make a failover fail, before anything is stopped.
+
+``CheckFailoverOperator`` calls it. Each problem is one sentence with its next step.
+"""
+
+import logging
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.service.handover import read_claim
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
+from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.fence import FenceState, read_fence
+from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
+from airflow_mm2_offsets.spark.stopping import read_requests
+from airflow_mm2_offsets.storage import list_directory, open_location
+
+log = logging.getLogger(__name__)
+
+
+def find_fence_problems(control: UPath) -> list[str]:
+    """Return which other run moves the job; a stop that was answered may be taken over.
+
+    Raises:
+        StopError: The control location can't be read.
+    """
+    fence = read_fence(control)
+    if fence is None:
+        return []
+    if fence.state is FenceState.STOPPING and read_acknowledgement(control, fence.request_id):
+        return []
+    problem = (
+        f"{control}: {fence}, and a job is moved once: see that run; `airflow-mm2-offsets fence "
+        f"lift` lets the job run and be moved again"
+    )
+    return [problem]
+
+
+def find_job_problems(locations: JobLocations, checkpoint: Checkpoint | None) -> list[str]:
+    """Return why the stop could reach no job, another job, or a copy of the job's folders.
+
+    Args:
+        locations: The job's.
+        checkpoint: What was read from its checkpoint location, if that could be read.
+
+    Raises:
+        StopError: The control location can't be read.
+    """
+    control = locations.control
+    driver = read_driver(control)
+    if driver is None:
+        problem = (
+            f"no job has run with the control location {control}; give the one that the job hands "
+            f"to StopControl"
+        )
+        return [problem]
+    if not driver.lease:
+        problem = (
+            f"the job in {control} runs under a stop control that obeys no fence, so it could run "
+            f"on beside the target job: start it with this release's files"
+        )
+        return [problem]
+    queries = {driver.query_id, *driver.runs}
+    if checkpoint is not None and checkpoint.query_id not in queries:
+        problem = (
+            f"{control} is of the query {' and '.join(sorted(queries))} and "
+            f"{locations.checkpoint} of the query {checkpoint.query_id}, so another job would be "
+            f"stopped; give both of one job"
+        )
+        return [problem]
+    return _copy_problems(locations, driver)
+
+
+def _copy_problems(locations: JobLocations, driver: Driver) -> list[str]:
+    problems = locations.problems(driver)
+    # Where the control location has the name that the job writes, so must the checkpoint.
+    is_renamed = driver.control and locations.control_problem(driver) is not None
+    if not problems or not is_renamed or not is_beating(locations.control, driver):
+        return problems
+    # Airflow may reach the folder by a mount. The job's own answer to the stop then proves it.
+    for problem in problems:
+        log.warning("The job lives, but %s", problem)
+    return []
+
+
+def find_target_problems(
+    target_checkpoint: UPath, target_control: UPath | None, request_id: str
+) -> list[str]:
+    """Return why a new job could not start in the target's locations.
+
+    Args:
+        target_checkpoint: Where it is to keep its checkpoint.
+        target_control: Its control location, where it is known.
+        request_id: The failover's stop.
+
+    Raises:
+        CheckpointError: The checkpoint location can't be read.
+        StopError: The control location can't be read.
+        HandoverError: The claim beside the checkpoint location can't be read.
+    """
+    problems = [] if target_control is None else _target_control_problems(target_control)
+    place = open_location(target_checkpoint, CheckpointError)
+    claimed = read_claim(place)
+    if claimed not in {None, request_id}:
+        problem = (
+            f"{target_checkpoint} is the target of the run {claimed!r} already: give another "
+            f"target checkpoint location"
+        )
+        return [*problems, problem]
+    # Not its batches alone: sources/0/0 is enough for Spark to begin where that says.
+    if taken := sorted(list_directory(place, CheckpointError)):
+        problems.append(
+            f"{target_checkpoint} holds {', '.join(taken)} already, and Spark takes "
+            f"startingOffsets with a new checkpoint only: give another target checkpoint location"
+        )
+    return problems
+
+
+def _target_control_problems(control: UPath) -> list[str]:
+    """Return what would stop the target job as soon as it starts."""
+    if (fence := read_fence(control)) is not None:
+        problem = (
+            f"{control}: a fence stands where the target job is to run, so it would end at once: "
+            f"{fence}. See that the job does not run elsewhere; then `airflow-mm2-offsets fence "
+            f"lift {control} --request-id '{fence.request_id}'`, or give another target folder"
+        )
+        return [problem]
+    asked, _ = read_requests(control)
+    if asked is not None and read_acknowledgement(control, asked) is None:
+        problem = (
+            f"{control}: the stop {asked!r} is open where the target job is to run, so it would "
+            f"stop at once: delete {control / 'stop-request.json'} if no other run waits for it, "
+            f"or give another target folder"
+        )
+        return [problem]
+    return []

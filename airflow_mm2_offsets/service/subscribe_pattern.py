@@ -1,0 +1,130 @@
+"""Which topics of the target a job reads by its ``subscribePattern``, and whether it knows them.
+
+With ``subscribePattern`` Spark reads every topic whose name has a match
+(``SubscribePatternStrategy``: ``findFirstIn``, so anywhere in it). On the target that may be a
+topic of the target's own, MirrorMaker 2's ``heartbeats``, or a copy that the job has never read.
+"""
+
+import re
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.service.pair import ClusterPair
+
+_KAFKAS_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Internal to brokers: no pattern is matched with them (``Admin.listTopics``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPatterns:
+    """The patterns that the job on the target subscribes with."""
+
+    requested: str | None = None
+    """The user's word; empty text: it subscribes by name. None: as the job on the source does."""
+    source: Collection[str] = ()
+    """Those of the job on the source, as it wrote them into ``driver.json``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatternMatch:
+    """What one pattern matches on the target."""
+
+    label: str
+    """The pattern for messages, and whose word it is."""
+    unread: list[str]
+    """Copies of topics in the checkpoint that it does not match."""
+    new: list[str]
+    """Topics that it matches and the checkpoint does not know."""
+
+
+def match_patterns(
+    pair: ClusterPair, topics: Collection[str], patterns: JobPatterns
+) -> list[PatternMatch]:
+    """Match the target's topics as Spark does; the source job's patterns where none is requested.
+
+    Args:
+        pair: The clusters.
+        topics: The topics in the checkpoint, by their names on the source.
+        patterns: The job's.
+
+    Raises:
+        ConfigurationError: A pattern can't be matched as Java does.
+        ClusterUnreachableError: The target does not answer.
+    """
+    compiled = list(_compiled(topics, patterns))
+    if not compiled:
+        return []
+    known = {pair.naming.target_topic(topic) for topic in topics}
+    others = pair.target.topic_names() - known - _KAFKAS_OWN
+    return [
+        PatternMatch(
+            label=label,
+            unread=sorted(
+                name for name in map(pair.naming.target_topic, own) if not pattern.search(name)
+            ),
+            new=sorted(name for name in others if pattern.search(name)),
+        )
+        for label, pattern, own in compiled
+    ]
+
+
+def find_pattern_problems(
+    pair: ClusterPair, topics: Collection[str], patterns: JobPatterns
+) -> list[str]:
+    """Return why a job with a fresh checkpoint would not start by its pattern, or pass over topics.
+
+    Args:
+        pair: The clusters.
+        topics: The topics in the checkpoint, by their names on the source.
+        patterns: The job's.
+
+    Raises:
+        ConfigurationError: A pattern can't be matched as Java does.
+        ClusterUnreachableError: The target does not answer.
+    """
+    problems = []
+    for match in match_patterns(pair, topics, patterns):
+        if match.unread:
+            problems.append(
+                f"{match.label} does not match {', '.join(match.unread)}, which the checkpoint "
+                f"reads: give subscribe_pattern, the pattern of the job on the target, or empty "
+                f"text if it subscribes by name"
+            )
+        if match.new:
+            problems.append(
+                f"{match.label} matches {', '.join(match.new)} on the target, which the "
+                f"checkpoint does not know: Spark starts no job whose startingOffsets lack a topic "
+                f"of its pattern; give subscribe_pattern, a narrower pattern that the job on the "
+                f"target has, or empty text if it subscribes by name"
+            )
+    return problems
+
+
+def _compiled(
+    topics: Collection[str], patterns: JobPatterns
+) -> Iterator[tuple[str, re.Pattern[str], Collection[str]]]:
+    """Yield each pattern with the topics of the checkpoint that are read by it."""
+    if patterns.requested is not None:
+        if patterns.requested:
+            label = f"subscribe_pattern {patterns.requested!r}"
+            yield label, _compile(label, patterns.requested), topics
+        return
+    for text in patterns.source:
+        label = f"the job's subscribePattern {text!r}"
+        pattern = _compile(label, text)
+        # Another source of the query may read the other topics.
+        yield label, pattern, [topic for topic in topics if pattern.search(topic)]
+
+
+def _compile(label: str, text: str) -> re.Pattern[str]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # of sets, which Java reads otherwise
+            return re.compile(text)
+    except (re.error, FutureWarning) as error:
+        raise ConfigurationError(
+            f"{label}: {error}; give as subscribe_pattern a pattern that means the same to Java "
+            f"and to Python"
+        ) from error

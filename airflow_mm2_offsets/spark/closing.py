@@ -1,0 +1,64 @@
+"""Answers a stop in the place of a driver that can't: it is gone, or has answered before."""
+
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.locations import folder_id
+from airflow_mm2_offsets.spark.control import (
+    Driver,
+    Proof,
+    read_driver,
+    read_last_acknowledgement,
+)
+from airflow_mm2_offsets.spark.control_files import read_object, write_object
+from airflow_mm2_offsets.spark.stopping import read_requests
+from airflow_mm2_offsets.storage import open_location
+
+
+def close_request(
+    location: UPath | str, request_id: str, proof: Proof, *, checkpoint: UPath | None = None
+) -> None:
+    """Write the answer to a stop, or keep the one that the driver has written.
+
+    Args:
+        location: The control location that the job was given.
+        request_id: The stop.
+        proof: What proves the end.
+        checkpoint: The checkpoint that was proved to be the job's; the hand-over compares it.
+
+    Raises:
+        StopError: Another stop was asked since, the location can't be written, or no job has ever
+            run with it.
+    """
+    root = open_location(location, StopError)
+    asked, _ = read_requests(root)
+    if asked not in {None, request_id}:
+        # Its own answer would be overwritten, and it would stop the job once more.
+        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} stays open")
+    driver = read_driver(root)
+    if driver is None:
+        raise StopError(f"{root}: no job has ever run with this control location; is it right?")
+    last = read_last_acknowledgement(root)
+    is_answered = last is not None and last.request_id == request_id
+    if is_answered or (last is not None and last.is_last_word_of(driver)):
+        answer = read_object(root / "stopped.json") or {}
+    else:
+        answer = _answer_for(driver, proof)
+    answer["request_id"] = request_id
+    if checkpoint is not None:
+        answer |= {"proved_control": folder_id(root), "proved_checkpoint": folder_id(checkpoint)}
+    write_object(root / "stopped.json", answer)
+
+
+def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
+    nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
+    queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
+    return {
+        "application_id": driver.application_id,
+        **nothing,
+        "queries": [{**query, **nothing} for query in queries],
+        "proof": proof,
+        "heartbeat": driver.heartbeat,
+    }

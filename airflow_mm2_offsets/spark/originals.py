@@ -1,0 +1,169 @@
+"""Tells a job's own control and checkpoint location from copies of them.
+
+A copy (a backup, an old path, a replica in another bucket) says of a job what it was once: that it
+has ended, or has answered a stop. Meanwhile the job may run elsewhere. So the job writes where its
+locations are, and ``check``, the stop and the hand-over compare.
+"""
+
+import time
+from dataclasses import dataclass
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.locations import same_folder, spark_location
+from airflow_mm2_offsets.spark.control import (
+    Acknowledgement,
+    Driver,
+    Proof,
+    read_driver,
+    read_last_acknowledgement,
+)
+from airflow_mm2_offsets.spark.fence import read_fence
+
+MISSED_BEATS = 3
+"""A driver that lives and is slow may miss two heartbeats."""
+MOST_SECONDS = 30.0
+"""How long a heartbeat is waited for at most."""
+LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLocations:
+    """A job's two locations as Airflow reaches them, and as Spark names them where that differs."""
+
+    control: UPath
+    checkpoint: UPath
+    spark_control: str | None = None
+    """The user's word that ``control`` is this folder of Spark's: a mount, another name node..."""
+    spark_checkpoint: str | None = None
+    """The same of the checkpoint location."""
+
+    def problems(self, driver: Driver) -> list[str]:
+        """Return which of them is not known to be the driver's own, as sentences."""
+        found = (self.control_problem(driver), self.checkpoint_problem(driver))
+        return [problem for problem in found if problem is not None]
+
+    def control_problem(self, driver: Driver) -> str | None:
+        """Return why the control location may be a copy; None if the driver names the same."""
+        written = [driver.control] if driver.control else []
+        return _problem("control", self.control, self.spark_control, written)
+
+    def checkpoint_problem(self, driver: Driver) -> str | None:
+        """Return why the checkpoint may be a copy; None if it is the one of a driver's query."""
+        written = sorted(driver.checkpoints.values())
+        return _problem("checkpoint", self.checkpoint, self.spark_checkpoint, written)
+
+
+def _problem(what: str, path: UPath, spark_name: str | None, written: list[str]) -> str | None:
+    if not written:
+        return (
+            f"the job in {path} does not write where its {what} location is, so a copy of it looks "
+            f"the same: start the job with this release's files"
+        )
+    named = (spark_location(spark_name) or UPath(spark_name)) if spark_name else path
+    if any(same_folder(named, each) for each in written):
+        return None
+    return (
+        f"{spark_name or path} is not the {what} location of the job, which writes to "
+        f"{', '.join(written)}: a copy does not show where the job is now. Give the job's own; "
+        f"only if Airflow reaches that one as {path}, give spark_{what}={written[0]!r} with it"
+    )
+
+
+def is_beating(control: UPath, driver: Driver) -> bool:
+    """Wait for another heartbeat, as long as a driver that lives may need for one.
+
+    Raises:
+        StopError: The control location can't be read.
+    """
+    deadline = time.monotonic() + min(MISSED_BEATS * driver.interval, MOST_SECONDS)
+    while (found := read_driver(control)) is not None:
+        if (found.run_id, found.heartbeat) != (driver.run_id, driver.heartbeat):
+            return not found.ended
+        if driver.ended or time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return False
+
+
+def check_before_stop(locations: JobLocations, request_id: str) -> None:
+    """Raise where a job counts as stopped already, and its control location may be a copy.
+
+    A stop that was begun in this folder before has been looked at then.
+
+    Raises:
+        StopError: The driver names another location, or none; or the location can't be read.
+    """
+    control = locations.control
+    fence, driver = read_fence(control), read_driver(control)
+    if driver is None or (fence is not None and fence.request_id == request_id):
+        return
+    last = read_last_acknowledgement(control)
+    is_answered = last is not None and (
+        last.request_id == request_id or last.is_last_word_of(driver)
+    )
+    if (driver.ended or is_answered) and (problem := locations.control_problem(driver)):
+        raise StopError(problem)
+
+
+def check_stopped(
+    locations: JobLocations,
+    request_id: str,
+    driver: Driver | None,
+    answer: Acknowledgement | None,
+    *,
+    agrees: bool,
+) -> None:
+    """Raise unless a stop's proof is about the job itself, and not about a copy of its folders.
+
+    A job that has answered this very stop has read it in this control location. An answer that
+    agrees with the checkpoint shows that this is the job's. All else rests on the job's names.
+
+    Args:
+        locations: Where Airflow reaches the job.
+        request_id: The stop.
+        driver: The driver that ran last.
+        answer: The answer that proves the stop, if one does.
+        agrees: Whether the answer names the last batch of this checkpoint.
+
+    Raises:
+        StopError: The driver names other locations, or none.
+    """
+    if driver is None:
+        return
+    problems = []
+    if not _answers_here(locations.control, request_id, answer):
+        problems.append(locations.control_problem(driver))
+    if not agrees:
+        problems.append(locations.checkpoint_problem(driver))
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise StopError("; ".join(found))
+
+
+def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | None) -> bool:
+    """Whether the job itself has answered a stop that was asked in this very folder."""
+    if answer is None or (answer.request_id, answer.proof) != (request_id, Proof.ACKNOWLEDGED):
+        return False
+    fence = read_fence(control)
+    if fence is None or fence.request_id != request_id or fence.control is None:
+        return False
+    return same_folder(control, fence.control)
+
+
+def find_unproved(
+    locations: JobLocations, driver: Driver, answer: Acknowledgement | None
+) -> list[str]:
+    """Return which location is not the one that the stop has proved, or the driver names."""
+    if answer is None or answer.proved_control is None or answer.proved_checkpoint is None:
+        return locations.problems(driver)
+    proved = {
+        locations.control: answer.proved_control,
+        locations.checkpoint: answer.proved_checkpoint,
+    }
+    return [
+        f"{path} is not {proof}, for which the stop was proved: give the same to every task"
+        for path, proof in proved.items()
+        if not same_folder(path, proof)
+    ]
