@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from airflow_mm2_offsets.core import Status, Translation
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.records import FOREIGN
-from tests.support.mirror_world.telling import Readable, ToldBy, told_by
+from tests.support.mirror_world.telling import Loss, Readable, ToldBy, told_by
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +150,8 @@ class Judge:
         return needed <= Counter(each.record for each in entries[target:])
 
     def _convict(self, answer: Translation, truth: int) -> None:
-        told = told_by(self.drawn.world, self.readable, truth)
+        assert answer.target is not None
+        told = told_by(self.drawn.world, self.readable, Loss(answer.position, answer.target, truth))
         self.tally.above[told] += 1
         if told is not ToldBy.NOTHING:
             self.tally.lossy = 1
