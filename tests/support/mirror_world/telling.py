@@ -3,8 +3,9 @@
 An answer is above the truth ``t`` where record s, at or after the position, has its highest copy
 at ``t``, and the answer rests on what was written later. So MirrorMaker 2 stepped back to s or
 before it after ``t`` and before the answer, and has not copied s again. Of the syncs from the last
-one up to ``t`` on, each with the next makes a step; one from which the target grows by more than the source (and one
-offset) shows that something was copied again in it, as does one back. That is told
+one up to ``t`` on, each with the next makes a step. One from which the target grows by more than
+the source (and one offset) shows that something was copied again in it, as does one back. That is
+told
 
 - by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
   seems to have copied every offset, or as many as the step between the same two source offsets by
