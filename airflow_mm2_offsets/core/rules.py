@@ -1,4 +1,7 @@
-"""Finds the answer for one position: what its syncs say, what else is known, what refuses it."""
+"""Answers one position: by its syncs, by evidence, or with a refusal.
+
+``SyncIndex.translate`` calls it.
+"""
 
 from dataclasses import replace
 
@@ -57,10 +60,10 @@ def translate(
 
 
 def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
-    """Return what the syncs say, with what Connect has noted as copied.
+    """Return the segments, with Connect's progress if it is known.
 
-    The target's end must have been read before that: a record that is noted may be one that the
-    target has gained since.
+    The target's end must have been read before Connect's offsets: otherwise a record that Connect
+    has committed may lie above that end.
     """
     if evidence.copied_to is None or evidence.target is None:
         return syncs.segments
@@ -76,8 +79,8 @@ def _outside_source(
     if blank.position > source.high:
         return blank.refused(
             Basis.OUTSIDE_SOURCE,
-            f"position {blank.position} lies beyond the source's end {source.high}: it is not of "
-            f"this cluster or topic, or the topic was recreated",
+            f"position {blank.position} lies beyond the source's end {source.high}: it is of "
+            f"another cluster or topic, or the topic was recreated",
         )
     if syncs and syncs.first.upstream <= blank.position:
         return None
@@ -108,8 +111,7 @@ def _drained(blank: Translation, target: Watermarks | None) -> Translation:
         blank,
         status=Status.EXACT,
         basis=Basis.DRAINED,
-        reason=f"no record of it was ever to be copied: the answer is {target.high}, the target's "
-        f"end",
+        reason=f"the source has no record to copy: the answer is {target.high}, the target's end",
         target=target.high,
         low=target.high,
         high=target.high,

@@ -218,7 +218,7 @@ def test_beyond_the_source() -> None:
 
 @pytest.mark.parametrize("position", [-1, 2**63, "x", 1.5, None])
 def test_no_position_is_an_error(position: object) -> None:
-    """A position that is none is an error, whatever is known of the partition."""
+    """An invalid position is an error, with or without syncs of the partition."""
     with pytest.raises(PositionError):
         index_of((0, 0)).translate(TOPIC, 0, position)  # type: ignore[arg-type]
 

@@ -80,7 +80,7 @@ def test_every_partition_without_an_answer_is_named(copied: Pair) -> None:
     positions = {"orders": {**POSITIONS["orders"], 3: 11}}
     (beyond,) = find_problems(copied.pair, positions)
     assert beyond == (
-        "orders[3] at 11: position 11 lies beyond the source's end 10: it is not of this cluster "
+        "orders[3] at 11: position 11 lies beyond the source's end 10: it is of another cluster "
         "or topic, or the topic was recreated; check the checkpoint location and the source's "
         "connection"
     )
