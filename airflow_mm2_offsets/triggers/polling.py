@@ -73,9 +73,7 @@ class PollingTrigger(BaseTrigger):
         began = logged = time.monotonic()
         while True:
             try:
-                # All that is thread-sensitive shares one thread: a broker that is down would
-                # hold up every other trigger there.
-                found = await sync_to_async(self.poll, thread_sensitive=False)()
+                found = await self._poll_in_thread()
             except ClusterUnreachableError as error:
                 found = Waiting(reason=str(error))
             except Mm2OffsetsError as error:
@@ -93,6 +91,14 @@ class PollingTrigger(BaseTrigger):
                     "Waiting for %s for %.0f s: %s", self.wait_for, logged - began, found.reason
                 )
             await asyncio.sleep(self.poll_interval)
+
+    async def _poll_in_thread(self) -> Over | Waiting:
+        # All that is thread-sensitive shares one thread: a broker that is down would hold up every
+        # other trigger there.
+        polling = asyncio.ensure_future(sync_to_async(self.poll, thread_sensitive=False)())
+        # Cancelled itself, it would raise without the cancellation's message, by which Airflow
+        # knows that a user has ended the task, and calls on_kill.
+        return await asyncio.shield(polling)
 
 
 def _told(error: Mm2OffsetsError) -> dict[str, Any]:

@@ -135,3 +135,26 @@ def test_a_poll_reaches_the_loop_of_the_triggerer() -> None:
         assert loops == [asyncio.get_running_loop()]
 
     asyncio.run(run_one())
+
+
+def test_a_poll_that_is_cancelled_says_why() -> None:
+    """Airflow names a user's deed in the cancellation, and calls ``on_kill`` for no other."""
+    polls, goes_on = threading.Event(), threading.Event()
+
+    def block() -> None:
+        polls.set()
+        goes_on.wait(5)
+
+    async def cancel_one() -> str:
+        task = asyncio.create_task(anext(_Doing(block).run()))  # type: ignore[arg-type]
+        await asyncio.to_thread(polls.wait, 5)
+        task.cancel("a user's deed")
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            return str(error)
+        finally:
+            goes_on.set()
+        return "not cancelled"
+
+    assert asyncio.run(cancel_one()) == "a user's deed"
