@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow_mm2_offsets import errors
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.operators.failing import final
-from airflow_mm2_offsets.triggers.polling import PollingTrigger
+from airflow_mm2_offsets.triggers.polling import PollingTrigger, Waiting
 
 
 class WaitingOperator(BaseOperator):
@@ -53,6 +53,24 @@ class WaitingOperator(BaseOperator):
             )
         return seconds
 
+    def look_or_wait(
+        self, context: Mapping[str, Any], trigger: type[PollingTrigger], **settings: Any
+    ) -> dict[str, Any]:
+        """Return what is there already, or defer until it is; a first look can end the wait.
+
+        On a loaded machine Airflow fails a deferred task whose trigger fires before the scheduler
+        has heard that the task is deferred: so none is deferred for what is there.
+
+        Args:
+            context: Airflow's.
+            trigger: Its class.
+            settings: What the trigger takes beside its times.
+        """
+        found = self._trigger(trigger, self.timeout, settings).look()
+        if isinstance(found, Waiting):
+            return self.wait(trigger, **settings)
+        return self.resume(context, found)
+
     def wait(
         self,
         trigger: type[PollingTrigger],
@@ -71,13 +89,16 @@ class WaitingOperator(BaseOperator):
         """
         seconds = self.timeout if timeout is None else timeout
         self.defer(
-            trigger=trigger(
-                deadline=time.time() + seconds, poll_interval=self.poll_interval, **settings
-            ),
+            trigger=self._trigger(trigger, seconds, settings),
             method_name=then,
             # The trigger keeps its own deadline, and says what was missing; this is the net.
             timeout=timedelta(seconds=seconds + 300),
         )
+
+    def _trigger(
+        self, trigger: type[PollingTrigger], seconds: float, settings: Mapping[str, Any]
+    ) -> PollingTrigger:
+        return trigger(deadline=time.time() + seconds, poll_interval=self.poll_interval, **settings)
 
     def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
         """Return what the wait came to.

@@ -50,9 +50,10 @@ class SparkStartedSensor(WaitingOperator):
         self.after_batch = after_batch
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
-        """Wait."""
-        self.wait(
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Look, and wait unless it is there."""
+        return self.look_or_wait(
+            context,
             SparkStartedTrigger,
             checkpoint=self.checkpoint,
             starting_offsets=self.starting_offsets,

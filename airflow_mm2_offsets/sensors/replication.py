@@ -55,10 +55,11 @@ class Mm2ReplicatedSensor(WaitingOperator):
         self.quiet_after = quiet_after
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
-        """Wait."""
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Look, and wait unless it is there."""
         given = self.positions
-        self.wait(
+        return self.look_or_wait(
+            context,
             ReplicatedTrigger,
             mm2_conn_id=self.mm2_conn_id,
             positions=parse_offsets(given) if isinstance(given, str) else check_positions(given),

@@ -72,15 +72,9 @@ class PollingTrigger(BaseTrigger):
         """Poll until there is an event to send."""
         began = logged = time.monotonic()
         while True:
-            try:
-                found = await self._poll_in_thread()
-            except ClusterUnreachableError as error:
-                found = Waiting(reason=str(error))
-            except Mm2OffsetsError as error:
-                yield TriggerEvent(_told(error))
-                return
-            if isinstance(found, Over):
-                yield TriggerEvent({"result": dict(found.result)})
+            found = await self._look_in_thread()
+            if not isinstance(found, Waiting):
+                yield TriggerEvent(found)
                 return
             if time.time() >= self.deadline:
                 yield TriggerEvent({"timeout": found.reason})
@@ -92,13 +86,23 @@ class PollingTrigger(BaseTrigger):
                 )
             await asyncio.sleep(self.poll_interval)
 
-    async def _poll_in_thread(self) -> Over | Waiting:
+    def look(self) -> dict[str, Any] | Waiting:
+        """Poll once; return the event that ends the wait, as plain JSON, or what is missing."""
+        try:
+            found = self.poll()
+        except ClusterUnreachableError as error:
+            return Waiting(reason=str(error))
+        except Mm2OffsetsError as error:
+            return _told(error)
+        return found if isinstance(found, Waiting) else {"result": dict(found.result)}
+
+    async def _look_in_thread(self) -> dict[str, Any] | Waiting:
         # All that is thread-sensitive shares one thread: a broker that is down would hold up every
         # other trigger there.
-        polling = asyncio.ensure_future(sync_to_async(self.poll, thread_sensitive=False)())
+        looking = asyncio.ensure_future(sync_to_async(self.look, thread_sensitive=False)())
         # Cancelled itself, it would raise without the cancellation's message, by which Airflow
         # knows that a user has ended the task, and calls on_kill.
-        return await asyncio.shield(polling)
+        return await asyncio.shield(looking)
 
 
 def _told(error: Mm2OffsetsError) -> dict[str, Any]:

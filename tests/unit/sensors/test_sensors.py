@@ -1,6 +1,7 @@
 """The two sensors: from execute to the trigger and back, as Airflow does it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 
 
-def _cycle(worker: Worker, task: WaitingOperator) -> None:
+def _cycle(
+    worker: Worker, task: WaitingOperator, meanwhile: Callable[[], object] = lambda: None
+) -> None:
     """Defer, run the trigger that the database gives back, and resume."""
     deferred = worker.run(task)
+    meanwhile()
     (event,) = events(rebuild(deferred))
     worker.run(task, after=deferred, event=json.loads(json.dumps(event)))
 
@@ -43,22 +47,42 @@ def _started(**settings: Any) -> SparkStartedSensor:
         )
 
 
-@pytest.mark.usefixtures("clusters")
 @pytest.mark.parametrize(
     "positions",
     [
-        '{"orders":{"0":4}}',
-        {"orders": {"0": "4"}},
-        {"orders": {"0": "{{ dag_run.conf.at }}"}},
+        '{"orders":{"1":3}}',
+        {"orders": {"1": "3"}},
+        {"orders": {"1": "{{ dag_run.conf.at }}"}},
         "{{ ti.xcom_pull(task_ids='read', key='positions') }}",
     ],
 )
-def test_what_is_copied_is_not_waited_for(worker: Worker, positions: Any) -> None:  # noqa: ANN401 - of many kinds
+def test_what_is_not_copied_is_waited_for(
+    worker: Worker,
+    clusters: Clusters,
+    positions: Any,  # noqa: ANN401 - of many kinds
+) -> None:
     """However the positions come, they reach the trigger through Airflow's database."""
-    worker.conf = {"at": 4}
-    worker.xcoms["read", "positions"] = '{"orders":{"0":4}}'
-    _cycle(worker, _replicated(positions=positions, mm2_conn_id="{{ 'mm2_default' }}"))
+    worker.conf = {"at": 3}
+    worker.xcoms["read", "positions"] = '{"orders":{"1":3}}'
+    task = _replicated(positions=positions, mm2_conn_id="{{ 'mm2_default' }}")
+
+    def copy() -> None:
+        clusters.copy_the_rest()
+        clusters.sync(3, 3, partition=1)
+
+    _cycle(worker, task, copy)
     assert worker.xcoms["wait", "return_value"] == {}
+
+
+@pytest.mark.usefixtures("clusters")
+def test_what_is_there_already_defers_no_task(worker: Worker, tmp_path: Path) -> None:
+    """Airflow may fail a task whose trigger fires at once, before its scheduler has looked."""
+    ended = worker.run(_replicated(positions='{"orders":{"0":4}}'))
+    assert ended.type == "SucceedTask"
+    assert worker.xcoms["wait", "return_value"] == {}
+    checkpoints.simple(tmp_path)
+    assert worker.run(_started(checkpoint=str(tmp_path))).type == "SucceedTask"
+    assert worker.xcoms["wait", "return_value"]["batch_id"] == 1
 
 
 @pytest.mark.usefixtures("clusters")
@@ -91,7 +115,7 @@ def test_a_cluster_that_stayed_down_is_named(
 def test_a_wait_that_can_not_end_well_is_told(worker: Worker) -> None:
     """A wrong connection ends the task, and is not tried again: nobody has mended it."""
     with pytest.raises(ConfigurationError) as caught:
-        _cycle(worker, _replicated(positions='{"orders":{"0":4}}'))
+        worker.run(_replicated(positions='{"orders":{"0":4}}'))
     assert isinstance(caught.value, AirflowFailException)
     assert str(caught.value).startswith(
         "waiting for MirrorMaker 2 to copy everything before the positions: connection mm2_default"
@@ -107,14 +131,13 @@ def test_wrong_positions_are_not_waited_with(worker: Worker, positions: Any) -> 
 
 def test_the_first_batch_is_waited_for(worker: Worker, tmp_path: Path) -> None:
     """The sensor returns up to where the job has come."""
-    checkpoints.simple(tmp_path)
     worker.conf = {"folder": str(tmp_path)}
     worker.xcoms["translate", "starting_offsets"] = checkpoints.orders(1, 2)
     sensor = _started(
         checkpoint="{{ dag_run.conf.folder }}",
         starting_offsets="{{ ti.xcom_pull(task_ids='translate', key='starting_offsets') }}",
     )
-    _cycle(worker, sensor)
+    _cycle(worker, sensor, lambda: checkpoints.simple(tmp_path))
     assert worker.xcoms["wait", "return_value"] == {
         "batch_id": 1,
         "query_id": checkpoints.QUERY_ID,
@@ -136,7 +159,4 @@ def test_a_job_that_began_elsewhere_is_told(worker: Worker, tmp_path: Path) -> N
     """The error is the trigger's, at once."""
     checkpoints.simple(tmp_path)
     with pytest.raises(TargetJobError, match="began at"):
-        _cycle(
-            worker,
-            _started(checkpoint=str(tmp_path), starting_offsets=checkpoints.orders(9, 9)),
-        )
+        worker.run(_started(checkpoint=str(tmp_path), starting_offsets=checkpoints.orders(9, 9)))
