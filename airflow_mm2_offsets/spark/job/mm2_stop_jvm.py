@@ -65,6 +65,23 @@ class HadoopFiles:
             return
         temporary = self._hadoop.Path(path.getParent(), f".{name}.tmp")
         self._create(temporary, value)
+        if path.toUri().getScheme() == "file":
+            self._replace_locally(temporary, path)
+        else:
+            self._replace(temporary, path)
+
+    def _replace_locally(self, temporary: Any, path: Any) -> None:  # noqa: ANN401 - Java objects
+        # Hadoop deletes a local file before it renames another to its name: a reader that comes in
+        # between finds none.
+        files = self._jvm.java.nio.file
+        options = self._jvm.java.lang.reflect.Array.newInstance(
+            self._jvm.java.lang.Class.forName("java.nio.file.CopyOption"), 1
+        )
+        options[0] = files.StandardCopyOption.ATOMIC_MOVE
+        places = (files.Path.of(each.toUri()) for each in (temporary, path))
+        files.Files.move(*places, options)
+
+    def _replace(self, temporary: Any, path: Any) -> None:  # noqa: ANN401 - Java objects
         rename = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename")
         options = self._jvm.java.lang.reflect.Array.newInstance(rename, 1)
         options[0] = rename.getField("OVERWRITE").get(None)

@@ -1,0 +1,43 @@
+"""The files of a control location as a job writes them, on real Spark."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_mm2_offsets.spark.job.mm2_stop_jvm import HadoopFiles
+from tests.integration.spark_jobs import LOOPBACK
+
+WRITES = 300
+
+
+@pytest.fixture
+def spark() -> Iterator[SparkSession]:
+    made = SparkSession.builder.master("local[1]").config(map=dict(LOOPBACK)).getOrCreate()
+    yield made
+    made.stop()
+
+
+def test_a_local_file_is_never_missing_while_it_is_replaced(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A reader sees the file before or this one: without driver.json no job has ever run there."""
+    files, path = HadoopFiles(spark, str(tmp_path)), tmp_path / "driver.json"
+    files.write(path.name, {"heartbeat": 0})
+
+    def write() -> None:
+        for heartbeat in range(1, WRITES + 1):
+            files.write(path.name, {"heartbeat": heartbeat})
+
+    looks = missing = 0
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            looks += 1
+            missing += not path.exists()
+        writing.result()
+    assert (missing, looks > WRITES) == (0, True)
+    assert files.read(path.name) == {"heartbeat": WRITES}
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
