@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation bench bench-spark bench-api check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation soak-clearing bench bench-spark bench-api check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker
 
 soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
 	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000
+
+soak-clearing: $(READY)  ## Clear the tasks of a failover in many orders, and look for a second job
+	@$(BIN)/python -m tests.e2e.soak_clearing
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

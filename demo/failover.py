@@ -67,22 +67,23 @@ class Failover:
             verified=self.verified(),
         )
 
-    def start_stream(self) -> None:
-        """Start the job on the source and wait until it delivers."""
+    def start_stream(self, numbers: int = BEFORE) -> str:
+        """Start the job on the source, wait until it has delivered so many, and return its run."""
         airflow = self.world.airflow
         folder = str(self.world.job_folder("source"))
         run_id = airflow.api.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
         self.world.wait(
             "the job to deliver from the source",
-            lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= BEFORE,
+            lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= numbers,
         )
+        return run_id
 
-    def trigger(self, *, verify: bool = False) -> None:
-        """Trigger the failover DAG, with or without its comparison of what was delivered."""
+    def trigger(self, **params: object) -> None:
+        """Trigger the failover DAG; what is not given of its params is as it is by default."""
         folders = {
             f"{side}_folder": str(self.world.job_folder(side)) for side in ("source", "target")
         }
-        self.run_id = self.world.airflow.api.trigger(FAILOVER, {**folders, "verify": verify})
+        self.run_id = self.world.airflow.api.trigger(FAILOVER, {**folders, **params})
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has done its work."""

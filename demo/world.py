@@ -72,7 +72,7 @@ class World:
         """Return where the job keeps checkpoint, control and output on one cluster."""
         return self.folder / "orders" / side
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 240) -> None:
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 600) -> None:
         """Wait for a condition, as long as Airflow is not given up.
 
         Raises:

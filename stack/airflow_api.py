@@ -82,19 +82,24 @@ class AirflowApi:
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}"
         return self._get(path, deserialize=True)["value"]
 
-    def clear(self, dag_id: str, run_id: str, *task_ids: str) -> None:
-        """Let tasks, and all that follow them, run again."""
+    def clear(self, dag_id: str, run_id: str, *task_ids: str, downstream: bool = True) -> None:
+        """Let tasks run again, with all that follow them or alone."""
         self._post(
             f"/dags/{dag_id}/clearTaskInstances",
             {
                 "dry_run": False,
                 "dag_run_id": run_id,
                 "task_ids": list(task_ids),
-                "include_downstream": True,
+                "include_downstream": downstream,
                 "only_failed": False,
                 "reset_dag_runs": True,
             },
         )
+
+    def mark_failed(self, dag_id: str, run_id: str, task_id: str) -> None:
+        """End a task as failed, whatever it does."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
+        self._ask("PATCH", path, json={"new_state": "failed"}).raise_for_status()
 
     def _get(self, path: str, **params: bool) -> Any:  # noqa: ANN401 - any JSON
         return self._ask("GET", path, params=params).raise_for_status().json()

@@ -1,0 +1,95 @@
+"""The streaming job's drivers: which of them live, all the time, and what they have run."""
+
+import os
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from airflow_mm2_offsets.spark.control import read_driver
+from demo.world import World
+
+LOOK_SECONDS = 0.4
+"""Far less than a driver takes to start."""
+SIDES = ("source", "target")
+
+
+class DriverWatch:
+    """Looks several times a second for the job's drivers, from its begin to its end.
+
+    A driver is a JVM of spark-submit that was given the control location of one side.
+    """
+
+    def __init__(self, world: World) -> None:
+        """Look for nothing yet."""
+        self._controls = {str(world.job_folder(side) / "control"): side for side in SIDES}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.looks = 0
+        self.most: Counter[str] = Counter()
+        """The most drivers alive at once: of each side, and of both together."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Look no more."""
+        self._stopping.set()
+        self._thread.join()
+
+    def alive(self) -> Counter[str]:
+        """Return how many drivers live on each side."""
+        sides = (self._side(process) for process in psutil.process_iter())
+        return Counter(side for side in sides if side)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_SECONDS):
+            alive = self.alive()
+            self.most |= alive | Counter({"together": alive.total()})
+            self.looks += 1
+
+    def _side(self, process: psutil.Process) -> str | None:
+        try:
+            command = process.cmdline()
+        except psutil.Error:  # it has ended
+            return None
+        # Another JVM, which names spark-submit's class too, only makes the command.
+        if "org.apache.spark.deploy.SparkSubmit" not in command or not _is_java(command):
+            return None
+        return next((self._controls[each] for each in command if each in self._controls), None)
+
+
+def _is_java(command: list[str]) -> bool:
+    return command[0].endswith("java") and "org.apache.spark.launcher.Main" not in command
+
+
+def last_batch(folder: Path, log: str = "commits") -> int:
+    """Return the last batch that a job has committed, or begun (``offsets``); -1 if none."""
+    names = [path.name for path in (folder / "checkpoint" / log).glob("*")]
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def files(folder: Path) -> frozenset[tuple[str, int]]:
+    """Return every file of a job's checkpoint and output, with the time it was written."""
+    places = (folder / "checkpoint", folder / "output")
+    found = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return frozenset((str(path), path.stat().st_mtime_ns) for path in found)
+
+
+def send(folder: Path, number: signal.Signals) -> None:
+    """Send a signal to a job's driver: its Python and its JVM."""
+    driver = read_driver(str(folder / "control"))
+    assert driver is not None
+    for process in driver.processes:
+        os.kill(process, number)

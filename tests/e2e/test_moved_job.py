@@ -1,0 +1,104 @@
+"""A source job that wakes up, or is started again, beside the job on the target."""
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.spark.job import py_files
+from demo.failover import FAILOVER, STREAM, Failover
+from demo.world import BUILD, ROOT, TOPIC, World
+from stack import jars, spark
+from stack.process import Program, ProgramError
+from tests.e2e.drivers import DriverWatch, files, last_batch, send
+
+pytestmark = pytest.mark.timeout(1500)
+
+START_SECONDS = 240
+"""What a driver is given to end by itself: many JVMs may share the machine."""
+GONE_AFTER = 12
+"""Seconds; the job's lease and a heartbeat are 10."""
+
+
+def _between_batches(folder: Path) -> bool:
+    return last_batch(folder, "offsets") == last_batch(folder)
+
+
+def _within_a_batch(folder: Path) -> bool:
+    return last_batch(folder, "offsets") > last_batch(folder)
+
+
+def _driver(world: World) -> Program:
+    """Return the source job as a service manager starts it, beside Airflow."""
+    folder = world.job_folder("source")
+    places = {name: folder / name for name in ("checkpoint", "control", "output")}
+    return Program(
+        "the source job",
+        [
+            *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
+            *("--py-files", py_files(), ROOT / "dags" / "jobs" / "orders_stream.py"),
+            *("--bootstrap-servers", world.stack.source, "--topic", TOPIC),
+            *(part for name, place in places.items() for part in (f"--{name}", place)),
+        ],
+        log=world.folder / "source-job.log",
+        env=spark.configure(
+            world.folder / "again",
+            jars.fetch(BUILD, progress=world.progress).spark,
+            Path(sys.executable),
+        ),
+    )
+
+
+def _start_again(world: World, times: int) -> None:
+    """Start the source job again and again; each driver ends by itself, and says why."""
+    program = _driver(world)
+    for number in range(1, times + 1):
+        program.start()
+        with pytest.raises(ProgramError):
+            program.wait_end(seconds=START_SECONDS)
+        assert program.log.read_text().count("JobMovedError: This job was moved to") == number
+
+
+@pytest.mark.parametrize(("moment", "starts"), [(_between_batches, 10), (_within_a_batch, 1)])
+def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
+    tmp_path: Path, moment: Callable[[Path], bool], starts: int
+) -> None:
+    """Taken for gone and moved, it ends by itself when it wakes; so does each driver after it.
+
+    The target job runs meanwhile. Nothing is lost, and no more repeated than the batch which the
+    pause has cut in two, and which the plan announces.
+    """
+    with World(tmp_path, print) as world, DriverWatch(world) as watch:
+        failover, source = Failover(world), world.job_folder("source")
+        stream = failover.start_stream()
+        world.wait("the moment", lambda: moment(source))
+        send(source, signal.SIGSTOP)
+        begun, committed = last_batch(source, "offsets"), last_batch(source)
+        try:
+            failover.trigger(gone_after=GONE_AFTER)
+            failover.wait_for_task("submit_target")
+            failover.move_producer()
+            failover.wait_for_end()
+        finally:
+            send(source, signal.SIGCONT)
+        world.wait("the driver's end", lambda: not watch.alive()["source"])
+        world.wait("its run's end", lambda: world.airflow.api.state(STREAM, stream) == "failed")
+        assert "JobMovedError: This job was moved to" in world.airflow.log(STREAM, stream, "stream")
+        assert (last_batch(source, "offsets"), last_batch(source)) == (begun, committed)
+        stopped = world.airflow.api.xcom(FAILOVER, failover.run_id, "stop_source")
+        assert stopped["proof"] == "silent"
+
+        left = files(source)
+        _start_again(world, starts)
+        assert files(source) == left
+        assert watch.alive()["target"] == 1
+        failover.catch_up()
+        report = failover.report()
+
+    print(moment.__name__, report)  # noqa: T201 - what was measured
+    assert (watch.most["source"], watch.most["target"]) == (1, 1)
+    assert report.lost == 0
+    assert report.holds
+    assert begun > committed or report.duplicated == report.plan.max_reread == 0
