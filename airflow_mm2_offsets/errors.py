@@ -5,6 +5,24 @@ next step. A leaf also inherits the built-in exception it resembles, so that cod
 nothing of this package still catches it.
 """
 
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
+
+
+class ErrorFields(TypedDict, total=False):
+    """What an error is about; a field that does not apply is absent."""
+
+    cluster: str
+    """What messages call the cluster: ``source``, ``target``."""
+    servers: str
+    """Its ``bootstrap.servers``."""
+    topic: str
+    partition: int
+    position: int
+    """The next offset to read that can't be used."""
+    file: str
+    setting: str
+    """An argument of an operator, a field of a request, an option or a setting."""
+
 
 class Mm2OffsetsError(Exception):
     """The root: catch it to catch everything this package raises on purpose."""
@@ -15,6 +33,47 @@ class Mm2OffsetsError(Exception):
     A class says it for its errors. A storage that is out of reach says it for one error: it may
     come back, whatever was to be read from it.
     """
+
+    def __init__(self, problem: str = "", **fields: Unpack[ErrorFields]) -> None:
+        """Put the place before the problem: ``source: orders[2]: position 7 is ...``.
+
+        Args:
+            problem: What is wrong, with the values that disagree and the next step.
+            fields: The place. A position alone stands in no place: name it in ``problem``.
+        """
+        self.fields = fields
+        super().__init__(": ".join([*_place(fields), problem]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return class, message and fields as plain JSON; positions are text."""
+        fields: dict[str, Any] = {**self.fields}
+        if "position" in fields:
+            fields["position"] = str(fields["position"])
+        return {"kind": type(self).__name__, "message": str(self), **fields}
+
+
+ErrorT = TypeVar("ErrorT", bound=Mm2OffsetsError)
+
+
+def as_class(kind: type[ErrorT], error: Mm2OffsetsError, message: str) -> ErrorT:
+    """Return an error of another class that keeps the fields of ``error``."""
+    other = kind(message)
+    vars(other).update(vars(error))
+    return other
+
+
+_NAMES: tuple[Literal["file", "setting"], ...] = ("file", "setting")
+
+
+def _place(fields: ErrorFields) -> list[str]:
+    place = [fields["cluster"]] if "cluster" in fields else []
+    if "servers" in fields:
+        place = [f"{place[0]} (bootstrap.servers={fields['servers']})"]
+    place += [fields[name] for name in _NAMES if name in fields]
+    if "topic" in fields:
+        partition = f"[{fields['partition']}]" if "partition" in fields else ""
+        place.append(f"{fields['topic']}{partition}")
+    return place
 
 
 class WireFormatError(Mm2OffsetsError, ValueError):

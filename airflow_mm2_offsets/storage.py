@@ -135,6 +135,7 @@ def storage_errors(place: UPath | str, error: type[Mm2OffsetsError]) -> Iterator
             f"{place} is out of reach: {type(cause).__name__}: {cause}; check the path, the "
             f"credentials and that the library for its storage is installed"
         )
+        problem.fields = {"file": str(place)}
         problem.retryable = error is not ConfigurationError
         raise problem from cause
 

@@ -24,12 +24,12 @@ def read(servers: str, topic: str) -> tuple[int, int]:
     cluster = KafkaCluster(name="source", config={"bootstrap.servers": servers})
     found = read_syncs(cluster, topic)
     taken = time.perf_counter_ns() - begin
-    if not len(found.index) == found.read == found.next_offset:
+    if not len(found.index) == found.records_read == found.next_offset:
         raise RuntimeError(
-            f"{topic}: {len(found.index)} syncs are indexed of {found.read} records up to offset "
-            f"{found.next_offset}, {found.skipped_count} skipped"
+            f"{topic}: {len(found.index)} syncs are indexed of {found.records_read} records up to "
+            f"offset {found.next_offset}, {found.skipped_count} skipped"
         )
-    return found.read, taken
+    return found.records_read, taken
 
 
 def warm(folder: str) -> tuple[int, int]:

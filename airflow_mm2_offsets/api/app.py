@@ -1,4 +1,4 @@
-"""Makes the app: one factory, whatever home the app has."""
+"""Builds the FastAPI app, for the standalone server and for Airflow's API server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.api import plan, probes, syncs, translate
-from airflow_mm2_offsets.api.guard import Guard, Limits
+from airflow_mm2_offsets.api import health, plan, syncs, translate
 from airflow_mm2_offsets.api.metrics import Metrics
+from airflow_mm2_offsets.api.middleware import Limits, RequestLimiter
 from airflow_mm2_offsets.api.pairs import PairProvider
 from airflow_mm2_offsets.api.problems import RESPONSES, Json, install
 
@@ -23,32 +23,32 @@ def create_app(
     anonymous_probes: bool = True,
     limits: Limits = _LIMITS,
 ) -> FastAPI:
-    """Return an app that answers for ``pairs``; nothing is read yet.
+    """Return an app that serves ``pairs``; nothing is read yet.
 
     Args:
-        pairs: Knows the pairs of clusters, and has their indexes refreshed.
-        auth: A FastAPI dependency that raises unless the request may be answered; it stands
-            before every route, the OpenAPI description among them.
-        anonymous_probes: Whether ``/healthz`` and ``/readyz`` are without it.
-        limits: What a request may take.
+        pairs: Finds the pairs of clusters; their indexes are refreshed in the background.
+        auth: A FastAPI dependency that raises unless the request is authorized; every route has
+            it, the OpenAPI description too.
+        anonymous_probes: Whether ``/healthz`` and ``/readyz`` need no login.
+        limits: The size and the time of a request's body.
     """
     app = FastAPI(
         title="airflow-mm2-offsets",
         version=__version__,
         summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
-        openapi_url=None,  # FastAPI's own route would be open to everybody.
-        redirect_slashes=False,  # A path that is none is told so, and not sent elsewhere.
+        openapi_url=None,  # FastAPI's own route needs no login.
+        redirect_slashes=False,  # An unknown path is 404, not a redirect.
     )
     app.state.pairs = pairs
     app.state.metrics = Metrics(pairs)
-    app.add_middleware(Guard, limits=limits, metrics=app.state.metrics)
+    app.add_middleware(RequestLimiter, limits=limits, metrics=app.state.metrics)
     install(app)
     login = [Depends(auth)]
     for each in (translate.router, syncs.router, plan.router):
         app.include_router(each, prefix=PREFIX, dependencies=login, responses=RESPONSES)
-    app.include_router(probes.metrics, dependencies=login, responses=RESPONSES)
+    app.include_router(health.metrics_router, dependencies=login, responses=RESPONSES)
     app.include_router(
-        probes.health, dependencies=[] if anonymous_probes else login, responses=RESPONSES
+        health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
     app.include_router(_description(app), dependencies=login)
     return app

@@ -1,4 +1,4 @@
-"""Who may ask a server that stands alone: whoever has its token, or its user name and password."""
+"""Authentication of the standalone server: by a token, or by user name and password."""
 
 import base64
 import hmac
@@ -16,7 +16,7 @@ Auth: TypeAlias = Callable[..., Awaitable[None]]
 
 
 class _Basic(HTTPBasic):
-    """Stands in the OpenAPI description; what it would read, ``_allows`` reads."""
+    """For the OpenAPI description only: ``_allows`` reads the header."""
 
     async def __call__(self, request: Request) -> HTTPBasicCredentials | None:  # type: ignore[override] # noqa: ARG002 - see above
         return None
@@ -27,7 +27,7 @@ _BASIC = _Basic(auto_error=False)
 
 
 def make_auth(settings: ServeSettings) -> Auth:
-    """Return a dependency that lets in whom the settings name; everybody, where they name none."""
+    """Return a dependency that checks the login of the settings; without one, all are let in."""
     token, login = settings.token, _login(settings)
 
     async def check(
@@ -38,18 +38,18 @@ def make_auth(settings: ServeSettings) -> Auth:
         if not _allows(request.headers.get("authorization", ""), token, login):
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
-                "who asks must say who it is: the header Authorization is missing or wrong",
+                "authentication required: the Authorization header is missing or invalid",
                 headers={"WWW-Authenticate": "Bearer" if token else 'Basic realm="mm2-offsets"'},
             )
 
     async def pass_all() -> None:
-        """Let everybody in."""
+        """Check nothing."""
 
     return check if has_auth(settings) else pass_all
 
 
 def has_auth(settings: ServeSettings) -> bool:
-    """Tell whether anybody is kept out."""
+    """Tell whether requests need a login."""
     return bool(settings.token or settings.username)
 
 
@@ -58,18 +58,18 @@ def _login(settings: ServeSettings) -> str | None:
 
 
 def _allows(header: str, token: str | None, login: str | None) -> bool:
-    scheme, _, given = header.partition(" ")
+    scheme, _, credentials = header.partition(" ")
     match scheme.lower():
         case "bearer" if token:
-            return _equal(given.strip().encode(), token)
+            return _equal(credentials.strip().encode(), token)
         case "basic" if login:
             try:
-                return _equal(base64.b64decode(given, validate=True), login)
+                return _equal(base64.b64decode(credentials, validate=True), login)
             except ValueError:
                 return False
     return False
 
 
-def _equal(given: bytes, secret: str) -> bool:
-    # How long it takes tells nothing of how much of it is right.
-    return hmac.compare_digest(given, secret.encode())
+def _equal(credentials: bytes, secret: str) -> bool:
+    # Its duration does not depend on how many characters match.
+    return hmac.compare_digest(credentials, secret.encode())

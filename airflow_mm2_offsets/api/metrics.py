@@ -1,4 +1,4 @@
-"""What Prometheus is told, of requests and of each index; a registry for each app."""
+"""Metrics for Prometheus, of requests and of each index; each app has a registry."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ class Metrics:
     """The metrics of an app."""
 
     def __init__(self, pairs: PairProvider) -> None:
-        """Begin at nought."""
+        """Begin at 0."""
         self._registry = CollectorRegistry()
         self._registry.register(_Indexes(pairs))
         self._seconds = Histogram(
@@ -38,12 +38,12 @@ class Metrics:
         self._seconds.labels(route, method).observe(seconds)
 
     def render(self) -> bytes:
-        """Return all of them as text."""
+        """Return all metrics as text."""
         return generate_latest(self._registry)
 
 
 class _Indexes(Collector):
-    """Looks at the indexes when asked: nothing is counted twice."""
+    """Reads the indexes when Prometheus asks for metrics."""
 
     def __init__(self, pairs: PairProvider) -> None:
         self._pairs = pairs

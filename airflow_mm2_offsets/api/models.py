@@ -1,4 +1,4 @@
-"""What is asked and answered: mm2-offset-map's names, and ours beside them."""
+"""Bodies of requests and answers: mm2-offset-map's fields, and ours beside them."""
 
 import math
 from datetime import datetime
@@ -19,19 +19,19 @@ NAME = r"^[a-zA-Z0-9._-]+$"
 
 
 def _whole(given: object) -> object:
-    """Take 1.0 for 1: to JSON both are the same number."""
+    """Return 1 for 1.0: in JSON both are the same number."""
     return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
 def _number(given: object) -> object:
-    """Take the digits that other clients write for large numbers, as Jackson does."""
+    """Return the number of decimal digits: other clients write large numbers as text."""
     if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= _MOST:
         return int(given)
     return _whole(given)
 
 
 def _loose(given: object) -> int | str:
-    """Take what may be meant as a number, for a message of its own."""
+    """Return a number or a short text: a wrong item gets its own message later."""
     given = _whole(given)
     if isinstance(given, str) and len(given) <= _LONGEST:
         return given
@@ -44,7 +44,7 @@ def _digits(maximum: int) -> WithJsonSchema:
     # Many clients have floats for numbers, and 2**63 - 1 is 2**63 to them: one too many.
     below = maximum if float(maximum) <= maximum else int(math.nextafter(float(maximum), 0))
     number = {"type": "integer", "minimum": 0, "maximum": below}
-    # A digit less than the highest has: whatever it matches is taken.
+    # One digit fewer than the maximum: every text that matches is a valid number.
     text = {"type": "string", "pattern": f"^[0-9]{{1,{len(str(maximum)) - 1}}}$"}
     return WithJsonSchema({"anyOf": [number, text]})
 
@@ -71,7 +71,7 @@ Loose = Annotated[
     PlainValidator(_loose),
     WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": _LONGEST}]}),
 ]
-"""A number that may be wrong: its item fails alone then."""
+"""A number that may be wrong: then only its item fails."""
 
 
 class TranslateRequest(BaseModel):
@@ -84,29 +84,29 @@ class TranslateRequest(BaseModel):
 
 
 class TranslateResponse(BaseModel):
-    """Where it is on the target."""
+    """The position on the target."""
 
     topic: str = Field(examples=["source.orders"])
     partition: int = Field(examples=[0])
     sourceOffset: int = Field(examples=[123])
     targetOffset: int = Field(examples=[454])
-    """The next offset to read, by the strategy asked for."""
+    """The next offset to read, by the requested strategy."""
     syncUpstreamOffset: int | None = Field(examples=[120])
-    """The offset sync at or before the position; null where the first one lies after it."""
+    """The offset sync at or before the position; null if the first sync is after it."""
     syncTargetOffset: int | None = Field(examples=[453])
     strategy: Strategy
     status: Literal[Status.EXACT, Status.BOUNDED] = Field(examples=["bounded"])
     low: int = Field(examples=[454])
-    """The truth is not below it."""
+    """Lower bound of the true position."""
     high: int | None = Field(examples=[460])
-    """The truth is not above it; null while MirrorMaker 2 may copy more."""
+    """Upper bound of the true position; null while MirrorMaker 2 may copy more."""
     reason: str = Field(examples=["lies between 120 -> 453 and 127 -> 460: ..."])
-    evidence: str = Field(examples=["between-syncs"])
+    basis: str = Field(examples=["between-syncs"])
     """What the answer rests on."""
 
 
 class BatchItem(BaseModel):
-    """A position; what is wrong with it is told in its place."""
+    """A position; if it is wrong, its result says so."""
 
     partition: Loose = Field(examples=[0])
     startOffset: Loose = Field(examples=[123])
@@ -123,17 +123,17 @@ class ItemResult(BaseModel):
     """The answer for one position."""
 
     sourceOffset: int | str
-    """As it was asked for."""
+    """As in the request."""
     targetOffset: int | None
     translationMethod: Strategy
     errorMessages: list[str]
     success: bool
     status: Status | None
-    """Null where the item is no position."""
+    """Null if the item is not a position."""
     low: int | None
     high: int | None
     reason: str | None
-    evidence: str | None
+    basis: str | None
 
 
 class PartitionResult(BaseModel):
@@ -145,7 +145,7 @@ class PartitionResult(BaseModel):
 
 
 class BatchSummary(BaseModel):
-    """What came of a batch."""
+    """Counts of a batch's results."""
 
     totalRequested: int
     successCount: int
@@ -189,22 +189,22 @@ class SyncsResponse(BaseModel):
     total: int
     """How many there are on all pages."""
     next: str | None = Field(examples=["source.orders/0/10000"])
-    """To be given as ``after`` for the next page; null on the last."""
+    """The value of ``after`` for the next page; null on the last page."""
 
 
 class StatusResponse(BaseModel):
-    """What is known of the offset-syncs topic."""
+    """The state of the syncs in memory."""
 
     topic: str = Field(examples=["mm2-offset-syncs.source.internal"])
     refreshedAt: datetime | None
-    """When the syncs were last read; null before the first time."""
+    """When the syncs were last read; null before the first read."""
     syncCount: int
     partitionCount: int
     skippedCount: int
-    """Records of the topic that were no offset syncs."""
+    """Records of the topic that are not offset syncs."""
     ageSeconds: float | None
     stale: bool
-    """Whether the last refresh failed: what it was to replace is served on."""
+    """Whether the last refresh failed: older syncs are still served."""
     error: str | None
     """Why it failed."""
     sourceCluster: str
@@ -212,6 +212,6 @@ class StatusResponse(BaseModel):
 
 
 class Health(BaseModel):
-    """How this server is."""
+    """The state of this server."""
 
     status: str = Field(examples=["ok"])

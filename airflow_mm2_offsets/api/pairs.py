@@ -1,4 +1,4 @@
-"""The pairs of clusters that an app answers for."""
+"""The pairs of clusters that an app serves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,46 +16,47 @@ from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 CLUSTER_SECONDS = 10.0
-"""Until a broker must have answered: a client waits for it."""
-REST_SHARE = 1.0
-"""Who reads many records rests as long as it works: answers go on meanwhile. Measured with a
-million syncs: they take twice as long, and answers come three times as often; see ``Pace``."""
+"""Until a broker must have answered: a client of the API waits for it."""
+THROTTLE_RATIO = 1.0
+"""While reading the topic, the reader sleeps as long as it works, so that requests keep being
+served. Measured with a million syncs: the read takes twice as long, and three times as many
+requests are served; see ``Throttle``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPair:
-    """A pair of clusters, and what is kept of it in memory."""
+    """A pair of clusters, and its syncs in memory."""
 
     pair: ClusterPair
     cache: SyncCache
     archive: SyncArchive | None = None
-    """Where plans find syncs that the topic has no more."""
+    """Holds syncs that the topic no longer has, for plans."""
 
     @classmethod
     def of(
         cls, pair: ClusterPair, *, interval: float, archive: SyncArchive | None = None
     ) -> "ServedPair":
-        """Return a pair with an index that is refreshed so often; nothing is read yet.
+        """Return a pair whose syncs are refreshed at an interval; nothing is read yet.
 
         Args:
-            pair: The clusters; they are read with rests.
+            pair: The clusters; reads of them are throttled.
             interval: Seconds between the end of a refresh and the next, once its cache is started.
             archive: See ``archive``.
         """
-        pair = pair.resting(REST_SHARE)
+        pair = pair.throttled(THROTTLE_RATIO)
         cache = SyncCache(partial(read_on, pair), interval=interval)
         return cls(pair=pair, cache=cache, archive=archive)
 
     @property
     def index(self) -> SyncIndex:
-        """The syncs of the last refresh that succeeded.
+        """The syncs of the last successful refresh.
 
         Raises:
-            Problem: There was none yet.
+            Problem: No refresh has succeeded yet.
         """
         state = self.cache.state
         if state.syncs is None:
-            reason = f": {state.error}" if state.error else "; it is under way"
+            reason = f": {state.error}" if state.error else "; the first read is under way"
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 f"the offset syncs have not been read yet{reason}",
@@ -64,15 +65,15 @@ class ServedPair:
 
 
 class PairProvider(Protocol):
-    """Knows the pairs: one in a server alone, one for each connection inside Airflow."""
+    """Finds pairs: one in the standalone server, one for each connection inside Airflow."""
 
     async def get(self, conn_id: str | None) -> ServedPair:
         """Return the pair of a connection; None: the only one, or the default.
 
-        It is called for every request: what takes time must happen once, and off the event loop.
+        Every request calls it: slow work must happen once, and not on the event loop.
 
         Raises:
-            Problem: There is none.
+            Problem: There is no such pair.
         """
 
     def served(self) -> Mapping[str, ServedPair]:
@@ -80,17 +81,17 @@ class PairProvider(Protocol):
 
 
 class OnePair:
-    """The only pair of a server alone."""
+    """The only pair of the standalone server."""
 
     def __init__(self, served: ServedPair) -> None:
-        """Keep it."""
+        """Keep the pair."""
         self._served = served
 
     async def get(self, conn_id: str | None) -> ServedPair:
-        """Return it.
+        """Return the pair.
 
         Raises:
-            Problem: A connection is named: there are none here.
+            Problem: The request names a connection: this server has none.
         """
         if conn_id is not None:
             raise Problem(
@@ -102,7 +103,7 @@ class OnePair:
         return self._served
 
     def served(self) -> Mapping[str, ServedPair]:
-        """Return it under a name that no connection has."""
+        """Return the pair under a name that no connection has."""
         return {"": self._served}
 
 
@@ -113,7 +114,7 @@ async def _resolve(
         Query(
             min_length=1,
             max_length=MAX_NAME,
-            description="Inside Airflow: the id of a connection of type mm2. Elsewhere: none.",
+            description="The id of a connection of type mm2; only inside Airflow.",
         ),
     ] = None,
 ) -> ServedPair:

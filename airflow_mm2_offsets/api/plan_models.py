@@ -1,16 +1,17 @@
-"""What is asked and answered about a plan."""
+"""Bodies of requests for a plan, and of the answers."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from airflow_mm2_offsets.api.models import MAX_ITEMS, Offset, Topic
 from airflow_mm2_offsets.core import OnUnmapped, Strategy
+from airflow_mm2_offsets.service.plan_options import PLAN_OPTIONS, PlanOptions
 
 PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
-"""No topic has more partitions; without leading zeros no two texts are the same number."""
+"""No topic has more partitions, and each number has one text."""
 _CLOSED: JsonDict = {"additionalProperties": False}  # keys that match no pattern are refused
 PositionsIn = Annotated[
     dict[
@@ -29,6 +30,17 @@ PositionsIn = Annotated[
 ]
 
 
+def _option(name: str, *, maximum: float | None = None) -> Any:  # noqa: ANN401 - as pydantic types it
+    option = PLAN_OPTIONS[name]
+    default: Any = option.default
+    return Field(
+        default,
+        description=option.metadata["explanation"],
+        ge=option.metadata.get("minimum"),
+        le=maximum or option.metadata.get("maximum"),
+    )
+
+
 class PlanRequest(BaseModel):
     """A job's positions, and what its user decides."""
 
@@ -38,22 +50,18 @@ class PlanRequest(BaseModel):
     """Topic, then partition, then the next offset to read on the source."""
     pending: PositionsIn | None = None
     """Where the batch ends that the job began and did not commit."""
-    strategy: Strategy = Strategy.SAFE
-    on_unmapped: OnUnmapped = OnUnmapped.FAIL
-    time: datetime | None = None
-    """For ``timestamp``: how old the position is; null takes the source's record there."""
-    margin_seconds: float = Field(300, ge=0, le=10**7)
-    """For ``timestamp``: how much earlier to start."""
-    read_source: bool = True
-    """False where the source is gone."""
-    sole_writer: bool = False
-    """Your word that only MirrorMaker 2 writes to the topics on the target, in order, that they are
-    not compacted, and that no transform makes two copies of one record differ."""
-    changed_records: bool = False
-    """A transform changes records on the way, so that a record may differ from its copy. Not
-    needed where Kafka Connect can be asked."""
-    max_bytes: int = Field(256 * 2**20, ge=0, le=2**30)
-    """Of each cluster's records, how much may be read as evidence."""
+    strategy: Strategy = _option("strategy")
+    read_source: bool = _option("read_source")
+    sole_writer: bool = _option("sole_writer")
+    changed_records: bool = _option("changed_records")
+    max_evidence_bytes: int = _option("max_evidence_bytes", maximum=2**30)
+    on_unmapped: OnUnmapped = _option("on_unmapped")
+    unmapped_time: AwareDatetime | None = _option("unmapped_time")
+    unmapped_margin: float = _option("unmapped_margin")
+
+    def options(self) -> PlanOptions:
+        """Return what the user decides, as the planner takes it."""
+        return PlanOptions(**{name: getattr(self, name) for name in PLAN_OPTIONS})
 
 
 class PlanResponse(BaseModel):

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: what was wrong, in which field, and nothing that is secret."""
+"""Turns errors into RFC 9457 problems, which hold no secret."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _STATUS: Mapping[type[Mm2OffsetsError], HTTPStatus] = {
     ClusterRefusedError: HTTPStatus.BAD_GATEWAY,
     ConnectError: HTTPStatus.BAD_GATEWAY,
 }
-"""Every other error of ours is this server's: its settings, its archive."""
+"""Every other error of ours is 500: the server's settings or its archive are wrong."""
 
 
 class FieldError(BaseModel):
@@ -47,7 +47,7 @@ class FieldError(BaseModel):
 
 
 class ProblemBody(BaseModel):
-    """What an error answers (RFC 9457)."""
+    """The body of an error (RFC 9457)."""
 
     type: str = "about:blank"
     title: str
@@ -59,11 +59,19 @@ class ProblemBody(BaseModel):
     translation: dict[str, Any] | None = None
     """The refusal, where a position has no answer."""
     id: str | None = None
-    """Stands in the server's log, beside what went wrong."""
+    """Look for it in the server's log."""
+    cluster: str | None = Field(None, examples=["source"])
+    """What the error is about: this and the fields below."""
+    servers: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    position: str | None = None
+    file: str | None = None
+    setting: str | None = None
 
 
 class Problem(HTTPException):
-    """An answer that is an error; an HTTPException, which FastAPI lets through its own code."""
+    """An error as an answer. It is an HTTPException, which FastAPI does not catch."""
 
     def __init__(
         self,
@@ -93,7 +101,7 @@ class Problem(HTTPException):
 
 
 class Json(JSONResponse):
-    """JSON in ASCII: what came in, such as half a surrogate pair, can always go out."""
+    """JSON in ASCII: it can hold any input, such as half a surrogate pair."""
 
     def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever is JSON
         """Return the bytes."""
@@ -102,7 +110,7 @@ class Json(JSONResponse):
 
 def _schema(description: str) -> dict[str, Any]:
     schema = ProblemBody.model_json_schema()
-    # The one model within has no place of its own in the description of the app.
+    # The nested model can't be referred to from the description of the app.
     schema["properties"]["errors"]["anyOf"][0]["items"] = schema.pop("$defs")["FieldError"]
     return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
 
@@ -110,8 +118,8 @@ def _schema(description: str) -> dict[str, Any]:
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 RESPONSES: Responses = {
-    "4XX": _schema("What is wrong with the request, or that there is no answer to it."),
-    "5XX": _schema("What keeps this server from an answer."),
+    "4XX": _schema("The request is wrong, or has no answer."),
+    "5XX": _schema("The server, or a cluster that it needs, failed."),
 }
 
 
@@ -133,7 +141,7 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> Iterator[str]:
-    """Yield the methods of every route that has the path: Starlette names those of the first."""
+    """Yield the methods of every route with the path: Starlette names only the first route's."""
     for route in request.app.routes:
         found, _ = route.matches(request.scope)
         if found is not Match.NONE:
@@ -146,9 +154,9 @@ async def _validation_problem(_request: Request, error: Exception) -> JSONRespon
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
-    """Return the problem for what pydantic found; the values themselves stay out of it."""
+    """Return the problem of pydantic's errors, without the values of the request."""
     found = [
-        # A key that the caller made up may be as long as the body.
+        # A key of the request may be as long as its body.
         {"field": ".".join(str(part)[:_MAX_PART] for part in each["loc"]), "message": each["msg"]}
         for each in errors[:_MAX_ERRORS]
     ]
@@ -163,7 +171,21 @@ def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
 
 
 async def _our_problem(_request: Request, error: Exception) -> JSONResponse:
-    for kind, status in _STATUS.items():
-        if isinstance(error, kind):
-            return Problem(status, str(error)).response()
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)).response()
+    assert isinstance(error, Mm2OffsetsError)  # noqa: S101 - what it is installed for
+    matching = (status for kind, status in _STATUS.items() if isinstance(error, kind))
+    return problem_of(error, next(matching, HTTPStatus.INTERNAL_SERVER_ERROR)).response()
+
+
+def problem_of(error: Mm2OffsetsError, status: int, *, detail: str = "", **more: Any) -> Problem:
+    """Return the problem that says what ``error`` says, with its fields.
+
+    Args:
+        error: What went wrong.
+        status: Of HTTP.
+        detail: In place of the error's message.
+        more: Further fields, see ``ProblemBody``.
+    """
+    fields = error.to_json()
+    message = fields.pop("message")
+    del fields["kind"]
+    return Problem(status, detail or message, **more, **fields)

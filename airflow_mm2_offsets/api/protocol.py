@@ -1,37 +1,145 @@
-"""HTTP over a connection whose client must get on with it."""
+"""Hangs up on clients that are too slow: the standalone server's connections.
+
+uvicorn bounds only the pause between two requests. Here everything is done from outside: a
+connection wraps uvicorn's protocol, and learns from ASGI's state when a request begins and ends.
+"""
 
 import asyncio
 from typing import Any
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 10.0
-"""Until the head of a request must be there, from the connection or the last answer on."""
+"""A request's head must be there so long after the connection began or the last answer ended."""
 TAKE_SECONDS = 20.0
 """How often a client that does not keep up with its answers must have taken more of them."""
 SEND_BUFFER = 128 * 1024
-"""For ``SO_SNDBUF``, which Linux doubles: of what a client takes, the server learns when a third of
-that is free again. Of the megabytes that the system would choose, that may be minutes later."""
+"""For ``SO_SNDBUF``, which Linux doubles. The server learns that a client took data only when a
+third of that is free again. With the system's default of megabytes, that may be minutes later."""
+
+_CONNECTION = "mm2_offsets.connection"
 
 
-class _Transport:
-    """Drops what is written to a client that is gone, as uvicorn does once it knows.
+class SlowClientProtocol(asyncio.Protocol):
+    """Hangs up on a client that never finishes a request's head, or never takes its answer.
 
-    It knows a moment later: when the loop next turns. uvloop raises RuntimeError until then.
+    Such a client would hold its connection for ever. ``RequestLimiter`` bounds bodies.
+    Wrap the app by ``report_requests``.
     """
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, *, app_state: dict[str, Any], **uvicorn: Any) -> None:
+        """Wrap uvicorn's protocol; the arguments are those that uvicorn gives to its own."""
+        # uvicorn copies the state into each request's scope.
+        self._state = app_state | {_CONNECTION: self}
+        make: Any = AutoHTTPProtocol
+        self.inner = make(app_state=self._state, **uvicorn)
+        self._loop = asyncio.get_running_loop()
+        self._in_request = False
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._take_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the head of the first request."""
+        self._transport = _CountingTransport(transport)
+        self.inner.connection_made(self._transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Pass data to uvicorn."""
+        self.inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass the end of the client's data to uvicorn."""
+        keeps_open: bool | None = self.inner.eof_received()
+        return keeps_open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
+        for timer in (self._head_timer, self._take_timer):
+            if timer is not None:
+                timer.cancel()
+        # A reference cycle would keep the connection until the garbage collector runs.
+        self._state.clear()
+        self.inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Watch a client that does not keep up."""
+        self.inner.pause_writing()
+        self._watch_taking()
+
+    def resume_writing(self) -> None:
+        """Tell uvicorn that the client has caught up."""
+        self.inner.resume_writing()
+
+    def request_began(self) -> None:
+        """Stop waiting for a head: the app has the request."""
+        self._in_request = True
+
+    def request_ended(self) -> None:
+        """Wait for the head of the next request."""
+        self._in_request = False
+        self._await_head()
+
+    def _await_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+        if not self._transport.is_closing():
+            self._head_timer = self._loop.call_later(HEAD_SECONDS, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if not self._in_request:
+            self._transport.close()
+            self._watch_taking()  # close() waits until the client has taken everything.
+
+    def _watch_taking(self) -> None:
+        if self._take_timer is None and self._transport.left:
+            self._take_timer = self._loop.call_later(
+                TAKE_SECONDS, self._check_taking, self._transport.taken
+            )
+
+    def _check_taking(self, taken_before: int) -> None:
+        self._take_timer = None
+        if self._transport.left and self._transport.taken == taken_before:
+            self._transport.abort()
+        else:
+            self._watch_taking()
+
+
+def report_requests(app: ASGIApp) -> ASGIApp:
+    """Return ``app``, telling the connection of each request when the request begins and ends."""
+
+    async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
+        connection: SlowClientProtocol = scope["state"].pop(_CONNECTION)
+        connection.request_began()
+        try:
+            await app(scope, receive, send)
+        finally:
+            connection.request_ended()
+
+    return reporting
+
+
+class _CountingTransport:
+    """Counts what the client took, and drops what is written to a client that is gone.
+
+    uvicorn learns only when the loop next turns that the client is gone. Until then uvloop raises
+    RuntimeError for each write.
+    """
+
+    def __init__(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's or uvloop's
         self._transport = transport
         self._written = 0
 
     @property
     def left(self) -> int:
         """Bytes that the client has yet to take."""
-        return self._transport.get_write_buffer_size()
+        size: int = self._transport.get_write_buffer_size()
+        return size
 
     @property
     def taken(self) -> int:
-        """Bytes that it has taken."""
+        """Bytes that the client has taken."""
         return self._written - self.left
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has
@@ -41,60 +149,3 @@ class _Transport:
         if not self._transport.is_closing():
             self._written += len(data)
             self._transport.write(data)
-
-
-class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Hangs up on a client that never finishes the head of a request, or never takes its answer.
-
-    uvicorn itself bounds only the pause between requests (``timeout_keep_alive``): a client that
-    connects and sends nothing, or a byte now and then, would hold its connection for ever; one
-    that reads nothing its answer too. Bodies are bounded by ``Guard``.
-    """
-
-    transport: _Transport
-    _deadline: asyncio.TimerHandle | None = None
-    _watch: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait."""
-        super().connection_made(_Transport(transport))
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
-        for timer in (self._deadline, self._watch):
-            if timer is not None:
-                timer.cancel()
-        super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
-        super().on_response_complete()
-        self._wait()
-
-    def pause_writing(self) -> None:
-        """Begin to watch a client that does not keep up."""
-        super().pause_writing()
-        self._keep_watch()
-
-    def _wait(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._hang_up)
-
-    def _hang_up(self) -> None:
-        cycle: Any = self.cycle
-        if cycle is None or cycle.response_complete:
-            self.transport.close()
-            self._keep_watch()  # To close is to wait until all is taken.
-
-    def _keep_watch(self) -> None:
-        if self._watch is None and self.transport.left:
-            self._watch = self.loop.call_later(TAKE_SECONDS, self._look, self.transport.taken)
-
-    def _look(self, before: int) -> None:
-        self._watch = None
-        if self.transport.left and self.transport.taken == before:
-            self.transport.abort()
-        else:
-            self._keep_watch()

@@ -1,4 +1,4 @@
-"""A server alone: one pair of clusters, configured without Airflow."""
+"""The standalone server: one pair of clusters, configured without Airflow."""
 
 import gc
 import ipaddress
@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import has_auth, make_auth
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
-from airflow_mm2_offsets.api.protocol import SEND_BUFFER, PatientProtocol
+from airflow_mm2_offsets.api.protocol import SEND_BUFFER, SlowClientProtocol, report_requests
 from airflow_mm2_offsets.config import ServeSettings, Settings
 from airflow_mm2_offsets.errors import ConfigurationError
 
@@ -27,20 +27,21 @@ KEEP_ALIVE_SECONDS = 5
 SHUTDOWN_SECONDS = 10
 BACKLOG = 1024
 SWITCH_SECONDS = 0.0005
-"""How long one thread may keep the others from running, a tenth of Python's own. An answer needs
-to run several times; measured, this halves the slowest while a large topic is decoded."""
+"""How long a thread may hold Python's lock while others wait; a tenth of Python's default.
+
+Measured: it halves the time of the slowest answers while a large topic is decoded."""
 
 
 def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:
-    """Answer until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM.
 
     Args:
-        settings: The clusters, where to listen and whom to let in.
-        ready: Told the URL once the port is taken and before the first answer.
+        settings: The clusters, the address and the login.
+        ready: Called with the URL once the server listens, before the first answer.
 
     Raises:
-        ConfigurationError: The port is taken, the certificate can't be read, or everybody could
-            ask from elsewhere.
+        ConfigurationError: The port is in use, the certificate can't be read, or other machines
+            could send requests without a login.
     """
     listen = settings.serve
     served = ServedPair.of(
@@ -56,8 +57,8 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
             scheme = "https" if listen.tls_certificate else "http"
             ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
         sys.setswitchinterval(SWITCH_SECONDS)
-        # What is there by now stays. To look at it again, as each full collection would and a
-        # read of the syncs sets off many, keeps answers waiting for tens of milliseconds.
+        # Today's objects live as long as the server. Each full collection would visit them, and a
+        # read of the syncs starts many: answers would wait for tens of milliseconds.
         gc.freeze()
         served.cache.start()
         try:
@@ -68,8 +69,8 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
 
 def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        http=PatientProtocol,
+        report_requests(app),
+        http=SlowClientProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -84,7 +85,7 @@ def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
 
 
 def _bind(listen: ServeSettings) -> socket.socket:
-    """Return a socket that has the port; uvicorn's own way ends the process when it is taken."""
+    """Return a listening socket; uvicorn's own way ends the process if the port is in use."""
     place = f"{listen.host}:{listen.port}"
     try:
         family, _, _, _, address = socket.getaddrinfo(
@@ -94,7 +95,7 @@ def _bind(listen: ServeSettings) -> socket.socket:
         taken = socket.create_server(address[:2], family=family, backlog=BACKLOG)
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     except OSError as error:
-        # Python adds the address to what the system says.
+        # Python adds the address to the system's message.
         reason = str(error.strerror or error).partition(" (while")[0]
         raise ConfigurationError(
             f"can't listen on {place}: {reason}; free the port, or give another "
@@ -107,8 +108,8 @@ def _check_open(listen: ServeSettings, address: str) -> None:
     if has_auth(listen) or listen.without_auth or ipaddress.ip_address(address).is_loopback:
         return
     raise ConfigurationError(
-        f"{listen.host} can be reached from other machines, and everybody could ask: give "
-        f"serve.token or serve.username and serve.password, or say serve.without.auth=true"
+        f"{listen.host} can be reached from other machines, without a login: set serve.token, or "
+        f"serve.username and serve.password, or serve.without.auth=true"
     )
 
 
@@ -122,8 +123,8 @@ def _check_certificate(listen: ServeSettings) -> None:
         context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=_no_password)
     except ssl.SSLError as error:
         raise ConfigurationError(
-            f"{listen.tls_certificate} and {listen.tls_key} are no certificate and its key in "
-            f"PEM: {error.reason}; give serve.tls.certificate and serve.tls.key that are"
+            f"{listen.tls_certificate} and {listen.tls_key} are not a certificate and its key "
+            f"in PEM: {error.reason}; correct serve.tls.certificate and serve.tls.key"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Shows the index in memory, and refreshes it."""
+"""Routes that list the syncs in memory and refresh them."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -32,7 +32,7 @@ def syncs(
         int, Query(ge=1, le=100_000, description="The most syncs of a page.")
     ] = 10_000,
     after: Annotated[
-        str | None, Query(pattern=_CURSOR, description="The next of the page before.")
+        str | None, Query(pattern=_CURSOR, description="The field next of the previous page.")
     ] = None,
 ) -> Json:
     """List the offset syncs in memory, page by page."""
@@ -54,14 +54,14 @@ def syncs(
 
 @router.post("/refresh", response_model=StatusResponse)
 def refresh(served: Served) -> Json:
-    """Read what is new on the offset-syncs topic, and return the status then."""
+    """Read the newer records of the offset-syncs topic, and return the status."""
     served.cache.refresh()
     return Json(_status(served))
 
 
 @router.get("/status", response_model=StatusResponse)
 async def status(served: Served) -> Json:
-    """Tell what is known of the offset-syncs topic, and how old that is."""
+    """Return the state of the syncs in memory, and their age."""
     return Json(_status(served))
 
 
@@ -96,14 +96,14 @@ def _sync(index: SyncIndex, place: TopicPartition, number: int) -> dict[str, Any
 
 def _status(served: ServedPair) -> dict[str, Any]:
     state, naming = served.cache.state, served.pair.naming
-    known = state.syncs
+    syncs = state.syncs
     return {
         "topic": served.pair.syncs_topic,
-        "refreshedAt": known.refreshed_at.isoformat(timespec="milliseconds") if known else None,
-        "syncCount": len(known.index) if known else 0,
-        "partitionCount": len(known.index.partitions) if known else 0,
-        "skippedCount": known.skipped if known else 0,
-        "ageSeconds": round(known.age, 3) if known else None,
+        "refreshedAt": syncs.read_at.isoformat(timespec="milliseconds") if syncs else None,
+        "syncCount": len(syncs.index) if syncs else 0,
+        "partitionCount": len(syncs.index.partitions) if syncs else 0,
+        "skippedCount": syncs.skipped_count if syncs else 0,
+        "ageSeconds": round(syncs.age, 3) if syncs else None,
         "stale": state.error is not None,
         "error": describe(state.error),
         "sourceCluster": naming.source_alias,
@@ -112,7 +112,7 @@ def _status(served: ServedPair) -> dict[str, Any]:
 
 
 def describe(error: Exception | None) -> str | None:
-    """Return what may be told of an error: the words of ours hold no secret."""
+    """Return the message of an error, if it is ours: these hold no secret."""
     if error is None or isinstance(error, Mm2OffsetsError):
         return str(error) if error else None
-    return f"an unexpected {type(error).__name__}; the server's log has it"
+    return f"unexpected {type(error).__name__}; see the server's log"

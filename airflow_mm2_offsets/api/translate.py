@@ -1,4 +1,4 @@
-"""Translates one position, or many of a topic."""
+"""Routes that translate one position, or many of a topic."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -18,21 +18,15 @@ from airflow_mm2_offsets.api.models import (
     TranslateResponse,
 )
 from airflow_mm2_offsets.api.pairs import Served, ServedPair
-from airflow_mm2_offsets.api.problems import Json, Problem
-from airflow_mm2_offsets.core import (
-    Status,
-    Strategy,
-    SyncIndex,
-    TopicPartition,
-    Translation,
-)
+from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
+from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 from airflow_mm2_offsets.service.batch import translate_batch
 
 router = APIRouter(tags=["translate"])
 
-_NOT_FOUND = dict.fromkeys(("status", "low", "high", "reason", "evidence"))
+_NO_RESULT = dict.fromkeys(("status", "low", "high", "reason", "basis"))
 
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
@@ -44,13 +38,13 @@ OffsetQuery = Annotated[
 StrategyQuery = Annotated[
     Strategy,
     Query(
-        description="safe loses nothing; linear is mm2-offset-map's formula, kafka is what "
-        "MirrorMaker 2 answers: both for comparison."
+        description="safe loses nothing; linear is mm2-offset-map's formula, kafka is "
+        "MirrorMaker 2's; both are for comparison."
     ),
 ]
 CheckSourceQuery = Annotated[
     bool,
-    Query(description="Ask the source what it holds first. Give false where it is gone."),
+    Query(description="Check positions against the source's range; false if the source is gone."),
 ]
 
 
@@ -62,16 +56,16 @@ async def translate(
     offset: OffsetQuery,
     strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
-    """Translate a position with the index in memory; no cluster is asked."""
+    """Translate a position with the syncs in memory; no cluster is request."""
     return _answer(served.index, topic, partition, offset, strategy)
 
 
 @router.post("/translate", response_model=TranslateResponse)
 async def translate_body(
-    served: Served, asked: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
+    served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
 ) -> Json:
-    """Translate a position with the index in memory; no cluster is asked."""
-    return _answer(served.index, asked.topic, asked.partition, asked.offset, strategy)
+    """Translate a position with the syncs in memory; no cluster is request."""
+    return _answer(served.index, request.topic, request.partition, request.offset, strategy)
 
 
 @router.get("/translate/latest", response_model=TranslateResponse)
@@ -82,42 +76,42 @@ def translate_latest(
     offset: OffsetQuery,
     strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
-    """Translate a position with what the offset-syncs topic holds now; it is read once."""
+    """Translate a position with the syncs that the topic holds now; it is read once."""
     return _answer(served.cache.latest().index, topic, partition, offset, strategy)
 
 
 @router.post("/translate/latest", response_model=TranslateResponse)
 def translate_latest_body(
-    served: Served, asked: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
+    served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
 ) -> Json:
-    """Translate a position with what the offset-syncs topic holds now; it is read once."""
+    """Translate a position with the syncs that the topic holds now; it is read once."""
     index = served.cache.latest().index
-    return _answer(index, asked.topic, asked.partition, asked.offset, strategy)
+    return _answer(index, request.topic, request.partition, request.offset, strategy)
 
 
 @router.post("/translate/batch", response_model=BatchResponse)
 def batch(
     served: Served,
-    asked: BatchRequest,
+    request: BatchRequest,
     strategy: StrategyQuery = Strategy.SAFE,
     *,
     check_source: CheckSourceQuery = True,
 ) -> Json:
-    """Translate many positions with the index in memory; a bad one fails alone."""
-    return _answer_batch(served, served.index, asked, strategy, check_source=check_source)
+    """Translate many positions with the syncs in memory; a wrong position fails alone."""
+    return _answer_batch(served, served.index, request, strategy, check_source=check_source)
 
 
 @router.post("/translate/batch/latest", response_model=BatchResponse)
 def batch_latest(
     served: Served,
-    asked: BatchRequest,
+    request: BatchRequest,
     strategy: StrategyQuery = Strategy.SAFE,
     *,
     check_source: CheckSourceQuery = True,
 ) -> Json:
-    """Translate many positions with what the offset-syncs topic holds now; it is read once."""
+    """Translate many positions with the syncs that the topic holds now; it is read once."""
     index = served.cache.latest().index
-    return _answer_batch(served, index, asked, strategy, check_source=check_source)
+    return _answer_batch(served, index, request, strategy, check_source=check_source)
 
 
 def _answer(
@@ -125,13 +119,13 @@ def _answer(
 ) -> Json:
     syncs = index.partitions.get(TopicPartition(topic, partition))
     answer = index.translate(topic, partition, position, strategy=strategy)
-    found = _found(answer)
+    result = _result(answer)
     if syncs is None:
         raise Problem(
-            HTTPStatus.NOT_FOUND, answer.reason, field=_unknown(index, topic), translation=found
+            HTTPStatus.NOT_FOUND, answer.reason, field=_unknown(index, topic), translation=result
         )
     if answer.status is Status.REFUSED:
-        raise Problem(HTTPStatus.NOT_FOUND, answer.reason, translation=found)
+        raise Problem(HTTPStatus.NOT_FOUND, answer.reason, translation=result)
     before = syncs.segments.bracket(position).before
     return Json(
         {
@@ -142,7 +136,7 @@ def _answer(
             "syncUpstreamOffset": before.upstream if before else None,
             "syncTargetOffset": before.downstream if before else None,
             "strategy": strategy,
-            **found,
+            **result,
         }
     )
 
@@ -151,34 +145,34 @@ def _unknown(index: SyncIndex, topic: str) -> str:
     return "partition" if any(name == topic for name, _ in index) else "topic"
 
 
-def _found(answer: Translation) -> dict[str, Any]:
+def _result(answer: Translation) -> dict[str, Any]:
     return {
         "status": answer.status,
         "low": answer.low,
         "high": answer.high,
         "reason": answer.reason,
-        "evidence": answer.basis,
+        "basis": answer.basis,
     }
 
 
 def _answer_batch(
     served: ServedPair,
     index: SyncIndex,
-    asked: BatchRequest,
+    request: BatchRequest,
     strategy: Strategy,
     *,
     check_source: bool,
 ) -> Json:
     began = time.perf_counter()
-    topic, naming = asked.topicName, served.pair.naming
+    topic, naming = request.topicName, served.pair.naming
     if not any(name == topic for name, _ in index):
         raise Problem(
             HTTPStatus.NOT_FOUND,
-            f"no offset sync is known of topic {topic}: MirrorMaker 2 never copied it",
+            f"{topic}: there is no offset sync of this topic: MirrorMaker 2 never copied it",
             field="body.topicName",
         )
-    answers = _answers(served, index, asked, strategy, check_source=check_source)
-    results = list(_by_partition(asked, answers, strategy))
+    answers = _answers(served, index, request, strategy, check_source=check_source)
+    results = list(_by_partition(request, answers, strategy))
     done = sum(each["success"] for result in results for each in result["offsetTranslations"])
     return Json(
         {
@@ -201,28 +195,28 @@ def _answer_batch(
 def _answers(
     served: ServedPair,
     index: SyncIndex,
-    asked: BatchRequest,
+    request: BatchRequest,
     strategy: Strategy,
     *,
     check_source: bool,
 ) -> list[Translation | PositionError]:
     source = served.pair.source if check_source else None
-    positions = ((each.partition, each.startOffset) for each in asked.offsetList)
+    positions = ((each.partition, each.startOffset) for each in request.offsetList)
     try:
-        return translate_batch(index, asked.topicName, positions, strategy=strategy, source=source)
+        return translate_batch(
+            index, request.topicName, positions, strategy=strategy, source=source
+        )
     except ClusterUnreachableError as error:
-        raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            f"{error}; where the source is gone, give check_source=false",
-        ) from None
+        detail = f"{error}; if the source is gone, set check_source=false"
+        raise problem_of(error, HTTPStatus.SERVICE_UNAVAILABLE, detail=detail) from None
 
 
 def _by_partition(
-    asked: BatchRequest, answers: Iterable[Translation | PositionError], strategy: Strategy
+    request: BatchRequest, answers: Iterable[Translation | PositionError], strategy: Strategy
 ) -> Iterator[dict[str, Any]]:
     grouped: dict[int | str, list[dict[str, Any]]] = {}
-    for item, answer in zip(asked.offsetList, answers, strict=True):
-        # What is asked for as "7" and as 7 is one partition, unless it is none.
+    for item, answer in zip(request.offsetList, answers, strict=True):
+        # "7" and 7 are the same partition, if they are a partition at all.
         number = item.partition if isinstance(answer, PositionError) else answer.partition
         grouped.setdefault(number, []).append(_item(item.startOffset, answer, strategy))
     for number, items in grouped.items():
@@ -237,11 +231,11 @@ def _by_partition(
 def _item(
     position: int | str, answer: Translation | PositionError, strategy: Strategy
 ) -> dict[str, Any]:
-    target, found, error = None, _NOT_FOUND, None
+    target, result, error = None, _NO_RESULT, None
     if isinstance(answer, PositionError):
         error = str(answer)
     else:
-        position, target, found = answer.position, answer.target, _found(answer)
+        position, target, result = answer.position, answer.target, _result(answer)
         if answer.status is Status.REFUSED:
             error = answer.reason
     return {
@@ -250,5 +244,5 @@ def _item(
         "translationMethod": strategy,
         "errorMessages": [] if error is None else [error],
         "success": error is None,
-        **found,
+        **result,
     }

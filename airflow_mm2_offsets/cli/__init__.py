@@ -1,9 +1,9 @@
-"""The command ``airflow-mm2-offsets``: the service's answers on a terminal, without Airflow."""
+"""The command ``airflow-mm2-offsets``: plans and checks on a terminal, without Airflow."""
 
 import os
 import sys
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 
 _EXTRA = frozenset({"typer", "rich", "confluent_kafka", "httpx", "upath"})
 
@@ -26,6 +26,6 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != ExitCode.INTERRUPTED:
             raise
-        # Nobody waits for threads that still wait for a cluster.
+        # Do not wait for threads that still wait for a cluster.
         sys.stdout.flush()
         os._exit(ExitCode.INTERRUPTED)

@@ -1,14 +1,14 @@
-"""The commands, and what the help says of all of them."""
+"""Registers the commands, and holds the help of the whole program."""
 
 from typing import Annotated
 
 from typer import Exit, Option, Typer, echo
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import listing, serving, translating
+from airflow_mm2_offsets.cli import inspect, plan, serve
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
-from airflow_mm2_offsets.cli.exits import EXIT_CODES
+from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES
 from airflow_mm2_offsets.cli.fences import fence
 
 app = Typer(
@@ -19,18 +19,18 @@ app = Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\n{EXIT_CODES}",
 )
-app.command(epilog=translating.TRANSLATE_EXAMPLE)(translating.translate)
-app.command(epilog=translating.PLAN_EXAMPLE)(translating.plan)
-app.command(epilog=listing.SYNCS_EXAMPLE)(listing.syncs)
+app.command(epilog=plan.TRANSLATE_EXAMPLE)(plan.translate)
+app.command(epilog=plan.PLAN_EXAMPLE)(plan.plan)
+app.command(epilog=inspect.SYNCS_EXAMPLE)(inspect.syncs)
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(archive, name="archive")
 app.add_typer(fence, name="fence")
-app.command("check-connection", epilog=listing.CHECK_EXAMPLE)(listing.check_connection)
-app.command(epilog=serving.EXAMPLE)(serving.serve)
+app.command("check-connection", epilog=inspect.CHECK_EXAMPLE)(inspect.check_connection)
+app.command(epilog=serve.EXAMPLE)(serve.serve)
 
 
-def _version(*, wanted: bool) -> None:
-    if wanted:
+def _version(*, show: bool) -> None:
+    if show:
         echo(f"airflow-mm2-offsets {__version__}")
         raise Exit
 

@@ -1,4 +1,4 @@
-"""``archive run`` and ``archive show``: the syncs that outlive their topic."""
+"""``archive run`` and ``archive show``: offset syncs kept on storage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer
 
 from airflow_mm2_offsets.archive import COMPACT_OVER, PairIdentity, SyncArchive
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters, open_path
+from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters, open_path
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs
@@ -45,7 +45,7 @@ def _group() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepOptions:
-    """How much to keep, in how many files."""
+    """How long to keep syncs, and in how many files."""
 
     compact_over: Annotated[
         int,
@@ -57,7 +57,7 @@ class KeepOptions:
     ] = None
 
     def compact(self, held: SyncArchive) -> int:
-        """Return how many files became one."""
+        """Compact the archive, and return the number of files that became one."""
         keep = None if self.keep_days is None else timedelta(days=self.keep_days)
         return held.compact(over=self.compact_over, keep=keep)
 
@@ -69,17 +69,20 @@ def run(
     *,
     url: Annotated[
         str | None,
-        Argument(metavar="URL", help="A folder of its own for each pair; else the settings'."),
+        Argument(
+            metavar="URL",
+            help="A folder for this pair alone; else that of the settings.",
+        ),
     ] = None,
     keep: KeepOptions,
     skip_damaged: SkipDamaged = False,
     where: ClusterOptions,
 ) -> Answer:
-    """Add what is new on the topic to an archive."""
+    """Add the topic's newer syncs to an archive."""
     clusters = find_clusters(where)
     held = clusters.archive(url, skip_damaged=skip_damaged)
     if held is None:
-        raise ConfigurationError("no archive is named: give its URL, or `archive` in the settings")
+        raise ConfigurationError("no archive was given: give its URL, or `archive` in the settings")
     with waiting("Reading offset syncs"):
         done = archive_syncs(clusters.pair, held)
         compacted = keep.compact(held)
@@ -96,7 +99,7 @@ def show(
     url: Annotated[str, Argument(metavar="URL", help="The archive's folder.")],
     skip_damaged: SkipDamaged = False,
 ) -> Answer:
-    """Show what an archive holds; ask no cluster."""
+    """Show the content of an archive, without reading a cluster."""
     held = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
     if held.pair is None:
         raise ArchiveError(
@@ -111,9 +114,9 @@ def _run_text(held: SyncArchive, done: ArchiveRun, compacted: int) -> str:
         *(f"Note: {note}" for note in done.notes),
     ]
     if done.skipped:
-        lines.append(f"{done.skipped} records of the topic are no offset syncs and were skipped")
+        lines.append(f"Skipped {done.skipped} records of the topic that are not offset syncs")
     if compacted:
-        lines.append(f"{compacted} files became one")
+        lines.append(f"Compacted {compacted} files into one")
     return "\n".join(lines)
 
 
@@ -126,7 +129,7 @@ def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
         f"As of: {iso_time(held.as_of or 0)}",
         *(f"Damaged: {each}" for each in held.damaged),
         *(
-            f"{partition}: what was before is cut; earlier positions are refused"
+            f"{partition}: earlier syncs are missing; earlier positions are refused"
             for partition in sorted(held.floors)
         ),
     ]

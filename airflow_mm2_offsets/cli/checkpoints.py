@@ -1,11 +1,11 @@
-"""``checkpoint show``: what a Spark checkpoint says of its Kafka positions."""
+"""``checkpoint show``: the Kafka positions of a Spark checkpoint."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
 from typer import Argument, Typer
 
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.core import Positions, TopicPartition
 from airflow_mm2_offsets.core.summary import table
@@ -36,25 +36,25 @@ def show(
     ],
 ) -> Answer:
     """Show the next offset to read of each partition."""
-    found = read_checkpoint(url)
-    return Answer(text=_text(found), data=_to_json(found))
+    state = read_checkpoint(url)
+    return Answer(text=_text(state), data=_to_json(state))
 
 
-def _text(found: Checkpoint) -> str:
-    last = "none yet" if found.committed_batch is None else found.committed_batch
+def _text(state: Checkpoint) -> str:
+    last = "none yet" if state.committed_batch is None else state.committed_batch
     pending = (
         "none"
-        if found.pending_batch is None
-        else f"{found.pending_batch}, of {found.reread} records that a new job processes again"
+        if state.pending_batch is None
+        else f"{state.pending_batch}, of {state.reread} records that a new job processes again"
     )
     return (
-        f"Query {found.query_id}\nLast committed batch: {last}\nPending batch: {pending}\n\n"
-        f"{table(_HEADER, [*_rows(found)])}"
+        f"Query {state.query_id}\nLast committed batch: {last}\nPending batch: {pending}\n\n"
+        f"{table(_HEADER, [*_rows(state)])}"
     )
 
 
-def _rows(found: Checkpoint) -> Iterator[tuple[object, ...]]:
-    columns = (found.start, found.positions, found.pending or {})
+def _rows(state: Checkpoint) -> Iterator[tuple[object, ...]]:
+    columns = (state.start, state.positions, state.pending or {})
     places = {
         TopicPartition(topic, partition)
         for positions in columns
@@ -67,16 +67,16 @@ def _rows(found: Checkpoint) -> Iterator[tuple[object, ...]]:
         yield place, *cells
 
 
-def _to_json(found: Checkpoint) -> dict[str, object]:
+def _to_json(state: Checkpoint) -> dict[str, object]:
     return {
-        "location": found.location,
-        "query_id": found.query_id,
-        "committed_batch": found.committed_batch,
-        "positions": _offsets(found.positions),
-        "pending_batch": found.pending_batch,
-        "pending": None if found.pending is None else _offsets(found.pending),
-        "start": _offsets(found.start),
-        "reread": found.reread,
+        "location": state.location,
+        "query_id": state.query_id,
+        "committed_batch": state.committed_batch,
+        "positions": _offsets(state.positions),
+        "pending_batch": state.pending_batch,
+        "pending": None if state.pending is None else _offsets(state.pending),
+        "start": _offsets(state.start),
+        "reread": state.reread,
     }
 
 

@@ -1,10 +1,10 @@
-"""``fence show`` and ``fence lift``: which job was moved away, and letting it run again."""
+"""``fence show`` and ``fence lift``: who moved a job away, and how to let it run again."""
 
 from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.spark.fence import Fence, read_fence
 from airflow_mm2_offsets.spark.stopping import forget_stop
@@ -36,10 +36,10 @@ def _group() -> None:
 @answering
 def show(*, url: Location) -> Answer:
     """Show who moved the job of a control location, where to and when."""
-    found = read_fence(url)
-    if found is None:
-        return Answer(text="No fence stands: a job may run here", data={"fence": None})
-    return Answer(text=f"No job runs here: {found}", data={"fence": _to_json(found)})
+    raised = read_fence(url)
+    if raised is None:
+        return Answer(text="There is no fence: a job may run here", data={"fence": None})
+    return Answer(text=f"No job runs here: {raised}", data={"fence": _to_json(raised)})
 
 
 @fence.command(epilog=LIFT_EXAMPLE)
@@ -64,10 +64,10 @@ def lift(
     )
 
 
-def _to_json(found: Fence) -> dict[str, object]:
+def _to_json(raised: Fence) -> dict[str, object]:
     return {
-        "request_id": found.request_id,
-        "moved_to": found.moved_to,
-        "at": found.at.isoformat(),
-        "state": str(found.state),
+        "request_id": raised.request_id,
+        "moved_to": raised.moved_to,
+        "at": raised.at.isoformat(),
+        "state": str(raised.state),
     }

@@ -1,4 +1,4 @@
-"""How an answer reaches people and machines."""
+"""Prints a command's answer, and shows progress."""
 
 import json
 import sys
@@ -12,12 +12,12 @@ from rich.highlighter import RegexHighlighter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.theme import Theme
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command found."""
+    """The answer of a command."""
 
     text: str
     """For people: sentences and tables of plain text."""
@@ -27,7 +27,7 @@ class Answer:
 
 
 class _Words(RegexHighlighter):
-    """Gives colour, on a terminal alone, to the words that decide."""
+    """Colours the verdict and the status, on a terminal only."""
 
     base_style = "mm2."
     highlights = (
@@ -43,13 +43,13 @@ _THEME = Theme({"mm2.good": "green", "mm2.fair": "yellow", "mm2.bad": "red"})
 def show(answer: Answer, *, as_json: bool) -> None:
     """Write an answer to stdout, and nothing else.
 
-    Lines are left whole: what is too wide for a terminal is wrapped by the terminal.
+    Lines are not wrapped: the terminal does that.
     """
     if as_json:
         print(json.dumps(answer.data, indent=2))  # noqa: T201 - the answer
     else:
         console = Console(theme=_THEME, highlighter=_Words(), soft_wrap=True, emoji=False)
-        # Written by ourselves: rich has an exit code of its own for a pipe that was closed.
+        # rich would end the process with another exit code if the pipe was closed.
         with console.capture() as captured:
             console.print(answer.text, markup=False)
         print(captured.get(), end="")  # noqa: T201 - the answer
@@ -58,10 +58,10 @@ def show(answer: Answer, *, as_json: bool) -> None:
 
 @contextmanager
 def waiting(what: str) -> Iterator["Tell"]:
-    """Show on a terminal's stderr that something long goes on, and how far it is.
+    """Show progress on a terminal's stderr.
 
     Yields:
-        What a reader tells the number of records read and the seconds since its start.
+        A ``kafka.drain.Progress``.
     """
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     console = Console(stderr=True)

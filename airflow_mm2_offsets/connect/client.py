@@ -72,12 +72,12 @@ class ConnectClient:
     """Another way to send requests, such as ``httpx.MockTransport``."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work before anything is asked.
+        """Refuse settings that can't work, before any request.
 
         Raises:
             ConfigurationError: ``url`` is not one, or holds a login, which messages would show.
         """
-        # No message shows the URL before it is known to hold no login.
+        # Messages must not show a URL that may hold a login.
         try:
             url = httpx.URL(self.url)
         except httpx.InvalidURL:
@@ -152,12 +152,12 @@ class ConnectClient:
 
     def find_mirror_source(self, source_alias: str, target_alias: str) -> str:
         """Return the name of the MirrorSourceConnector that copies between two aliases."""
-        found = self.mirror_sources()
-        wanted = (source_alias, target_alias)
-        names = [name for name, aliases in found.items() if aliases == wanted]
+        connectors = self.mirror_sources()
+        pair = (source_alias, target_alias)
+        names = [name for name, aliases in connectors.items() if aliases == pair]
         if len(names) == 1:
             return names[0]
-        listed = ", ".join(f"{name} ({a}->{b})" for name, (a, b) in sorted(found.items()))
+        listed = ", ".join(f"{name} ({a}->{b})" for name, (a, b) in sorted(connectors.items()))
         raise ConnectError(
             f"Connect at {self.url} has {len(names)} MirrorSourceConnectors for "
             f"{source_alias}->{target_alias} where one is needed; it has {listed or 'none'}. "
@@ -169,7 +169,7 @@ class ConnectClient:
 
     @contextmanager
     def _shape(self, about: str) -> Iterator[None]:
-        """Take JSON of another form than Connect's for the answer of some other server."""
+        """Raise ConnectError for JSON of another form: another kind of server sent it."""
         try:
             yield
         except (KeyError, TypeError, AttributeError) as error:

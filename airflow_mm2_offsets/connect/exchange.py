@@ -34,7 +34,7 @@ class TooLargeError(ExchangeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """Where requests go, and who sends them."""
+    """A server's URL and login."""
 
     url: str
     login: tuple[str, str] | None = None
@@ -48,7 +48,7 @@ class Server:
         seconds: float,
         method: str = "GET",
     ) -> Answer:
-        """Return the answer to a request; redirects are not followed.
+        """Send a request and return the answer; redirects are not followed.
 
         Args:
             path: Below the server's URL.

@@ -39,9 +39,11 @@ def check_position(topic: str, partition: int, position: object) -> int:
     if isinstance(position, int) and not isinstance(position, bool) and 0 <= position <= MAX_OFFSET:
         return position
     raise PositionError(
-        f"{TopicPartition(topic, partition)}: {position!r} is not a position; it must be the next "
-        f"offset to read, a whole number from 0 to {MAX_OFFSET} (-2 and -1 mean earliest and "
-        f"latest to Spark, which can't be translated)"
+        f"{position!r} is not a position; it must be the next offset to read, a whole number from "
+        f"0 to {MAX_OFFSET} (-2 and -1 mean earliest and latest to Spark, which can't be "
+        f"translated)",
+        topic=topic,
+        partition=partition,
     )
 
 
@@ -68,13 +70,13 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
         raise PositionError(f"a topic's name must be text; got {topic!r}")
     if not isinstance(partitions, Mapping) or not partitions:
         raise PositionError(
-            f"{topic}: its positions must map partitions to offsets; got {partitions!r}"
+            f"its positions must map partitions to offsets; got {partitions!r}", topic=topic
         )
     checked = {}
     for key, position in partitions.items():
         partition = check_partition(topic, key)
         if partition in checked:
-            raise PositionError(f"{topic}: partition {partition} is given twice; give it once")
+            raise PositionError(f"partition {partition} is given twice; give it once", topic=topic)
         checked[partition] = check_position(topic, partition, position)
     return dict(sorted(checked.items()))
 
@@ -93,7 +95,7 @@ def check_partition(topic: str, key: object) -> int:
         return key
     if isinstance(key, str) and _is_digits(key) and int(key) < 2**31:
         return int(key)
-    raise PositionError(f"{topic}: {key!r} is not a partition; it must be a number from 0")
+    raise PositionError(f"{key!r} is not a partition; it must be a number from 0", topic=topic)
 
 
 def _is_digits(text: str) -> bool:

@@ -10,19 +10,13 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
 from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import (
-    FailoverPlan,
-    Positions,
-    SyncIndex,
-    SyncsLocation,
-)
+from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.service.health import check_health
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
-from airflow_mm2_offsets.service.probing import probe
 
 _SETTINGS = {
     "source_alias": "source.alias",
@@ -40,7 +34,7 @@ _FIELDS = frozenset({*_SETTINGS, "source_kafka_conn_id", "target_kafka_conn_id"}
 
 
 class Mm2OffsetHook(BaseHook):
-    """Reads what MirrorMaker 2 says of two clusters, and translates offsets with it.
+    """Finds the two clusters of a connection, and MirrorMaker 2's offset syncs.
 
     The connection names two connections of type ``kafka`` (of Airflow's Kafka provider, with all
     that it does for credentials) and the MirrorMaker 2 settings that decide names.
@@ -56,13 +50,13 @@ class Mm2OffsetHook(BaseHook):
     hook_name = "Kafka MirrorMaker 2"
 
     def __init__(self, mm2_conn_id: str = default_conn_name, *, timeout: float = 30.0) -> None:
-        """Keep the settings; nothing is asked yet."""
+        """Keep the settings; send no request yet."""
         super().__init__()
         self.mm2_conn_id = mm2_conn_id
         self.timeout = timeout
 
     def get_conn(self) -> ClusterPair:
-        """Return the pair of clusters that the connection names; nothing is asked of them.
+        """Return the pair of clusters that the connection names; no request is sent.
 
         Raises:
             ConfigurationError: A connection does not exist, or a field of one is wrong.
@@ -87,33 +81,24 @@ class Mm2OffsetHook(BaseHook):
             SyncsTopicError: The topic is missing or holds no sync.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        return self.get_conn().read_syncs().index
-
-    def plan(
-        self,
-        positions: Positions,
-        *,
-        pending: Positions | None = None,
-        options: PlanOptions = DEFAULT_OPTIONS,
-    ) -> FailoverPlan:
-        """Translate a job's positions; see ``service.planning.plan_failover``."""
-        return plan_failover(self.get_conn(), positions, pending=pending, options=options)
+        pair = self.get_conn()
+        return read_syncs(pair.syncs_cluster, pair.syncs_topic).index
 
     def test_connection(self) -> tuple[bool, str]:
-        """Tell what is reachable and what is not, for the Test button of the form."""
+        """Tell which parts answer, for the Test button of the form."""
         try:
             pair = self.get_conn()
         except Mm2OffsetsError as error:
             return False, str(error)
-        probed = probe(pair)
-        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in probed)
-        return not any(each.error for each in probed), text
+        parts = check_health(pair)
+        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in parts)
+        return not any(each.error for each in parts), text
 
     def _check_fields(self, extra: Mapping[str, Any]) -> None:
-        """Refuse fields that nothing reads: what they were to set would be left at its default."""
+        """Refuse unknown fields: a misspelt setting would silently keep its default."""
         otherwise = f"the fields are {', '.join(sorted(_FIELDS))}"
         if unknown := [
-            f"{field} is no field of an mm2 connection; "
+            f"{field} is not a field of an mm2 connection; "
             + did_you_mean(field, _FIELDS, otherwise=otherwise)
             for field in extra.keys() - _FIELDS
         ]:
@@ -181,7 +166,7 @@ class Mm2OffsetHook(BaseHook):
 
 
 def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHook._connection
-    # Airflow's own reader takes what is no JSON for empty: defaults would be used in silence.
+    # Airflow's reader returns {} for text that is not JSON: defaults would be used silently.
     try:
         extra = json.loads(connection.extra or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Clients of a cluster: made, lent from question to question, and closed."""
+"""ClientPool of a cluster: made, lent from question to question, and closed."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,77 +10,81 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.errors import ClusterRefusedError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.config import admin_config, consumer_config
-from airflow_mm2_offsets.kafka.session import ClientT, Session
+from airflow_mm2_offsets.kafka.session import ClientSession, ClientT
 
-_KEPT = 4
-"""Clients of a cluster that wait for a question."""
+_MAX_IDLE = 4
+"""Idle clients of a kind that the pool keeps."""
 _IDLE_SECONDS = 60.0
-"""How long: meanwhile brokers restart, firewalls forget, tokens expire."""
+"""How long it keeps them: brokers restart, firewalls drop connections, tokens expire."""
 
 
-class Clients:
-    """The clients of a cluster that only ask: who has answered is asked again.
+class ClientPool:
+    """The clients of one cluster, which are used again.
 
-    To connect takes 50 ms, most of which librdkafka waits before it tries; and a client for each
-    question, each with threads of its own, scatters what it needs over the process's memory.
+    To connect takes 50 ms, most of which librdkafka waits before it tries. Each client has threads,
+    and scatters its data over the process's memory.
     """
 
     def __init__(self) -> None:
-        """Have none yet."""
-        self._idle: dict[str, list[tuple[float, Session[Any]]]] = {}
+        """Begin without a client."""
+        self._idle: dict[str, list[tuple[float, ClientSession[Any]]]] = {}
 
     @contextmanager
-    def lend(self, kind: str, make: Callable[[], Session[ClientT]]) -> Iterator[Session[ClientT]]:
-        """Yield a session with a client that nobody else uses meanwhile.
+    def acquire(
+        self, kind: str, make: Callable[[], ClientSession[ClientT]]
+    ) -> Iterator[ClientSession[ClientT]]:
+        """Yield a session that no other thread uses until the block ends.
 
         Args:
-            kind: Sessions of a kind can stand in for each other.
-            make: Starts one.
+            kind: Any session of a kind can serve a request for that kind.
+            make: Starts a new session.
         """
         idle = self._idle.setdefault(kind, [])
-        session = _take(idle) or make()
-        answered = False
+        session = _pop(idle) or make()
+        got_answer = False
         try:
             yield session
-            answered = True
+            got_answer = True
         except (TopicNotFoundError, ClusterRefusedError):
-            answered = True
+            got_answer = True
             raise
         finally:
-            # Of one that did not answer, nobody knows when it would try to connect again.
-            if answered and len(idle) < _KEPT:
+            # It is not known when a client without an answer would try to connect again.
+            if got_answer and len(idle) < _MAX_IDLE:
                 idle.append((time.monotonic(), session))
 
 
-def _take(idle: list[tuple[float, Session[Any]]]) -> Session[Any] | None:
+def _pop(idle: list[tuple[float, ClientSession[Any]]]) -> ClientSession[Any] | None:
     try:
-        since, session = idle.pop()
+        idle_since, session = idle.pop()
     except IndexError:
         return None
-    if time.monotonic() - since > _IDLE_SECONDS:
-        idle.clear()  # They waited even longer.
+    if time.monotonic() - idle_since > _IDLE_SECONDS:
+        idle.clear()  # The others were idle even longer.
         return None
-    session.touch()
+    session.reset_deadline()
     return session
 
 
-def make_admin(cluster: str, extra: Mapping[str, object], timeout: float) -> Session[AdminClient]:
-    """Start a session with an admin client; see ``Session`` for arguments and errors."""
-    return Session(cluster, timeout, admin_config(cluster, extra), AdminClient)
+def make_admin(
+    cluster: str, extra: Mapping[str, object], timeout: float
+) -> ClientSession[AdminClient]:
+    """Start a session with an admin client; see ``ClientSession`` for arguments and errors."""
+    return ClientSession(cluster, timeout, admin_config(cluster, extra), AdminClient)
 
 
 def make_consumer(
     cluster: str, extra: Mapping[str, object], timeout: float, isolation: str, *, prefetch: int = 1
-) -> Session[Consumer]:
+) -> ClientSession[Consumer]:
     """Start a session with a read-only consumer; see ``consumer_config``."""
     config = consumer_config(cluster, extra, isolation, prefetch=prefetch)
-    return Session(cluster, timeout, config, Consumer)
+    return ClientSession(cluster, timeout, config, Consumer)
 
 
 @contextmanager
 def open_consumer(
     cluster: str, extra: Mapping[str, object], timeout: float, isolation: str, *, prefetch: int
-) -> Iterator[Session[Consumer]]:
+) -> Iterator[ClientSession[Consumer]]:
     """Start a session with a read-only consumer, and close it; see ``consumer_config``."""
     session = make_consumer(cluster, extra, timeout, isolation, prefetch=prefetch)
     with closing(session.client):

@@ -1,4 +1,4 @@
-"""A Kafka cluster, and the questions that a translation has for it."""
+"""A Kafka cluster: its id, topics, watermarks and offsets by time."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -18,10 +18,10 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
-from airflow_mm2_offsets.errors import ConfigurationError, TopicNotFoundError
-from airflow_mm2_offsets.kafka.clients import Clients, make_admin, make_consumer
+from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNotFoundError
+from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
-from airflow_mm2_offsets.kafka.session import Session
+from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -34,7 +34,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInfo:
-    """Who answered."""
+    """The cluster that answered."""
 
     cluster_id: str | None
     """Kafka's own id of the cluster."""
@@ -54,7 +54,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaCluster:
-    """A cluster and how to reach it; questions may come from several threads at once.
+    """A cluster and how to reach it; several threads may use it at once.
 
     Every method raises ClusterUnreachableError when no answer came within ``timeout`` or
     authentication failed, and ClusterRefusedError when a broker answered with an error.
@@ -65,20 +65,22 @@ class KafkaCluster:
     config: Mapping[str, object] = field(repr=False)
     """librdkafka properties, with their secrets."""
     timeout: float = 30.0
-    """Seconds until an answer must be there."""
-    rest: float = 0.0
-    """How long a reader of many records rests, see ``Pace``: for processes that also answer."""
-    _clients: Clients = field(default_factory=Clients, init=False, repr=False, compare=False)
+    """Seconds to wait for an answer."""
+    throttle_ratio: float = 0.0
+    """How long a reader of many records sleeps; see ``Throttle``. For processes that also serve."""
+    _clients: ClientPool = field(default_factory=ClientPool, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work before anything is asked.
+        """Refuse settings that can't work, before any request.
 
         Raises:
             ConfigurationError: See ``admin_config``; or ``timeout`` is not above 0.
         """
         admin_config(self.name, self.config)
         if self.timeout <= 0:
-            raise ConfigurationError(f"{self.name}: timeout is {self.timeout} s; give more than 0")
+            raise ConfigurationError(
+                f"timeout is {self.timeout} s; give more than 0", cluster=self.name
+            )
 
     def describe(self) -> ClusterInfo:
         """Return the cluster's id and its brokers."""
@@ -96,43 +98,43 @@ class KafkaCluster:
             return frozenset(admin.metadata().topics)
 
     def topics(self, names: Iterable[str]) -> dict[str, TopicInfo]:
-        """Return what is known of each topic; one that does not exist is absent."""
-        wanted = sorted(set(names))
-        if not wanted:
+        """Return each topic by its name; one that does not exist is absent."""
+        requested = sorted(set(names))
+        if not requested:
             return {}
         with self._admin() as admin:
             futures = admin.client.describe_topics(
-                TopicCollection(wanted), request_timeout=admin.remaining
+                TopicCollection(requested), request_timeout=admin.remaining
             )
-            admin.settle(futures.values())
+            admin.wait_all(futures.values())
             infos = {name: _topic_info(admin, name, each) for name, each in futures.items()}
         return {name: info for name, info in infos.items() if info is not None}
 
     def watermarks(
         self, partitions: Iterable[TopicPartition], *, isolation: str = "read_uncommitted"
     ) -> dict[TopicPartition, Watermarks]:
-        """Return the first offset and the end of each (topic, partition), asked for in bulk.
+        """Return the low and high offset of each partition, all by few requests.
 
         Args:
             partitions: Topics and partitions.
-            isolation: ``read_uncommitted``: the end is the log's; ``read_committed``: it is the
-                last stable offset, where the first transaction that is still open begins.
+            isolation: ``read_uncommitted``: high is the log's end; ``read_committed``: it is the
+                last stable offset, where the first open transaction begins.
 
         Raises:
             TopicNotFoundError: A topic or a partition does not exist.
         """
-        wanted = sorted(set(partitions))
-        if not wanted:
+        requested = sorted(set(partitions))
+        if not requested:
             return {}
         with self._consumer(isolation) as consumer:
-            # Without a connection it would wait in silence, whatever librdkafka learns meanwhile.
+            # Without a connection it would wait silently, whatever librdkafka reports meanwhile.
             consumer.metadata()
-            low = _edges(consumer, wanted, OFFSET_BEGINNING)
-            high = _edges(consumer, wanted, OFFSET_END)
-        return {place: Watermarks(low=low[place], high=high[place]) for place in wanted}
+            low = _offsets(consumer, requested, OFFSET_BEGINNING)
+            high = _offsets(consumer, requested, OFFSET_END)
+        return {place: Watermarks(low=low[place], high=high[place]) for place in requested}
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the offset of the first record of each partition that is as young as a time.
+        """Return the offset of each partition's first record at or after a time.
 
         Args:
             times: Milliseconds since 1970 for each (topic, partition).
@@ -147,33 +149,33 @@ class KafkaCluster:
             return {}
         specs = {Place(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()}
         with self._admin() as admin:
-            # Asked before it has a connection, librdkafka now and then tries again after 3 s only.
+            # Without a connection, librdkafka sometimes tries again only after 3 s.
             admin.metadata()
             futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
-            admin.settle(futures.values())
+            admin.wait_all(futures.values())
             found = {
                 TopicPartition(place.topic, place.partition): _result(
-                    admin, future, _named(place)
+                    admin, future, _subject(place)
                 ).offset
                 for place, future in futures.items()
             }
         return {place: offset for place, offset in found.items() if offset >= 0}
 
-    def _admin(self) -> AbstractContextManager[Session[AdminClient]]:
+    def _admin(self) -> AbstractContextManager[ClientSession[AdminClient]]:
         make = partial(make_admin, self.name, self.config, self.timeout)
-        return self._clients.lend("admin", make)
+        return self._clients.acquire("admin", make)
 
-    def _consumer(self, isolation: str) -> AbstractContextManager[Session[Consumer]]:
+    def _consumer(self, isolation: str) -> AbstractContextManager[ClientSession[Consumer]]:
         make = partial(make_consumer, self.name, self.config, self.timeout, isolation)
-        return self._clients.lend(isolation, make)
+        return self._clients.acquire(isolation, make)
 
 
 def _topic_info(
-    admin: Session[AdminClient], name: str, future: "Future[TopicDescription]"
+    admin: ClientSession[AdminClient], name: str, future: "Future[TopicDescription]"
 ) -> TopicInfo | None:
-    """Return what is known of a topic; None where it does not exist."""
+    """Return the topic; None if it does not exist."""
     try:
-        description: TopicDescription = _result(admin, future, f"topic {name}")
+        description: TopicDescription = _result(admin, future, {"topic": name})
     except TopicNotFoundError:
         return None
     topic_id = str(description.topic_id)
@@ -185,33 +187,33 @@ def _topic_info(
     )
 
 
-def _edges(
-    consumer: Session[Consumer], wanted: Iterable[TopicPartition], edge: int
+def _offsets(
+    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], which: int
 ) -> dict[TopicPartition, int]:
-    """Return where partitions begin or end, which ListOffsets takes for times (KIP-79).
+    """Return where partitions begin or end: ListOffsets takes these as special times (KIP-79).
 
-    An admin client asks the same, and takes three times as long for a thousand partitions. For
-    real times it is better nonetheless: here, what nobody answered stays as it was asked.
+    An admin client sends the same request, and takes three times as long for 1,000 partitions. It
+    is better for real times: here, a partition without an answer comes back unchanged.
     """
-    places = [Place(*place, edge) for place in wanted]
+    places = [Place(*place, which) for place in partitions]
     try:
         answers = consumer.client.offsets_for_times(places, timeout=consumer.remaining)
-    except KafkaException as error:  # of all of them alike: the first stands for it
-        raise consumer.failure(error.args[0], _named(places[0])) from error
+    except KafkaException as error:  # it concerns all partitions: name the first
+        raise consumer.failure(error.args[0], **_subject(places[0])) from error
     for each in answers:
         if each.error is not None:
-            raise consumer.failure(each.error, _named(each))
+            raise consumer.failure(each.error, **_subject(each))
         if each.offset < 0:
             raise consumer.unreachable()
     return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
-def _result(admin: Session[AdminClient], future: "Future[Any]", what: str) -> Any:  # noqa: ANN401 - as the client types it
+def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: ErrorFields) -> Any:  # noqa: ANN401 - as the client types it
     try:
         return future.result()
     except KafkaException as error:
-        raise admin.failure(error.args[0], what) from error
+        raise admin.failure(error.args[0], **subject) from error
 
 
-def _named(place: Place) -> str:
-    return f"topic-partition {TopicPartition(place.topic, place.partition)}"
+def _subject(partition: Place) -> ErrorFields:
+    return {"topic": partition.topic, "partition": partition.partition}

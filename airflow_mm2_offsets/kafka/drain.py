@@ -1,4 +1,4 @@
-"""Reads partitions from where one says to where they ended when the reading started."""
+"""Reads partitions from given offsets to the ends that they have when the read begins."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +13,8 @@ from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.clients import open_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.pace import Pace
-from airflow_mm2_offsets.kafka.session import Session
+from airflow_mm2_offsets.kafka.session import ClientSession
+from airflow_mm2_offsets.kafka.throttle import Throttle
 
 BATCH_SIZE = 1000
 _POLL_SECONDS = 0.1
@@ -24,9 +24,9 @@ _PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library nam
 _OFFSET_GONE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _IGNORED = frozenset(
     {
-        # The client looks for the coordinator of the group that is never joined.
+        # The client looks for the coordinator of a group that it never joins.
         KafkaError.GROUP_AUTHORIZATION_FAILED,
-        # Mended by trying again, or else the reading stalls and says why.
+        # librdkafka tries again. If that fails too, the read times out with the reason.
         KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
@@ -34,11 +34,11 @@ _IGNORED = frozenset(
 )
 
 Progress: TypeAlias = Callable[[int, float], None]
-"""Is told the number of records read so far and the seconds since the start."""
+"""Called with the number of records read so far and the seconds since the start."""
 
 
 class Record(Protocol):
-    """A ``confluent_kafka.Message`` that was delivered: its place is never None."""
+    """A delivered ``confluent_kafka.Message``: topic, partition and offset are never None."""
 
     def topic(self) -> str:
         """Return the topic."""
@@ -78,8 +78,8 @@ def drain(
         cluster: The cluster to read from; its timeout is how long the broker may be silent.
         starts: The first offset to read of each partition.
         stops: Where to end a partition before its end: the offset after the last to read.
-        first_only: A partition ends with the first batch that holds a record of it.
-        refuse_deleted: That a start was deleted is an error; else what is left is read.
+        first_only: Read a partition only up to the first batch that holds a record of it.
+        refuse_deleted: Raise if records from a start on were deleted; else read those left.
         isolation: ``read_committed`` or ``read_uncommitted``.
         progress: Called after each batch.
 
@@ -89,42 +89,44 @@ def drain(
         ClusterUnreachableError: Nothing came for the cluster's timeout, or authentication failed.
         ClusterRefusedError: A broker answered with an error.
     """
-    held = cluster.watermarks(starts)
+    watermarks = cluster.watermarks(starts)
     begins = {
-        place: _begin(cluster.name, place, start, held[place], refuse_deleted=refuse_deleted)
+        place: _begin(cluster.name, place, start, watermarks[place], refuse_deleted=refuse_deleted)
         for place, start in starts.items()
     }
     if isolation != _UNCOMMITTED:
-        held = cluster.watermarks(starts, isolation=isolation)
-    ends = {place: min(held[place].high, (stops or {}).get(place, MAX_OFFSET)) for place in starts}
+        watermarks = cluster.watermarks(starts, isolation=isolation)
+    stops = stops or {}
+    ends = {place: min(watermarks[place].high, stops.get(place, MAX_OFFSET)) for place in starts}
     reading = _Reading(cluster=cluster.name, begins=begins, ends=ends, first_only=first_only)
     if reading.pending:
         yield from _read(cluster, reading, isolation, progress)
 
 
 def _begin(
-    cluster: str, place: TopicPartition, start: int, held: Watermarks, *, refuse_deleted: bool
+    cluster: str, place: TopicPartition, start: int, watermarks: Watermarks, *, refuse_deleted: bool
 ) -> int:
-    if start > held.high:
-        raise PositionError(
-            f"{cluster}: {place} ends at {held.high}, before the "
-            f"start {start}: it was truncated or created again; read it from its beginning"
-        )
-    if start < held.low and refuse_deleted:
-        raise PositionError(
-            f"{cluster}: {place} begins at {held.low}, after the "
-            f"start {start}: what lay between was deleted; read it from its beginning"
-        )
-    return max(start, held.low)
+    if start > watermarks.high:
+        problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
+    elif start < watermarks.low and refuse_deleted:
+        problem = f"its first offset {watermarks.low} is above {start}: records were deleted"
+    else:
+        return max(start, watermarks.low)
+    raise PositionError(
+        f"{problem}; read it from its beginning",
+        cluster=cluster,
+        topic=place.topic,
+        partition=place.partition,
+        position=start,
+    )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What of each partition is to be read.
+    """The offsets to read of each partition, and the partitions that have not ended.
 
-    A partition has ended when its last record is there or the broker says so: after the last
-    record there may be transaction markers, which no consumer sees, so that its position never
-    reaches the end.
+    A partition ends with its last record, or when the broker reports its end. Transaction markers
+    may follow the last record: no consumer sees them, so its position never reaches the end.
     """
 
     cluster: str
@@ -134,15 +136,15 @@ class _Reading:
     pending: set[TopicPartition] = field(init=False)
     """Shrinks as partitions end."""
     early: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where a broker says that a pending partition ends, though it had gone on from there: a new
-    leader may not know yet, or the partition was truncated."""
+    """The end that a broker reports of a pending partition, if it is below the end at the start: a
+    new leader may lag behind, or the partition was truncated."""
 
     def __post_init__(self) -> None:
         self.pending = {place for place, begin in self.begins.items() if begin < self.ends[place]}
 
     @property
-    def most(self) -> int:
-        """Records that are wanted of one partition."""
+    def most_records(self) -> int:
+        """The most records to read of one partition."""
         if self.first_only:
             return 1
         return max(self.ends[place] - self.begins[place] for place in self.pending)
@@ -152,14 +154,17 @@ def _read(
     cluster: KafkaCluster, reading: _Reading, isolation: str, progress: Progress | None
 ) -> Iterator[list[Record]]:
     with open_consumer(
-        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most
+        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most_records
     ) as session:
         session.client.assign([Place(*place, reading.begins[place]) for place in reading.pending])
-        yield from _batches(session, reading, Pace(cluster.rest), progress)
+        yield from _batches(session, reading, Throttle(cluster.throttle_ratio), progress)
 
 
 def _batches(
-    session: Session[Consumer], reading: _Reading, pace: Pace, progress: Progress | None
+    session: ClientSession[Consumer],
+    reading: _Reading,
+    throttle: Throttle,
+    progress: Progress | None,
 ) -> Iterator[list[Record]]:
     pending = reading.pending
     read, started = 0, time.monotonic()
@@ -169,42 +174,46 @@ def _batches(
         if records := _accept(session, messages, reading):
             read += len(records)
             yield records
-            pace.pause()
+            throttle.pause()
             if progress is not None:
                 progress(read, time.monotonic() - started)
         if records or len(pending) < open_before:
-            session.touch()
+            session.reset_deadline()
         else:
             _check_alive(session, reading)
 
 
-def _check_alive(session: Session[Consumer], reading: _Reading) -> None:
+def _check_alive(session: ClientSession[Consumer], reading: _Reading) -> None:
     session.check()
     if not session.is_over:
         return
     for place, offset in reading.early.items():
         if place in reading.pending:
             end = reading.ends[place]
-            raise _truncated(reading, place, f"ends at {offset}, and had gone on to {end}")
+            raise _truncated(reading, place, f"its end offset is {offset}, and was {end}")
     raise session.unreachable()
 
 
 def _truncated(reading: _Reading, place: TopicPartition, what: str) -> PositionError:
     return PositionError(
-        f"{reading.cluster}: {place} {what} when the reading began: it "
-        f"was truncated, cleaned up or created again meanwhile; read it again"
+        f"{what} when the read began: it was truncated, compacted or recreated; read it again",
+        cluster=reading.cluster,
+        topic=place.topic,
+        partition=place.partition,
     )
 
 
-def _accept(session: Session[Consumer], messages: list[Message], reading: _Reading) -> list[Record]:
-    """Return the records among ``messages``; what has ended is pending no more."""
+def _accept(
+    session: ClientSession[Consumer], messages: list[Message], reading: _Reading
+) -> list[Record]:
+    """Return the records among ``messages``; partitions that end are no longer pending."""
     records = cast("list[Record]", [message for message in messages if message.error() is None])
     if len(records) < len(messages):
         for message in messages:
-            _hear(session, message, reading)
+            _handle_error(session, message, reading)
     # A plain tuple finds a TopicPartition, and costs less for each record.
     ends = cast("Mapping[tuple[str, int], int]", reading.ends)
-    # Of a single partition, only the last record can end it: asking each would cost a tenth.
+    # Only the last record can end a single partition; to look at each costs a tenth of the time.
     latest = records[-1:] if len(ends) == 1 else records
     last = {(record.topic(), record.partition()): record.offset() for record in latest}
     ended = {
@@ -221,7 +230,7 @@ def _accept(session: Session[Consumer], messages: list[Message], reading: _Readi
     ]
 
 
-def _hear(session: Session[Consumer], message: Message, reading: _Reading) -> None:
+def _handle_error(session: ClientSession[Consumer], message: Message, reading: _Reading) -> None:
     error = message.error()
     if error is None or error.code() in _IGNORED:
         return
@@ -230,9 +239,9 @@ def _hear(session: Session[Consumer], message: Message, reading: _Reading) -> No
     )
     place = TopicPartition(topic, partition)
     if error.code() == _OFFSET_GONE:
-        raise _truncated(reading, place, f"no longer holds offset {offset}, which it held")
+        raise _truncated(reading, place, f"offset {offset} is gone, and was there")
     if error.code() != _PARTITION_EOF:
-        raise session.failure(error, f"topic-partition {place}")
+        raise session.failure(error, topic=topic, partition=partition)
     if offset >= reading.ends[place]:
         reading.pending.discard(place)
     else:

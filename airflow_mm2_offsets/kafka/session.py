@@ -1,10 +1,10 @@
-"""One conversation with a cluster: it ends in time, and says what librdkafka only mutters."""
+"""A client with a deadline that reports librdkafka's last error; see ``kafka.clients``."""
 
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -13,6 +13,7 @@ from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
     ClusterUnreachableError,
     ConfigurationError,
+    ErrorFields,
     Mm2OffsetsError,
     TopicNotFoundError,
 )
@@ -46,8 +47,8 @@ _NO_ANSWER = frozenset(
 )
 
 
-class Session(Generic[ClientT]):
-    """A client, the time it is given, and the last thing it complained about."""
+class ClientSession(Generic[ClientT]):
+    """A client, its deadline, and the last error that librdkafka reported."""
 
     def __init__(
         self,
@@ -67,17 +68,17 @@ class Session(Generic[ClientT]):
         Raises:
             ConfigurationError: librdkafka does not take the configuration.
         """
-        self._cluster = cluster
-        self._servers = config[BOOTSTRAP_SERVERS]
+        self._cluster: ErrorFields = {"cluster": cluster, "servers": str(config[BOOTSTRAP_SERVERS])}
         self._timeout = timeout
         self._started = time.monotonic()
-        self._heard = _Heard()
-        settings: dict[str, Any] = {**config, "error_cb": self._heard.hear}
+        self._last_error = _LastError()
+        settings: dict[str, Any] = {**config, "error_cb": self._last_error.record}
         try:
-            self.client: ClientT = make(settings, logger=_ToDebug())
+            self.client: ClientT = make(settings, logger=_DebugLogger())
         except KafkaException as error:
             raise ConfigurationError(
-                f"{cluster}: {error.args[0].str()}; correct the extra of its kafka connection"
+                f"{error.args[0].str()}; correct the extra of its kafka connection",
+                cluster=cluster,
             ) from error
 
     @property
@@ -99,23 +100,23 @@ class Session(Generic[ClientT]):
             ClusterUnreachableError: No broker answered in time, or authentication failed.
             ClusterRefusedError: A broker answered with an error.
         """
-        # One long try would hide what librdkafka learns meanwhile; short ones, each twice as
-        # long as the last, end early on a wrong password and still wait for a slow cluster.
-        patience = 0.1
+        # One long try would hide the errors that librdkafka reports meanwhile. Short tries, each
+        # twice as long as the last, end early on a wrong password, and wait for a slow cluster.
+        try_seconds = 0.1
         while True:
             try:
                 metadata: ClusterMetadata = self.client.list_topics(
-                    topic, timeout=min(patience, self.remaining)
+                    topic, timeout=min(try_seconds, self.remaining)
                 )
             except KafkaException as error:
-                self._listen()
+                self._run_callbacks()
                 if error.args[0].code() not in _NO_ANSWER or self.is_over:
-                    raise self.failure(error.args[0], "the list of topics") from error
-                patience *= 2
+                    raise self.failure(error.args[0]) from error
+                try_seconds *= 2
             else:
                 return metadata
 
-    def settle(self, futures: Collection[Future[Any]]) -> None:
+    def wait_all(self, futures: Collection[Future[Any]]) -> None:
         """Wait until each future has a result or an error.
 
         Raises:
@@ -124,84 +125,86 @@ class Session(Generic[ClientT]):
         pending = set(futures)
         while pending:
             pending = wait(pending, timeout=0.1).not_done
-            self._listen()
+            self._run_callbacks()
             if pending and self.is_over:
                 raise self.unreachable()
 
     def check(self) -> None:
-        """Give up where no waiting helps.
+        """Raise an error that waiting can't mend.
 
         Raises:
             ClusterUnreachableError: Authentication failed.
         """
-        if self._heard.authentication_failed:
+        if self._last_error.authentication_failed:
             raise self.unreachable()
 
-    def touch(self) -> None:
-        """Note that an answer came, or that another question comes: the time starts anew."""
+    def reset_deadline(self) -> None:
+        """Start the time again: an answer came, or another request begins."""
         self._started = time.monotonic()
-        self._heard.complaint = None
+        self._last_error.error = None
 
-    def failure(self, error: KafkaError, what: str) -> Mm2OffsetsError:
-        """Return the error to raise for what a broker, or librdkafka, said about ``what``."""
+    def failure(self, error: KafkaError, **subject: Unpack[ErrorFields]) -> Mm2OffsetsError:
+        """Return the error to raise for what a broker, or librdkafka, reported.
+
+        Args:
+            error: The report.
+            subject: The topic and the partition that it is about, if any.
+        """
         if error.code() in _NO_ANSWER:
-            self._heard.complaint = self._heard.complaint or error
+            self._last_error.error = self._last_error.error or error
             return self.unreachable()
+        fields: ErrorFields = {**self._cluster, **subject}
         if error.code() in _NOT_FOUND:
-            return TopicNotFoundError(
-                f"{self._cluster} ({self._servers}) has no {what}: {error.str()}; check the name "
-                "and that it is this cluster"
-            )
-        return ClusterRefusedError(
-            f"{self._cluster} ({self._servers}) refused {what}: {error.str()}; check the rights "
-            "of the connection's user"
-        )
+            problem = f"does not exist: {error.str()}; check the name and that it is this cluster"
+            return TopicNotFoundError(problem, **fields)
+        problem = f"refused: {error.str()}; check the rights of the connection's user"
+        return ClusterRefusedError(problem, **fields)
 
     def unreachable(self) -> ClusterUnreachableError:
-        """Return the error that says who was asked, for how long, and what came of it."""
-        complaint = self._heard.complaint
-        reason = complaint.str() if complaint else "librdkafka gave no reason"
-        if self._heard.authentication_failed:
+        """Return the error that names the brokers, how long they were tried, and the reason."""
+        error = self._last_error.error
+        reason = error.str() if error else "librdkafka gave no reason"
+        if self._last_error.authentication_failed:
             problem = "authentication failed"
             step = "check user, password, mechanism and security.protocol of its kafka connection"
         else:
             problem = "did not answer"
             step = "check that the brokers run, the address, and security.protocol"
         return ClusterUnreachableError(
-            f"{self._cluster} ({BOOTSTRAP_SERVERS}={self._servers}): {problem}, tried for "
-            f"{time.monotonic() - self._started:.1f} s: {reason}; {step}"
+            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: {reason}; {step}",
+            **self._cluster,
         )
 
-    def _listen(self) -> None:
-        # Runs the callbacks; an idle client, which has nothing assigned, gets no record by it.
+    def _run_callbacks(self) -> None:
+        # An idle client has no partition assigned, so poll returns no record.
         self.client.poll(0)
         self.check()
 
 
-class _Heard:
-    """What librdkafka complained about last.
+class _LastError:
+    """The last error that librdkafka reported.
 
-    It knows no session: a client that knows what knows the client would live on, with its threads
-    and connections, until Python looks for such cycles.
+    It does not refer to the session: a reference cycle would keep the client, its threads and its
+    sockets alive until the garbage collector runs.
     """
 
     def __init__(self) -> None:
-        self.complaint: KafkaError | None = None
+        self.error: KafkaError | None = None
 
     @property
     def authentication_failed(self) -> bool:
-        return self.complaint is not None and self.complaint.code() == _AUTHENTICATION
+        return self.error is not None and self.error.code() == _AUTHENTICATION
 
-    def hear(self, error: KafkaError) -> None:
+    def record(self, error: KafkaError) -> None:
         # "All brokers are down" follows the reason, and must not hide it.
-        if error.code() != _ALL_BROKERS_DOWN or self.complaint is None:
-            self.complaint = error
+        if error.code() != _ALL_BROKERS_DOWN or self.error is None:
+            self.error = error
 
 
-class _ToDebug:
-    """Takes librdkafka's log: twenty equal lines a second while a broker is down.
+class _DebugLogger:
+    """Logs librdkafka's messages at DEBUG: twenty equal lines a second while a broker is down.
 
-    What matters of them reaches the user in the error that is raised.
+    The error that is raised names the reason.
     """
 
     def log(self, _level: int, message: str, *args: object) -> None:

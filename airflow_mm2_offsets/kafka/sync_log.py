@@ -1,4 +1,4 @@
-"""Reads the records of an offset-syncs topic: those of each partition as columns."""
+"""Reads the records of an offset-syncs topic into columns; ``syncs`` and the archive use it."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -11,17 +11,17 @@ from airflow_mm2_offsets.core.wire import check_value, decode_key, decode_values
 from airflow_mm2_offsets.errors import WireFormatError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Progress, Record, drain
-from airflow_mm2_offsets.kafka.pace import Pace
+from airflow_mm2_offsets.kafka.throttle import Throttle
 
 SYNCS_PARTITION = 0  # MirrorSourceTask writes to this one whatever the topic has.
 
 _OFFSET_SIZE = 8
 _VALUE_SIZE = 2 * _OFFSET_SIZE
 _SLICE = 1000 * _VALUE_SIZE
-_NO_REST = Pace(0)
+_NO_THROTTLE = Throttle(0)
 
-SKIPPED_KEPT = 20
-"""How many skipped records are kept with their reasons; all are counted."""
+MAX_SKIPPED = 20
+"""Skipped records that are reported with their reasons; all are counted."""
 
 _Sink: TypeAlias = tuple[Callable[[bytes], None], Callable[[int], None]]
 
@@ -39,38 +39,38 @@ class SyncColumns:
     """The syncs of one partition, in log order."""
 
     offsets: "array[int]" = field(default_factory=lambda: array("q"))
-    """Where each stands on the offset-syncs topic."""
+    """The offset of each sync's record on the offset-syncs topic."""
     values: bytearray = field(default_factory=bytearray)
-    """Their values in a row, as MirrorMaker 2 writes them."""
+    """The records' values, one after the other, as MirrorMaker 2 writes them."""
 
-    def pairs(self, pace: Pace = _NO_REST) -> Iterator[tuple[int, int]]:
-        """Yield the upstream and the downstream offset of each."""
-        return chain.from_iterable(self._slices(pace))
+    def pairs(self, throttle: Throttle = _NO_THROTTLE) -> Iterator[tuple[int, int]]:
+        """Yield the upstream and the downstream offset of each sync."""
+        return chain.from_iterable(self._slices(throttle))
 
-    def _slices(self, pace: Pace) -> Iterator[Iterator[tuple[int, int]]]:
+    def _slices(self, throttle: Throttle) -> Iterator[Iterator[tuple[int, int]]]:
         for begin in range(0, len(self.values), _SLICE):
-            pace.pause()
+            throttle.pause()
             yield decode_values(self.values[begin : begin + _SLICE])
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncLog:
-    """What was read of the topic."""
+class SyncsTopicRead:
+    """The records of one read of the topic."""
 
     next_offset: int
-    """Where a later read goes on."""
+    """The first offset of a later read."""
     contiguous_until: int
-    """There was a record at each offset from the start of the read up to this one, exclusive:
-    what is missing, compaction or retention has removed."""
+    """Each offset from the start of the read up to this one, exclusive, had a record; compaction
+    or retention removed the first missing one."""
     columns: dict[TopicPartition, SyncColumns] = field(default_factory=dict)
-    read: int = 0
-    """Records read, with the skipped ones."""
+    records_read: int = 0
+    """Skipped records count too."""
     skipped_count: int = 0
     skipped: list[SkippedRecord] = field(default_factory=list)
-    """The first ``SKIPPED_KEPT`` of them."""
+    """The first ``MAX_SKIPPED`` of them."""
 
     def complete(self) -> frozenset[TopicPartition]:
-        """Return the partitions of which no earlier sync can be missing from the read."""
+        """Return the partitions whose earliest sync was surely read."""
         return frozenset(
             place
             for place, columns in self.columns.items()
@@ -78,57 +78,57 @@ class SyncLog:
         )
 
     def skip(self, offset: int, error: WireFormatError) -> None:
-        """Note a record that is no offset sync."""
+        """Count a record that is not an offset sync."""
         self.skipped_count += 1
-        if len(self.skipped) < SKIPPED_KEPT:
+        if len(self.skipped) < MAX_SKIPPED:
             self.skipped.append(SkippedRecord(offset=offset, reason=str(error)))
 
 
-def read_log(
+def read_syncs_topic(
     cluster: KafkaCluster,
     topic: str,
     start: int = 0,
     *,
     refuse_deleted: bool = False,
     progress: Progress | None = None,
-) -> SyncLog:
+) -> SyncsTopicRead:
     """Read the records from ``start`` to the topic's end.
 
-    A record that is no offset sync (truncated, foreign, a tombstone, negative) is skipped,
-    counted and reported.
+    A record that is not an offset sync (truncated, foreign, a tombstone, negative) is skipped and
+    counted.
 
     Args:
         cluster: The cluster that holds the topic.
         topic: Its name.
         start: The first offset to read.
         refuse_deleted: See ``drain``.
-        progress: Told the number of records read and the seconds passed, after each batch.
+        progress: Called after each batch; see ``Progress``.
 
     Raises:
         Mm2OffsetsError: See ``drain``.
     """
-    log = SyncLog(next_offset=start, contiguous_until=start)
-    sinks = _Sinks(log.columns)
-    place = TopicPartition(topic, SYNCS_PARTITION)
-    for batch in drain(cluster, {place: start}, refuse_deleted=refuse_deleted, progress=progress):
-        _take(batch, log, sinks)
-    return log
+    topic_read = SyncsTopicRead(next_offset=start, contiguous_until=start)
+    sinks = _Sinks(topic_read.columns)
+    starts = {TopicPartition(topic, SYNCS_PARTITION): start}
+    for batch in drain(cluster, starts, refuse_deleted=refuse_deleted, progress=progress):
+        _append(batch, topic_read, sinks)
+    return topic_read
 
 
 class _Sinks(dict[bytes | None, _Sink]):
-    """Where the value and the offset of a record go, by its key; a key is checked once."""
+    """The appenders of a record's value and offset, by its key; a key is checked once."""
 
     def __init__(self, columns: dict[TopicPartition, SyncColumns]) -> None:
         super().__init__()
         self._columns = columns
 
     def __missing__(self, key: bytes | None) -> _Sink:
-        mine = self._columns.setdefault(TopicPartition(*decode_key(key)), SyncColumns())
-        # Bound once, the two cost less for each record than finding the columns again.
-        return self.setdefault(key, (mine.values.extend, mine.offsets.append))
+        columns = self._columns.setdefault(TopicPartition(*decode_key(key)), SyncColumns())
+        # Two bound methods cost less for each record than a look-up of the columns.
+        return self.setdefault(key, (columns.values.extend, columns.offsets.append))
 
 
-def _take(batch: list[Record], log: SyncLog, sinks: _Sinks) -> None:
+def _append(batch: list[Record], topic_read: SyncsTopicRead, sinks: _Sinks) -> None:
     values = cast("list[bytes]", [record.value() for record in batch])
     sound = _are_sound(values)
     for record, value in zip(batch, values, strict=True):
@@ -136,25 +136,25 @@ def _take(batch: list[Record], log: SyncLog, sinks: _Sinks) -> None:
             checked = value if sound else check_value(value)
             add_value, add_offset = sinks[record.key()]
         except WireFormatError as error:
-            log.skip(record.offset(), error)
+            topic_read.skip(record.offset(), error)
         else:
             add_value(checked)
             add_offset(record.offset())
-    log.read += len(batch)
-    if log.contiguous_until == log.next_offset:
-        log.contiguous_until = _contiguous(batch, log.next_offset)
-    log.next_offset = batch[-1].offset() + 1
+    topic_read.records_read += len(batch)
+    if topic_read.contiguous_until == topic_read.next_offset:
+        topic_read.contiguous_until = _contiguous(batch, topic_read.next_offset)
+    topic_read.next_offset = batch[-1].offset() + 1
 
 
 def _contiguous(batch: list[Record], first: int) -> int:
-    """Return the first offset from ``first`` on that ``batch`` has no record of."""
+    """Return the first offset from ``first`` on without a record in ``batch``."""
     if batch[-1].offset() - first + 1 == len(batch):
         return first + len(batch)
     return next(each for each, record in enumerate(batch, first) if record.offset() != each)
 
 
 def _are_sound(values: list[bytes]) -> bool:
-    """Tell whether ``check_value`` would take each: of many at once that costs a third."""
+    """Tell whether ``check_value`` accepts all: one check of many values costs a third."""
     try:
         sizes = set(map(len, values))
     except TypeError:

@@ -1,88 +1,107 @@
-"""Reads the offset-syncs topic of MirrorMaker 2 into an index."""
+"""Reads the offset-syncs topic of MirrorMaker 2 into an index.
 
-from dataclasses import dataclass
+The planner, the command line and the server's cache call ``read_syncs``.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
-from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
+from airflow_mm2_offsets.errors import (
+    PositionError,
+    SyncsTopicError,
+    TopicNotFoundError,
+    as_class,
+)
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Progress
-from airflow_mm2_offsets.kafka.pace import Pace
-from airflow_mm2_offsets.kafka.sync_log import SkippedRecord, SyncLog, read_log
+from airflow_mm2_offsets.kafka.sync_log import SkippedRecord, SyncsTopicRead, read_syncs_topic
+from airflow_mm2_offsets.kafka.throttle import Throttle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncsRead:
-    """What came of reading the topic."""
+class SyncsSnapshot:
+    """All offset syncs at a time, from one read of the topic or several."""
 
     index: SyncIndex
-    read: int
-    """Records read, with the skipped ones."""
-    skipped_count: int
-    skipped: tuple[SkippedRecord, ...]
-    """The first ``SKIPPED_KEPT`` of them."""
+    records_read: int
+    """Skipped records count too."""
+    skipped_count: int = 0
+    """Records that are not offset syncs."""
+    skipped: tuple[SkippedRecord, ...] = ()
+    """The first ``MAX_SKIPPED`` of the last read."""
     next_offset: int
-    """Where a later read goes on."""
+    """The first offset of a later read."""
+    topic_id: str | None = None
+    """Of the topic, if the reader asked for it: another id means that the topic was recreated."""
+    read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last read."""
+        return (datetime.now(UTC) - self.read_at).total_seconds()
 
 
 def read_syncs(
     cluster: KafkaCluster,
     topic: str,
     *,
-    start: int = 0,
-    known: SyncIndex | None = None,
+    previous: SyncsSnapshot | None = None,
     progress: Progress | None = None,
-) -> SyncsRead:
-    """Read every offset sync from ``start`` to the topic's end; see ``read_log``.
+) -> SyncsSnapshot:
+    """Read every offset sync up to the topic's end; see ``read_syncs_topic``.
 
-    A topic that was made again and has grown past ``start`` since looks like one that goes on:
-    who reads on should compare its id (``KafkaCluster.topics``).
+    A topic that was recreated, and has grown past the end of the previous read, looks like one
+    that only grew. The caller should compare the topic's ids (``KafkaCluster.topics``).
 
     Args:
         cluster: The cluster that holds the topic (``offset-syncs.topic.location``).
         topic: Its name; see ``Naming.syncs_topic``.
-        start: The first offset to read: ``next_offset`` of an earlier read goes on from there.
-        known: The index of that earlier read, which the result continues.
-        progress: Told the number of records read and the seconds passed, after each batch.
+        previous: Continue this snapshot: read only newer records.
+        progress: Called after each batch; see ``Progress``.
 
     Raises:
-        SyncsTopicError: The topic does not exist or holds no offset sync; or it ends before
-            ``start``, or begins after it: read it from 0 then, without ``known``.
+        SyncsTopicError: The topic does not exist or holds no offset sync; or it ends before the
+            previous read's end, or begins after it: read it without ``previous`` then.
         Mm2OffsetsError: See ``drain``.
     """
-    log = _read_log(cluster, topic, start, progress)
-    pace = Pace(cluster.rest)
-    pairs = {place: columns.pairs(pace) for place, columns in log.columns.items()}
-    complete = log.complete() if start == 0 else frozenset()
-    index = (known or SyncIndex()).extended(pairs, complete=complete)
+    start = previous.next_offset if previous else 0
+    topic_read = _read_topic(cluster, topic, start, progress)
+    throttle = Throttle(cluster.throttle_ratio)
+    pairs = {key: columns.pairs(throttle) for key, columns in topic_read.columns.items()}
+    complete = topic_read.complete() if start == 0 else frozenset()
+    index = (previous.index if previous else SyncIndex()).extended(pairs, complete=complete)
     if not len(index):
-        raise _unusable(cluster, topic, _emptiness(log))
-    return SyncsRead(
+        raise _unusable(cluster, topic, _emptiness(topic_read))
+    return SyncsSnapshot(
         index=index,
-        read=log.read,
-        skipped_count=log.skipped_count,
-        skipped=tuple(log.skipped),
-        next_offset=log.next_offset,
+        records_read=topic_read.records_read + (previous.records_read if previous else 0),
+        skipped_count=topic_read.skipped_count + (previous.skipped_count if previous else 0),
+        skipped=tuple(topic_read.skipped),
+        next_offset=topic_read.next_offset,
     )
 
 
-def _read_log(cluster: KafkaCluster, topic: str, start: int, progress: Progress | None) -> SyncLog:
+def _read_topic(
+    cluster: KafkaCluster, topic: str, start: int, progress: Progress | None
+) -> SyncsTopicRead:
     try:
-        # From 0 on, what is left of the topic is all there is; later on, a gap would go unseen.
-        return read_log(cluster, topic, start, refuse_deleted=start > 0, progress=progress)
+        # A first read takes what retention left. A later one must not miss deleted records.
+        return read_syncs_topic(cluster, topic, start, refuse_deleted=start > 0, progress=progress)
     except TopicNotFoundError as error:
         raise _unusable(cluster, topic, "does not exist") from error
     except PositionError as error:
-        raise SyncsTopicError(str(error)) from error
+        raise as_class(SyncsTopicError, error, str(error)) from error
 
 
-def _emptiness(log: SyncLog) -> str:
-    if not log.read:
+def _emptiness(topic_read: SyncsTopicRead) -> str:
+    if not topic_read.records_read:
         return "is empty"
-    first = log.skipped[0]
+    first = topic_read.skipped[0]
     return (
-        f"holds {log.read} records but no offset sync (the first, at offset {first.offset}: "
-        f"{first.reason})"
+        f"holds {topic_read.records_read} records but no offset sync (the first, at offset "
+        f"{first.offset}: {first.reason})"
     )
 
 
@@ -92,10 +111,12 @@ def _unusable(cluster: KafkaCluster, topic: str, what: str) -> SyncsTopicError:
         for name in cluster.topic_names()
         if name.startswith(SYNCS_TOPIC_PREFIX) and name != topic
     )
-    seen = f"it has {', '.join(others)}" if others else "it has no other topic that looks like one"
+    seen = f"the cluster has {', '.join(others) or 'no other topic of such a name'}"
     return SyncsTopicError(
-        f"{cluster.name}: the offset-syncs topic {topic} {what}; {seen}. Check that "
+        f"the offset-syncs topic {what}; {seen}. Check that "
         "offset-syncs.topic.location (source or target) names this cluster, that the alias in "
         "the topic's name is the OTHER cluster's, that emit.offset-syncs.enabled is not false, "
-        "and that MirrorMaker 2 has started and copied a record"
+        "and that MirrorMaker 2 has started and copied a record",
+        cluster=cluster.name,
+        topic=topic,
     )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import Mm2OffsetsError, as_class
 
 
 @contextmanager
@@ -28,4 +28,4 @@ def final(error: Mm2OffsetsError) -> Mm2OffsetsError:
     kind = type(error)
     names = {"__doc__": kind.__doc__, "__module__": kind.__module__}
     both: type[Mm2OffsetsError] = type(kind.__name__, (kind, AirflowFailException), names)
-    return both(*error.args)
+    return as_class(both, error, str(error))

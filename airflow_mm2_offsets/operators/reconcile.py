@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reconcile import read_report
@@ -177,9 +178,12 @@ class ReconcileOperator(SparkSubmitOperator):
 
     def _partitions(self, pair: ClusterPair, plan: FailoverPlan | None) -> Partitions:
         if plan is not None:
+            index = None
+            if {*self.read} == {*SIDES}:
+                index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
             return partitions_of_plan(
                 plan,
-                index=pair.read_syncs().index if {*self.read} == {*SIDES} else None,
+                index=index,
                 committed=parse_offsets(self.committed) if self.committed else None,
                 records_before=self.records_before,
             )

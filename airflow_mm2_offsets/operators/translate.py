@@ -1,8 +1,8 @@
 """The step that answers where the job continues on the target cluster."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
@@ -16,21 +16,23 @@ from airflow_mm2_offsets.core import (
     summarize,
 )
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.service.plan_options import (
+    DEFAULT_OPTIONS,
+    PLAN_OPTIONS,
+    parse_plan_options,
+)
+from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
-
-_Choice = TypeVar("_Choice", Strategy, OnUnmapped)
 
 
 class TranslateOffsetsOperator(BaseOperator):
@@ -113,10 +115,10 @@ class TranslateOffsetsOperator(BaseOperator):
         read_source: bool = True,
         on_unmapped: str = OnUnmapped.FAIL.value,
         unmapped_time: str | None = None,
-        unmapped_margin: float = 300.0,
+        unmapped_margin: float = DEFAULT_OPTIONS.unmapped_margin,
         sole_writer: bool = False,
         changed_records: bool | str = False,
-        max_evidence_bytes: int = DEFAULT_OPTIONS.max_bytes,
+        max_evidence_bytes: int = DEFAULT_OPTIONS.max_evidence_bytes,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -178,66 +180,28 @@ class TranslateOffsetsOperator(BaseOperator):
 
     def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path) if self.plan_path else None
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         kept = read_plan(path) if path else None
-        ids = self._checked_ids(positions) if kept or self.clusters else None
+        ids = self._checked_ids(pair, positions) if kept or self.clusters else None
         if path is not None and kept is not None and ids is not None:
             check_plan(kept, path, positions, pending, ids)
             self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
             return kept
-        plan = Mm2OffsetHook(self.mm2_conn_id).plan(
-            positions, pending=pending, options=self._options()
-        )
+        values = {name: getattr(self, name) for name in PLAN_OPTIONS}
+        options = replace(parse_plan_options(values), archive=self._archive())
+        plan = plan_failover(pair, positions, pending=pending, options=options)
         if ids is not None:
             check_ids(ids, plan.ids)
         if path is not None and not plan.refused:
             save_plan(path, plan)
         return plan
 
-    def _checked_ids(self, positions: Positions) -> PairIds:
+    def _checked_ids(self, pair: ClusterPair, positions: Positions) -> PairIds:
         """Return the ids of now, which are those from when the positions were first read."""
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         now = read_known_ids(pair, positions, ask_source=self.read_source)
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), now)
         return now
-
-    def _options(self) -> PlanOptions:
-        return PlanOptions(
-            strategy=self._choice(Strategy, "strategy"),
-            read_source=self.read_source,
-            sole_writer=self.sole_writer,
-            changed_records=str(self.changed_records) == "True",
-            max_bytes=self.max_evidence_bytes,
-            archive=self._archive(),
-            fallback=self._fallback(),
-        )
-
-    def _fallback(self) -> FallbackOptions:
-        return FallbackOptions(
-            on_unmapped=self._choice(OnUnmapped, "on_unmapped"),
-            time=self._time(),
-            margin=timedelta(seconds=self.unmapped_margin),
-        )
-
-    def _time(self) -> datetime | None:
-        if not self.unmapped_time:
-            return None
-        time = parse_zoned(self.unmapped_time)
-        if time is None:
-            raise ConfigurationError(
-                f"task {self.task_id}: unmapped_time is {self.unmapped_time!r}; give a time with "
-                f"its zone, such as 2026-11-21T09:10:00+00:00"
-            )
-        return time
-
-    def _choice(self, kind: type[_Choice], field: str) -> _Choice:
-        given = getattr(self, field)
-        try:
-            return kind(given)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"task {self.task_id}: {field} is {given!r}; give one of {', '.join(kind)}"
-            ) from error
 
 
 def _parse(given: Mapping[str, Any] | str | None) -> Positions:

@@ -1,1 +1,1 @@
-"""What Airflow's API server takes up: the REST API in its Airflow home."""
+"""The plugin that puts the REST API into Airflow's API server."""

@@ -1,4 +1,4 @@
-"""The app as Airflow serves it; importing it takes a second."""
+"""The app inside Airflow; its import takes a second, so ``rest`` imports it late."""
 
 from fastapi import FastAPI
 
@@ -8,5 +8,5 @@ from airflow_mm2_offsets.plugins.pairs import ConnectionPairs
 
 
 def make_app() -> FastAPI:
-    """Return the app: a pair for each connection, and Airflow's login before every route."""
+    """Return the app: a pair for each connection; every route needs Airflow's login."""
     return create_app(ConnectionPairs(), auth=may_use_connection, anonymous_probes=False)

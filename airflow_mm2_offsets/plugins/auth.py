@@ -1,4 +1,4 @@
-"""Who may ask inside Airflow: whoever may read the connection that the answer is about."""
+"""Authorization inside Airflow: the user must be allowed to read the connection."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -24,7 +24,7 @@ def may_use_connection(
     if not get_auth_manager().is_authorized_connection(method="GET", details=details, user=user):
         raise Problem(
             HTTPStatus.FORBIDDEN,
-            f"you may not read connection {details.conn_id}, which says what clusters to ask; ask "
-            f"an administrator of Airflow for that right",
+            f"you may not read connection {details.conn_id}, which names the clusters; ask an "
+            f"administrator of Airflow for that right",
             field="query.conn_id",
         )

@@ -13,13 +13,13 @@ URL_PREFIX = "/mm2-offsets"
 
 
 class LazyApp:
-    """An app that is made when the first request comes.
+    """An app that is built at the first request.
 
-    Every process of Airflow imports its plugins, and only the API server needs what they serve.
+    Every process of Airflow imports its plugins, and only the API server serves the app.
     """
 
     def __init__(self) -> None:
-        """Make nothing yet."""
+        """Build nothing yet."""
         self._app: ASGIApp | None = None
         self._making = asyncio.Lock()
 

@@ -1,4 +1,4 @@
-"""Translates many positions of a topic, each for itself: a bad one does not spoil the others."""
+"""Translates many positions of a topic for the REST API; a wrong position fails alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,37 +17,39 @@ from airflow_mm2_offsets.core.positions import check_partition, check_position
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
-Asked: TypeAlias = tuple[int | str, int | str]
-"""A partition and a position in it, as somebody wrote them."""
-_Checked: TypeAlias = tuple[int, int] | PositionError
-"""Both as numbers, or what is wrong with them."""
+RequestedPosition: TypeAlias = tuple[int | str, int | str]
+"""A partition and a position in it, as the request has them."""
+_CheckedPosition: TypeAlias = tuple[int, int] | PositionError
+"""Both as numbers, or the error in them."""
 
 
 def translate_batch(
     index: SyncIndex,
     topic: str,
-    asked: Iterable[Asked],
+    requested: Iterable[RequestedPosition],
     *,
     strategy: Strategy = Strategy.SAFE,
     source: KafkaCluster | None = None,
 ) -> list[Translation | PositionError]:
-    """Return for each position its translation, or what is wrong with it, in their order.
+    """Return the translation of each position, or the error in it, in the order of the request.
 
     Args:
         index: The syncs.
         topic: The topic's name on the source.
-        asked: Partitions and positions.
+        requested: Partitions and positions.
         strategy: See ``SyncIndex.translate``.
-        source: Is asked what it holds: a position outside of that is refused, its end is one.
-            None: nobody is asked.
+        source: A position outside its watermarks is refused; its end offset is a valid position.
+            None: positions are not compared with watermarks.
 
     Raises:
         TopicNotFoundError: The source lacks a partition that has syncs.
         ClusterUnreachableError: The source does not answer.
     """
-    checked = [_check(topic, each) for each in asked]
+    checked = [_check(topic, each) for each in requested]
 
-    def answer(position: _Checked, evidence: Evidence = NO_EVIDENCE) -> Translation | PositionError:
+    def answer(
+        position: _CheckedPosition, evidence: Evidence = NO_EVIDENCE
+    ) -> Translation | PositionError:
         if isinstance(position, PositionError):
             return position
         return index.translate(topic, *position, strategy=strategy, evidence=evidence)
@@ -55,43 +57,43 @@ def translate_batch(
     if source is None:
         return [answer(each) for each in checked]
     with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(_held, index, topic, checked, source)
-        # Meanwhile: of what lies within the source's range, that range says nothing more.
+        watermarks = pool.submit(_watermarks, index, topic, checked, source)
+        # Meanwhile: the watermarks do not change the answers of positions between them.
         answers = [answer(each) for each in checked]
-    outside = _outside(checked, held.result())
+    outside = _outside(checked, watermarks.result())
     return [
         answer(position, outside[position]) if position in outside else each
         for position, each in zip(checked, answers, strict=True)
     ]
 
 
-def _check(topic: str, asked: Asked) -> _Checked:
+def _check(topic: str, requested: RequestedPosition) -> _CheckedPosition:
     try:
-        partition = check_partition(topic, asked[0])
-        return partition, check_position(topic, partition, asked[1])
+        partition = check_partition(topic, requested[0])
+        return partition, check_position(topic, partition, requested[1])
     except PositionError as error:
         return error
 
 
-def _held(
-    index: SyncIndex, topic: str, checked: Sequence[_Checked], source: KafkaCluster
+def _watermarks(
+    index: SyncIndex, topic: str, checked: Sequence[_CheckedPosition], source: KafkaCluster
 ) -> dict[int, Watermarks]:
-    """Return what the source holds of each partition."""
+    """Return the source's watermarks of each partition that has syncs."""
     numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
-    # Of the others nothing can be said, so nothing need be asked.
+    # Partitions without syncs are refused anyway; skip the request.
     partitions = (TopicPartition(topic, number) for number in numbers)
     known = [each for each in partitions if each in index.partitions]
     return {number: marks for (_, number), marks in source.watermarks(known).items()}
 
 
 def _outside(
-    checked: Iterable[_Checked], held: Mapping[int, Watermarks]
-) -> dict[_Checked, Evidence]:
-    """Return the positions that the source does not hold, with what it holds."""
+    checked: Iterable[_CheckedPosition], watermarks: Mapping[int, Watermarks]
+) -> dict[_CheckedPosition, Evidence]:
+    """Return the positions outside the source's watermarks, with these."""
     return {
         each: Evidence(source=marks)
         for each in checked
         if not isinstance(each, PositionError)
-        and (marks := held.get(each[0])) is not None
+        and (marks := watermarks.get(each[0])) is not None
         and not marks.low <= each[1] <= marks.high
     }

@@ -1,19 +1,17 @@
-"""Keeps an index of the offset syncs in memory, for servers that answer for as long as they run.
+"""Keeps the offset syncs in memory for the REST server, and refreshes them.
 
-Readers take one reference to an immutable snapshot: no refresh blocks them, and none of them sees
-half of a read.
+A request takes one reference to an immutable snapshot: a refresh does not block it, and it never
+sees half of a read.
 """
 
 import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TypeAlias
 
-from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
-from airflow_mm2_offsets.kafka.syncs import SyncsRead
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 log = logging.getLogger(__name__)
@@ -22,49 +20,30 @@ _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CachedSyncs:
-    """What one read of the offset-syncs topic brought, with all that was read before it."""
-
-    index: SyncIndex
-    next_offset: int
-    """Where the next read goes on."""
-    topic_id: str | None
-    """Of the offset-syncs topic, which may be deleted and made again."""
-    skipped: int
-    """Records of the topic that were no offset syncs."""
-    refreshed_at: datetime
-
-    @property
-    def age(self) -> float:
-        """Seconds since it was read."""
-        return (datetime.now(UTC) - self.refreshed_at).total_seconds()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CacheState:
-    """What is known now, and whether it could be refreshed."""
+    """The syncs in memory, and how the last refresh ended."""
 
-    syncs: CachedSyncs | None = None
-    """What the last refresh that succeeded brought; None before the first."""
+    syncs: SyncsSnapshot | None = None
+    """Of the last successful refresh; None before the first."""
     error: Exception | None = None
-    """Why the last refresh failed, if it did: ``syncs`` are stale then."""
+    """Why the last refresh failed, if it did; then ``syncs`` are stale."""
     refreshes: int = 0
     failures: int = 0
 
 
-Reader: TypeAlias = Callable[[CachedSyncs | None], CachedSyncs]
+Reader: TypeAlias = Callable[[SyncsSnapshot | None], SyncsSnapshot]
 
 
 class SyncCache:
-    """The index of a pair of clusters, refreshed in the background.
+    """The syncs of a pair of clusters, refreshed in the background.
 
     Args:
-        read: Reads on from what is held, such as ``partial(read_on, pair)``.
+        read: Continues a snapshot, such as ``partial(read_on, pair)``.
         interval: Seconds between the end of a refresh and the next.
     """
 
     def __init__(self, read: Reader, *, interval: float = 30.0) -> None:
-        """Keep the settings; nothing is read yet."""
+        """Keep the settings; read nothing yet."""
         self._read = read
         self.interval = interval
         self._state = CacheState()
@@ -75,25 +54,25 @@ class SyncCache:
 
     @property
     def state(self) -> CacheState:
-        """What is known now."""
+        """The syncs in memory, and how the last refresh ended."""
         return self._state
 
     def start(self) -> None:
-        """Refresh now, unless that was done, and again and again, in a thread of its own.
+        """Start a thread that refreshes at every interval; at once if nothing was read yet.
 
-        It ends with the process.
+        The thread ends with the process.
         """
         self._thread = threading.Thread(target=self._run, name="mm2-syncs", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; a read under way ends by itself."""
+        """End the thread once its current read ends."""
         self._stop.set()
 
-    def refresh(self) -> CachedSyncs:
-        """Read what is new on the topic.
+    def refresh(self) -> SyncsSnapshot:
+        """Read the newer records of the topic.
 
-        Several callers at once wait for one read, which begins after the last of them came.
+        Callers that wait at the same time share one read, which begins after all of them called.
 
         Raises:
             SyncsTopicError: The topic is missing, or holds no sync.
@@ -106,13 +85,13 @@ class SyncCache:
                 self._refresh()
             state = self._state
         if state.error is not None:
-            # Raised by each who waited: none is to see, or to keep, the frames of another.
+            # Each waiting caller raises it: no traceback may keep another caller's frames.
             raise state.error.with_traceback(None)
-        assert state.syncs is not None  # noqa: S101 - a read that did not fail brought them
+        assert state.syncs is not None  # noqa: S101 - a successful read set them
         return state.syncs
 
-    def latest(self) -> CachedSyncs:
-        """Return what the topic holds now; what is cached stays as it is.
+    def latest(self) -> SyncsSnapshot:
+        """Return the syncs that the topic holds now; the cache does not change.
 
         Raises:
             Mm2OffsetsError: See ``refresh``.
@@ -126,7 +105,7 @@ class SyncCache:
         except Exception as error:
             if not isinstance(error, Mm2OffsetsError):
                 log.exception("the offset syncs could not be read")
-            # Their frames would keep half a read in memory.
+            # The frames would keep half a read in memory.
             error.__traceback__ = error.__cause__ = error.__context__ = None
             self._state = replace(before, error=error, failures=before.failures + 1)
         else:
@@ -138,55 +117,41 @@ class SyncCache:
         while not self._stop.is_set():
             try:
                 self.refresh()
-            except Exception as error:  # noqa: BLE001 - it is kept, and the next try may succeed
+            except Exception as error:  # noqa: BLE001 - the state keeps it, and the next try may succeed
                 log.warning("the offset syncs could not be refreshed: %s", error)
             self._stop.wait(self.interval)
 
 
-def read_on(pair: ClusterPair, held: CachedSyncs | None) -> CachedSyncs:
-    """Read what is new since ``held``; all of it where the topic was made again or truncated.
+def read_on(pair: ClusterPair, previous: SyncsSnapshot | None) -> SyncsSnapshot:
+    """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated.
 
     Raises:
-        SyncsTopicError: The topic is missing, holds no sync, or was made again each time it was
-            read.
+        SyncsTopicError: The topic is missing, holds no sync, or was recreated during each read.
         ClusterUnreachableError: Its cluster does not answer.
     """
     for _ in range(_TRIES):
         topic_id = _topic_id(pair)
-        if held is not None and held.topic_id != topic_id:
-            held = None
+        if previous is not None and previous.topic_id != topic_id:
+            previous = None
         try:
-            read = _read(pair, held)
+            snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, previous=previous)
         except SyncsTopicError:
-            # It ends, or begins, elsewhere than where the last read ended.
-            if held is None:
+            # The topic may have been truncated since the previous read.
+            if previous is None:
                 raise
-            held = None
+            previous = None
             continue
-        # A read of which the topic changed under it is of no known life of it.
         if _topic_id(pair) == topic_id:
-            return CachedSyncs(
-                index=read.index,
-                next_offset=read.next_offset,
-                topic_id=topic_id,
-                skipped=read.skipped_count + (held.skipped if held else 0),
-                refreshed_at=datetime.now(UTC),
-            )
-        held = None
+            return replace(snapshot, topic_id=topic_id)
+        previous = None  # The topic was recreated while we read it.
     raise SyncsTopicError(
-        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was made again each of {_TRIES} "
-        f"times that it was read; see what does that"
-    )
-
-
-def _read(pair: ClusterPair, held: CachedSyncs | None) -> SyncsRead:
-    return pair.read_syncs(
-        start=held.next_offset if held else 0,
-        known=held.index if held else None,
+        f"the topic was recreated during each of {_TRIES} reads; find out what does that",
+        cluster=pair.syncs_cluster.name,
+        topic=pair.syncs_topic,
     )
 
 
 def _topic_id(pair: ClusterPair) -> str | None:
-    """Return the id of the topic; None where it does not exist, or its brokers know no ids."""
+    """Return the topic's id; None if the topic does not exist or its brokers have no ids."""
     info = pair.syncs_cluster.topics([pair.syncs_topic]).get(pair.syncs_topic)
     return info.topic_id if info else None

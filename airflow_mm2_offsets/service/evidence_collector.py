@@ -79,7 +79,7 @@ class EvidenceCollector:
 
     def compare_records(self) -> None:
         """Compare one sync's record on both clusters: topics that differ are contradictions."""
-        if self.options.read_source and self.options.max_bytes:
+        if self.options.read_source and self.options.max_evidence_bytes:
             found = find_contradictions(self.pair, self.index, self.evidence, self.positions)
             for key, sync in found.items():
                 self._add(key, contradiction=sync)
@@ -91,7 +91,7 @@ class EvidenceCollector:
             self.index,
             self.evidence,
             self.translations(),
-            max_bytes=self.options.max_bytes,
+            max_bytes=self.options.max_evidence_bytes,
         )
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
@@ -103,7 +103,7 @@ class EvidenceCollector:
             self.index,
             self.evidence,
             self.translations(),
-            max_bytes=self.options.max_bytes,
+            max_bytes=self.options.max_evidence_bytes,
         )
         for key, source in whole.items():
             self._add(key, source_window=source)

@@ -1,7 +1,6 @@
 """Chooses where refused partitions start, where the user has named a way."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from airflow_mm2_offsets.core import Fallback, OnUnmapped, TopicPartition, Translation
@@ -9,26 +8,18 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
 from airflow_mm2_offsets.service.evidence import Held
 from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.plan_options import PlanOptions
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackOptions:
-    """What the user decides about partitions whose translation is refused."""
-
-    on_unmapped: OnUnmapped = OnUnmapped.FAIL
-    time: datetime | None = None
-    """For ``timestamp``: how old the position is; None takes the source's record there."""
-    margin: timedelta = timedelta(minutes=5)
-    """For ``timestamp``: how much earlier to start, for clocks that disagree and late records."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def choose_fallbacks(
-    pair: ClusterPair, held: Held, refused: Iterable[Translation], options: FallbackOptions
+    pair: ClusterPair, held: Held, refused: Iterable[Translation], options: PlanOptions
 ) -> dict[TopicPartition, Fallback]:
     """Return a fallback for each refused translation; none where the plan is to fail.
 
     Raises:
-        ConfigurationError: The time of a position is not known, and none was given.
+        ConfigurationError: The time of a position is not known, and ``unmapped_time`` is not set.
         ClusterUnreachableError: A cluster does not answer.
     """
     answers = {each.topic_partition: each for each in refused}
@@ -49,7 +40,7 @@ def choose_fallbacks(
             return _by_time(pair, held, answers, options)
 
 
-def _fallback(options: FallbackOptions, position: int, reason: str) -> Fallback:
+def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
     return Fallback(kind=options.on_unmapped, position=position, reason=f"{reason}, {position}")
 
 
@@ -57,10 +48,12 @@ def _by_time(
     pair: ClusterPair,
     held: Held,
     answers: dict[TopicPartition, Translation],
-    options: FallbackOptions,
+    options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
+    margin = timedelta(seconds=options.unmapped_margin)
     times = {
-        key: time - options.margin for key, time in _times(pair, held, answers, options).items()
+        key: max(time, _EPOCH + margin) - margin
+        for key, time in _times(pair, held, answers, options).items()
     }
     names = {key: pair.on_target(key) for key in answers}
     found = pair.target.offsets_at(
@@ -80,10 +73,10 @@ def _times(
     pair: ClusterPair,
     held: Held,
     answers: dict[TopicPartition, Translation],
-    options: FallbackOptions,
+    options: PlanOptions,
 ) -> dict[TopicPartition, datetime]:
-    if options.time:
-        return dict.fromkeys(answers, options.time)
+    if options.unmapped_time:
+        return dict.fromkeys(answers, options.unmapped_time)
     readable = {
         key: OffsetRange(answer.position, held.source[key].high - 1)
         for key, answer in answers.items()
@@ -93,7 +86,8 @@ def _times(
     if unknown := sorted(set(answers) - set(read)):
         named = ", ".join(map(str, unknown))
         raise ConfigurationError(
-            f"on_unmapped is timestamp, and the source has no record at the position of {named} "
-            f"to tell the time by; give the time yourself, such as that of the job's last batch"
+            f"the source has no record at the position of {named} to tell the time by; give a "
+            f"time, such as that of the job's last batch",
+            setting="unmapped_time",
         )
     return {key: datetime.fromtimestamp(time / 1000, UTC) for key, time in read.items()}

@@ -9,6 +9,7 @@ from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import GONE, TopicIds, was_recreated
 from airflow_mm2_offsets.core import Basis, Status, SyncIndex, SyncsLocation, Translation
 from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reading import (
@@ -70,8 +71,10 @@ def load_syncs(
         ClusterUnreachableError: A cluster that is asked does not answer.
     """
     if archive is None:
-        syncs = pair.read_syncs()
-        return LoadedSyncs(index=syncs.index, read=syncs.read, skipped_count=syncs.skipped_count)
+        syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
+        return LoadedSyncs(
+            index=syncs.index, read=syncs.records_read, skipped_count=syncs.skipped_count
+        )
     held, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
     if not len(held) and not held.floors:
         raise SyncsTopicError(

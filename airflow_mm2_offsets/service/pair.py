@@ -1,12 +1,10 @@
-"""Two clusters and the MirrorMaker 2 between them."""
+"""Two clusters and the MirrorMaker 2 between them; nearly every function takes the pair."""
 
 from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, SyncIndex, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.drain import Progress
-from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +16,7 @@ class ClusterPair:
     naming: Naming
     syncs_location: SyncsLocation = SyncsLocation.SOURCE
     connect: ConnectClient | None = None
-    """The workers that run the connectors; None where they can't be asked."""
+    """The Connect workers that run the connectors; None if they can't be reached."""
 
     @property
     def syncs_cluster(self) -> KafkaCluster:
@@ -31,33 +29,11 @@ class ClusterPair:
         return self.naming.syncs_topic(self.syncs_location)
 
     def on_target(self, partition: TopicPartition) -> TopicPartition:
-        """Return what a partition of the source is called on the target."""
+        """Return the name on the target of a partition of the source."""
         return TopicPartition(self.naming.target_topic(partition.topic), partition.partition)
 
-    def resting(self, rest: float) -> "ClusterPair":
-        """Return the pair as a process should read it that answers meanwhile; see ``Pace``."""
-        source, target = replace(self.source, rest=rest), replace(self.target, rest=rest)
+    def throttled(self, ratio: float) -> "ClusterPair":
+        """Return the pair for a process that also serves requests; see ``Throttle``."""
+        source = replace(self.source, throttle_ratio=ratio)
+        target = replace(self.target, throttle_ratio=ratio)
         return replace(self, source=source, target=target)
-
-    def read_syncs(
-        self,
-        *,
-        start: int = 0,
-        known: SyncIndex | None = None,
-        progress: Progress | None = None,
-    ) -> SyncsRead:
-        """Read the offset-syncs topic; see ``kafka.syncs.read_syncs``.
-
-        Args:
-            start: The first offset to read: ``next_offset`` of an earlier read.
-            known: The index of that earlier read, which the result continues.
-            progress: Told the number of records read and the seconds passed.
-
-        Raises:
-            SyncsTopicError: The topic is missing, holds no sync, or was made again or truncated
-                since ``start``.
-            ClusterUnreachableError: Its cluster does not answer.
-        """
-        return read_syncs(
-            self.syncs_cluster, self.syncs_topic, start=start, known=known, progress=progress
-        )

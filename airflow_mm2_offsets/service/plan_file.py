@@ -33,7 +33,7 @@ def read_plan(path: UPath) -> FailoverPlan | None:
         return FailoverPlan.from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise PlanError(f"{path} is no plan to go by: {problem}; {_STEP}") from error
+        raise PlanError(f"is not a usable plan: {problem}; {_STEP}", file=str(path)) from error
 
 
 def check_plan(
@@ -54,21 +54,24 @@ def check_plan(
     for change in plan.ids.changes(ids):
         is_source_topic = change.field.startswith("clusters.source.topic_ids")
         raise PlanError(
-            f"{path}: {change.field} is {change.planned!r} in the plan of {plan.created_at}, and "
+            f"{change.field} is {change.planned!r} in the plan of {plan.created_at}, and "
             f"{change.now!r} now: it is of another cluster or topic; "
-            f"{_RECREATED_STEP if is_source_topic else _STEP}"
+            f"{_RECREATED_STEP if is_source_topic else _STEP}",
+            file=str(path),
         )
     if plan.source_positions() != positions:
         raise PlanError(
-            f"{path} holds a plan of {plan.created_at} for other positions "
-            f"({plan.source_positions()}) than these ({positions}); {_STEP}"
+            f"holds a plan of {plan.created_at} for other positions ({plan.source_positions()}) "
+            f"than these ({positions}); {_STEP}",
+            file=str(path),
         )
     for each in plan.partitions:
         answer, found = each.translation, pending_records(each.translation, pending)
         if each.pending != found:
             raise PlanError(
-                f"{path}: {answer.topic_partition} has {each.pending} pending records in "
-                f"the plan of {plan.created_at}, and {found} now; {_STEP}"
+                f"{answer.topic_partition} has {each.pending} pending records in the plan of "
+                f"{plan.created_at}, and {found} now; {_STEP}",
+                file=str(path),
             )
 
 

@@ -1,30 +1,150 @@
-"""What a user decides about a plan."""
+"""What a user decides about a plan.
 
-from dataclasses import dataclass, field
+Operators, REST and the command line offer these options under these names, with these defaults,
+limits and explanations.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from datetime import datetime
+from functools import partial
+from math import inf
+from types import MappingProxyType
+from typing import Any
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core import Strategy
-from airflow_mm2_offsets.service.fallback import FallbackOptions
+from airflow_mm2_offsets.core import OnUnmapped, Strategy
+from airflow_mm2_offsets.core.times import parse_zoned
+from airflow_mm2_offsets.errors import ConfigurationError
+
+EXAMPLE_TIME = "2026-11-21T09:10:00+00:00"
+
+
+def _shown(explanation: str, **limits: float) -> Mapping[str, Any]:
+    return {"explanation": explanation, **limits}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """What the user decides about a plan."""
+    """What the user decides about a plan; see ``PLAN_OPTIONS`` for the explanations."""
 
-    strategy: Strategy = Strategy.SAFE
-    read_source: bool = True
-    """Ask the source what it holds; without it, positions are not checked against it and
-    records are not matched by content."""
-    sole_writer: bool = False
-    """See ``Evidence.sole_writer``."""
-    changed_records: bool = False
-    """See ``Evidence.changed_records``; Connect's word counts as well, where it can be asked."""
-    max_bytes: int = 256 * 2**20
-    """Of each cluster's records, how much may be read as evidence; 0 reads none."""
+    strategy: Strategy = field(
+        default=Strategy.SAFE,
+        metadata=_shown(
+            "Which target position to take: only safe loses nothing; linear is the formula of "
+            "older tools, kafka what MirrorMaker 2 answers."
+        ),
+    )
+    read_source: bool = field(
+        default=True,
+        metadata=_shown("Ask the source too: positions are checked, records matched by content."),
+    )
+    sole_writer: bool = field(
+        default=False,
+        metadata=_shown(
+            "Your word that only MirrorMaker 2 writes to the target's topics, in order, that they "
+            "are not compacted, and that no transform makes two copies of one record differ: then "
+            "records may be counted."
+        ),
+    )
+    changed_records: bool = field(
+        default=False,
+        metadata=_shown(
+            "A transform changes records on the way, so that a record may differ from its copy. "
+            "Needless where Connect can be asked."
+        ),
+    )
+    max_evidence_bytes: int = field(
+        default=256 * 2**20,
+        metadata=_shown(
+            "How much of each cluster's records may be read as evidence; 0 reads none.", minimum=0
+        ),
+    )
+    on_unmapped: OnUnmapped = field(
+        default=OnUnmapped.FAIL,
+        metadata=_shown(
+            "A partition with no answer: fail, or start it at the target's earliest or latest "
+            "offset, or by timestamp. The plan names each that took it."
+        ),
+    )
+    unmapped_time: datetime | None = field(
+        default=None,
+        metadata=_shown(
+            f"For timestamp: how old the position is, with a time zone, such as {EXAMPLE_TIME}; "
+            f"else the time of the source's record there."
+        ),
+    )
+    unmapped_margin: float = field(
+        default=300.0,
+        metadata=_shown(
+            "For timestamp: seconds to start earlier, for clocks that disagree and late records.",
+            minimum=0,
+            maximum=10**7,
+        ),
+    )
     archive: SyncArchive | None = None
     """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
     topic that lies on the source."""
-    fallback: FallbackOptions = field(default_factory=FallbackOptions)
 
 
 DEFAULT_OPTIONS = PlanOptions()
+
+PLAN_OPTIONS: Mapping[str, Field[Any]] = MappingProxyType(
+    {each.name: each for each in fields(PlanOptions) if each.metadata}
+)
+"""The options that a user gives as text or numbers, by name: all but the archive."""
+
+
+def parse_plan_options(values: Mapping[str, object]) -> PlanOptions:
+    """Return options from what a user wrote; texts count as the values that they name.
+
+    Args:
+        values: Values by the names of ``PLAN_OPTIONS``; one that is absent has its default.
+
+    Raises:
+        ConfigurationError: A value is not one of its option.
+    """
+    return PlanOptions(
+        **{name: _parse(PLAN_OPTIONS[name], given) for name, given in values.items()}
+    )
+
+
+def _parse(option: Field[Any], value: object) -> Any:  # noqa: ANN401 - the option's type
+    parse, expected = _parser(option)
+    try:
+        return parse(value)
+    except (ValueError, KeyError) as error:
+        raise ConfigurationError(f"{value!r} is not {expected}", setting=option.name) from error
+
+
+def _parser(option: Field[Any]) -> tuple[Callable[[Any], Any], str]:
+    """Return what parses an option's values, and what the values must be, for messages."""
+    kind: Any = option.type
+    if kind is bool:
+        return lambda value: _TRUTH[str(value).lower()], "True or False"
+    if kind in {int, float}:
+        lowest, highest = option.metadata["minimum"], option.metadata.get("maximum", inf)
+        most = "" if highest == inf else f" to {highest}"
+        return partial(_number, kind, lowest, highest), f"a number from {lowest}{most}"
+    if kind in {Strategy, OnUnmapped}:
+        return kind, f"one of {', '.join(kind)}"
+    return _time, f"a time with its zone, such as {EXAMPLE_TIME}"
+
+
+_TRUTH = {"true": True, "false": False}
+
+
+def _number(kind: Callable[[str], float], lowest: float, highest: float, value: object) -> float:
+    number = kind(str(value))
+    if not lowest <= number <= highest:
+        raise ValueError(number)
+    return number
+
+
+def _time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    time = parse_zoned(text)
+    if time is None:
+        raise ValueError(text)
+    return time

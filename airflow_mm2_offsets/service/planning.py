@@ -16,6 +16,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.evidence_collector import EvidenceCollector
 from airflow_mm2_offsets.service.fallback import choose_fallbacks
 from airflow_mm2_offsets.service.ids import read_ids
@@ -94,7 +95,7 @@ def _make_plan(
     pair, options = collector.pair, collector.options
     answers = [syncs.explain(each) for each in collector.translations()]
     refused = (each for each in answers if each.status is Status.REFUSED)
-    fallbacks = choose_fallbacks(pair, collector.held, refused, options.fallback)
+    fallbacks = choose_fallbacks(pair, collector.held, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
@@ -138,7 +139,7 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
     """
-    index = pair.read_syncs().index
+    index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
     collector = EvidenceCollector(
         pair=pair, index=index, positions=_flat(positions), options=DEFAULT_OPTIONS
     )

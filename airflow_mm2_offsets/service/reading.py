@@ -11,7 +11,7 @@ from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
-from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncLog, read_log
+from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncsTopicRead, read_syncs_topic
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _read_life(
     time = now_in_milliseconds()
     generation, first = held.next_read(before.topic_id, before.end)
     try:
-        log = read_log(pair.syncs_cluster, pair.syncs_topic, first)
+        log = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
     except (PositionError, TopicNotFoundError):
         return None
     after = _look(pair)
@@ -124,14 +124,14 @@ def _read_life(
         first=first,
         stop=log.next_offset,
         time=time,
-        whole=log.read == log.next_offset - first,
+        whole=log.records_read == log.next_offset - first,
         topics=_ids(topics, ask_source=ask_source),
     )
     header = Header(pair=identity, generation=generation, runs=(run,))
     return Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
 
 
-def _rows(log: SyncLog) -> SyncRows:
+def _rows(log: SyncsTopicRead) -> SyncRows:
     rows = SyncRows(places=list(log.columns))
     for number, columns in enumerate(log.columns.values()):
         upstream, downstream = zip(*columns.pairs(), strict=True)

@@ -100,8 +100,8 @@ def _ends(logs: CheckpointLogs, batch: int) -> Positions:
     positions = offset_log.kafka_positions(sources.values(), logs.path(batch))
     if not positions:
         raise CheckpointError(
-            f"{logs.path(batch)}: none of its {len(sources)} sources is Kafka, so there's nothing "
-            f"to translate"
+            f"none of its {len(sources)} sources is Kafka, so there's nothing to translate",
+            file=logs.path(batch),
         )
     return positions
 
@@ -109,7 +109,8 @@ def _ends(logs: CheckpointLogs, batch: int) -> Positions:
 def _check_start(root: UPath, start: Positions) -> Positions:
     if not start:
         raise CheckpointError(
-            f"{root}: no batch was committed, and sources/ does not say where a Kafka source "
-            f"began; start the job with startingOffsets and a new checkpoint"
+            "no batch was committed, and sources/ does not say where a Kafka source "
+            "began; start the job with startingOffsets and a new checkpoint",
+            file=str(root),
         )
     return start

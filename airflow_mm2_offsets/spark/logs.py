@@ -74,8 +74,9 @@ class CheckpointLogs:
         }
         if missing := begun - sources.keys():
             raise CheckpointError(
-                f"{place}: cut off, it lacks the Kafka source {', '.join(sorted(missing))} that "
-                f"{self.root}/sources has"
+                f"cut off, it lacks the Kafka source {', '.join(sorted(missing))} that "
+                f"{self.root}/sources has",
+                file=place,
             )
         return sources
 
@@ -135,22 +136,25 @@ class _Choice(NamedTuple):
 def _choose(root: UPath, commits: set[int], offsets: set[int]) -> _Choice:
     if not offsets:
         raise CheckpointNotBegunError(
-            f"{root}: offsets/ holds no batch, so it says nothing of positions; start the job "
-            f"with startingOffsets and a new checkpoint"
+            "offsets/ holds no batch, so it says nothing of positions; start the job "
+            "with startingOffsets and a new checkpoint",
+            file=str(root),
         )
     latest = max(offsets)
     if not commits:
         if latest > 0:  # batch N is only begun when N-1 is committed
             raise CheckpointError(
-                f"{root}: commits/ is empty, yet offsets/{latest} proves that batch "
-                f"{latest - 1} was committed; the checkpoint is damaged or half-copied"
+                f"commits/ is empty, yet offsets/{latest} proves that batch "
+                f"{latest - 1} was committed; the checkpoint is damaged or half-copied",
+                file=str(root),
             )
         return _Choice(None, None, latest)
     committed = max(commits)
     if committed > latest:
         raise CheckpointError(
-            f"{root}: commits/{committed} is ahead of offsets/{latest}; two queries wrote here, "
-            f"or it was half-copied (Spark: CONCURRENT_STREAM_LOG_UPDATE)"
+            f"commits/{committed} is ahead of offsets/{latest}; two queries wrote here, "
+            f"or it was half-copied (Spark: CONCURRENT_STREAM_LOG_UPDATE)",
+            file=str(root),
         )
     base = _base(root, committed, commits, offsets)
     return _Choice(committed, base, latest if latest > committed else None)
@@ -162,8 +166,9 @@ def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> 
     # Asynchronous progress tracking logs only some batches: what lies before the gap is done.
     if base is None or (base < committed and every_batch):
         raise CheckpointError(
-            f"{root}: offsets/{committed} is missing although commits/{committed} is there; "
-            f"restore it, or the positions can't be proved"
+            f"offsets/{committed} is missing although commits/{committed} is there; "
+            f"restore it, or the positions can't be proved",
+            file=str(root),
         )
     return base
 
@@ -191,10 +196,11 @@ def _check_pending(logs: CheckpointLogs) -> None:
                 if stop is None or stop < position:
                     found = "no end" if stop is None else f"its end {stop}"
                     raise CheckpointError(
-                        f"{place}: poisoned: {TopicPartition(topic, partition)} has {found}, and "
-                        f"batch {logs.pending} starts at {position}: {_CAUSES[stop is None]}. "
-                        f"Where that batch did nothing, a copy of the checkpoint without this "
-                        f"file stands where it was"
+                        f"poisoned: {TopicPartition(topic, partition)} has {found}, and batch "
+                        f"{logs.pending} starts at {position}: {_CAUSES[stop is None]}. Where that "
+                        f"batch did nothing, a copy of the checkpoint without this file stands "
+                        f"where it was",
+                        file=place,
                     )
 
 
@@ -215,18 +221,20 @@ def _query_id(root: UPath) -> str:
     text = read_text(path, CheckpointError)
     if text is None:
         raise CheckpointNotBegunError(
-            f"{path} is missing: {root} is not a checkpoint of a Spark query"
+            f"is missing; {root} is not a checkpoint of a Spark query", file=str(path)
         )
     query_id = offset_log.parse_object(text, str(path)).get("id")
     if not isinstance(query_id, str):
-        raise CheckpointError(f"{path}: holds no query id: {text[:80]!r}")
+        raise CheckpointError(f"holds no query id: {text[:80]!r}", file=str(path))
     return query_id
 
 
 def _check_commit(path: UPath) -> None:
     version, body, _ = offset_log.split_log(read_required(path))
     if version not in ("v1", "v2", "v3"):
-        raise CheckpointError(f"{path}: none of v1 to v3 of Spark's commit log: {version!r}")
+        raise CheckpointError(
+            f"none of v1 to v3 of Spark's commit log: {version!r}", file=str(path)
+        )
     offset_log.parse_object(body, str(path))
 
 
@@ -238,7 +246,9 @@ def read_required(path: UPath) -> str:
     """
     text = read_text(path, CheckpointError)
     if text is None:
-        raise CheckpointError(f"{path} was listed and is gone; is the job still running?")
+        raise CheckpointError("was listed and is gone; is the job still running?", file=str(path))
     if not text.strip():
-        raise CheckpointError(f"{path}: empty, half-written; restore it or wait for its writer")
+        raise CheckpointError(
+            "empty, half-written; restore it or wait for its writer", file=str(path)
+        )
     return text

@@ -46,7 +46,7 @@ def parse_batch(text: str, place: str) -> dict[str, str]:
     """
     version, metadata, lines = split_log(text)
     if version not in ("v1", "v2"):
-        raise CheckpointError(f"{place}: neither v1 nor v2 of Spark's offset log: {version!r}")
+        raise CheckpointError(f"neither v1 nor v2 of Spark's offset log: {version!r}", file=place)
     if metadata:  # continuous processing leaves it empty
         parse_object(metadata, place)
     if version == "v1":
@@ -54,7 +54,7 @@ def parse_batch(text: str, place: str) -> dict[str, str]:
     else:
         sources = dict(_split_named(line, place) for line in lines)
     if not sources or "" in sources.values():
-        raise CheckpointError(f"{place}: half-written, a source's offset is missing")
+        raise CheckpointError("half-written, a source's offset is missing", file=place)
     return sources
 
 
@@ -77,10 +77,10 @@ def parse_object(text: str, place: str) -> dict[str, object]:
         value = json.loads(text)
     except ValueError as error:
         raise CheckpointError(
-            f"{place}: half-written or damaged: {error}, in {text[:60]!r}"
+            f"half-written or damaged: {error}, in {text[:60]!r}", file=place
         ) from error
     if not isinstance(value, dict):
-        raise CheckpointError(f"{place}: expected a JSON object, found {text[:80]!r}")
+        raise CheckpointError(f"expected a JSON object, found {text[:80]!r}", file=place)
     return value
 
 
@@ -97,9 +97,10 @@ def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
                 known = merged.setdefault(topic, {}).setdefault(partition, position)
                 if known != position:
                     raise CheckpointError(
-                        f"{place}: two sources read {TopicPartition(topic, partition)}"
-                        f", at {known} and at {position}; one map of positions can't hold both: "
-                        f"migrate the checkpoint, which keeps each one's own"
+                        f"two sources read {TopicPartition(topic, partition)}, at {known} and at "
+                        f"{position}; one map of positions can't hold both: migrate the "
+                        f"checkpoint, which keeps each one's own",
+                        file=place,
                     )
     return merged
 
@@ -107,7 +108,9 @@ def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
 def _split_named(line: str, place: str) -> tuple[str, str]:
     name, colon, offset = line.partition(":")
     if not colon:
-        raise CheckpointError(f"{place}: half-written, expected name:offset, found {line[:80]!r}")
+        raise CheckpointError(
+            f"half-written, expected name:offset, found {line[:80]!r}", file=place
+        )
     return name, offset
 
 
@@ -119,7 +122,7 @@ def _kafka_offset(text: str, place: str) -> Positions:
     try:
         return parse_offsets(text)
     except PositionError as error:
-        raise CheckpointError(f"{place}: {error}") from error
+        raise CheckpointError(str(error), file=place) from error
 
 
 def _is_kafka(offset: dict[str, object]) -> bool:

@@ -15,6 +15,7 @@ import pytest
 
 from airflow_mm2_offsets.core import Status, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack
@@ -126,7 +127,7 @@ def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, 
         "low": answer.low,
         "high": answer.high,
         "reason": answer.reason,
-        "evidence": answer.basis.value,
+        "basis": answer.basis.value,
     }
 
 
@@ -230,7 +231,7 @@ class Contract:
             "low": translated.low,
             "high": translated.high,
             "reason": translated.reason,
-            "evidence": translated.basis.value,
+            "basis": translated.basis.value,
         }
         failed = [
             each
@@ -252,7 +253,7 @@ class Contract:
         """Exactly the syncs of the topic, filtered and paged."""
         pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
         held = home.index()
-        now = pair.read_syncs().index
+        now = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
         assert set(held.partitions) == {(topic, FIRST), (topic, SECOND)}
         for place, syncs in held.partitions.items():
             assert [*syncs.upstream] == [*now.partitions[place].upstream][: len(syncs)]

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -48,7 +49,9 @@ class History:
             target_ends={number: each.high for (_, number), each in target.items()},
             source=_values(pair.source, places),
             target=_values(pair.target, places),
-            syncs=list(pair.read_syncs().index.partitions[topic, EQUAL]),
+            syncs=list(
+                read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions[topic, EQUAL]
+            ),
         )
 
     @cached_property

@@ -11,13 +11,13 @@ TOKEN = "t0ken"  # noqa: S105 - a test's own
 
 _SERVE = """
 import functools, logging, os
-from airflow_mm2_offsets.api import guard, protocol, server
+from airflow_mm2_offsets.api import middleware, protocol, server
 from airflow_mm2_offsets.config import load_settings
 
 seconds = os.environ.get("TEST_SECONDS")
 if seconds:
     protocol.HEAD_SECONDS = protocol.TAKE_SECONDS = float(seconds)
-    limits = guard.Limits(body_seconds=float(seconds))
+    limits = middleware.Limits(body_seconds=float(seconds))
     server.create_app = functools.partial(server.create_app, limits=limits)
 logging.basicConfig(level="INFO")
 server.serve(load_settings(None, os.environ), ready=lambda url: print("ready", url, flush=True))

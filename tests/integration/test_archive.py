@@ -18,6 +18,7 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.archiving import archive_syncs
 from airflow_mm2_offsets.service.loading import load_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -83,7 +84,7 @@ class Moving:
 
     def _synced(self) -> bool:
         try:
-            index = self.pair.read_syncs().index
+            index = read_syncs(self.pair.syncs_cluster, self.pair.syncs_topic).index
         except SyncsTopicError:
             return False
         return all(
@@ -116,11 +117,12 @@ def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArch
     moving.start()
     for _ in range(3):
         moving.write()
-        whole = contents(moving.pair.read_syncs().index)
+        whole = contents(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
         assert contents(loaded(moving.pair, archive)) == whole
         run = archive_syncs(moving.pair, archive)
         assert run.new_syncs > 0
-        assert run.total == len(moving.pair.read_syncs().index)
+        now = read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic)
+        assert run.total == len(now.index)
         assert contents(loaded(moving.pair, archive)) == whole
     assert archive.compact(over=1) == 3
     assert contents(loaded(moving.pair, archive)) == whole
@@ -133,7 +135,7 @@ def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> 
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)
-    whole = contents(moving.pair.read_syncs().index)
+    whole = contents(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
     moving.stop()
     syncs = moving.pair.syncs_topic
     moving.delete_records(syncs)
@@ -155,7 +157,7 @@ def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> 
     index = loaded(moving.pair, archive)
     assert index.translate(moving.topic, 0, 0).target == 0
     assert index.partitions[moving.topic, 0].last.upstream == 199
-    assert len(index) > len(moving.pair.read_syncs().index)
+    assert len(index) > len(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
 
 
 def test_a_target_topic_made_again_is_refused(moving: Moving, archive: SyncArchive) -> None:

@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.errors import SyncsTopicError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
@@ -146,7 +147,7 @@ def _copy(made: Mirror, folder: Path) -> None:
 
     def is_noted() -> bool:
         try:
-            partitions = pair.read_syncs().index.partitions
+            partitions = read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions
         except SyncsTopicError:
             return False
         last = {place: held.last.upstream for place, held in partitions.items()}

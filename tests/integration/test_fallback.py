@@ -14,7 +14,6 @@ from airflow_mm2_offsets.core import (
     encode_offset_sync,
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
@@ -61,10 +60,10 @@ def test_timestamp_starts_at_records_as_old_as_the_position(stack: Stack) -> Non
     pair = _pair(stack)
 
     def start(position: int, time: datetime | None = None) -> int | None:
-        fallback = FallbackOptions(
-            on_unmapped=OnUnmapped.TIMESTAMP, time=time, margin=timedelta(minutes=3)
+        options = PlanOptions(
+            on_unmapped=OnUnmapped.TIMESTAMP, unmapped_time=time, unmapped_margin=180
         )
-        plan = plan_failover(pair, {topic: {0: position}}, options=PlanOptions(fallback=fallback))
+        plan = plan_failover(pair, {topic: {0: position}}, options=options)
         assert plan.fallbacks == 1
         return plan.partitions[0].start
 

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.core import OffsetSync, Status, Watermarks, encode_offs
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
-from airflow_mm2_offsets.kafka.syncs import SyncsRead, read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
 
@@ -198,11 +198,11 @@ def test_syncs_are_read_on_from_where_a_reading_ended(
     topic = create(1)
     _write_syncs(stack, topic, range(10, 20))
     first = read_syncs(source, topic)
-    same = read_syncs(source, topic, start=first.next_offset, known=first.index)
-    assert (same.read, same.next_offset, len(same.index)) == (0, 10, 10)
+    same = read_syncs(source, topic, previous=first)
+    assert (same.records_read, same.next_offset, len(same.index)) == (10, 10, 10)
     _write_syncs(stack, topic, range(20, 25))
-    later = read_syncs(source, topic, start=same.next_offset, known=same.index)
-    assert (later.read, later.next_offset, len(later.index)) == (5, 15, 15)
+    later = read_syncs(source, topic, previous=same)
+    assert (later.records_read, later.next_offset, len(later.index)) == (15, 15, 15)
     assert (len(first.index), len(same.index)) == (10, 10)
 
 
@@ -215,10 +215,10 @@ def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
     first = read_syncs(source, topic)
     _write_syncs(stack, topic, range(10, 15))
 
-    def read_on_after_deletion_before(offset: int) -> SyncsRead:
+    def read_on_after_deletion_before(offset: int) -> SyncsSnapshot:
         place = TopicPartition(topic, 0, offset)
         admin.delete_records([place])[place].result(timeout=30)
-        return read_syncs(source, topic, start=first.next_offset, known=first.index)
+        return read_syncs(source, topic, previous=first)
 
     assert len(read_on_after_deletion_before(10).index) == 15
     with pytest.raises(SyncsTopicError, match=f"{topic} .* begins at 12, after the start 10"):
@@ -238,7 +238,7 @@ def test_a_syncs_topic_that_was_made_again_is_not_read_on(
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
     _write_syncs(stack, topic, range(3))
     with pytest.raises(SyncsTopicError, match=f"{topic} .* ends at 3, before the start 10"):
-        read_syncs(source, topic, start=first.next_offset, known=first.index)
+        read_syncs(source, topic, previous=first)
     assert len(read_syncs(source, topic).index) == 3
 
 
@@ -259,8 +259,8 @@ def test_the_syncs_of_mirrormaker_translate(
     other = create(1)
     _write(stack, other, 1)
 
-    def later() -> SyncsRead:
-        return read_syncs(target, SYNCS, start=first.next_offset, known=first.index)
+    def later() -> SyncsSnapshot:
+        return read_syncs(target, SYNCS, previous=first)
 
     wait_until(lambda: (other, 0) in set(later().index), f"a sync of {other}")
     assert set(later().index) > set(first.index)

@@ -75,7 +75,7 @@ def test_what_is_written_later_is_seen(place: Place, tmp_path: Path) -> None:
 
 def test_a_place_without_a_checkpoint(place: Place) -> None:
     """A key that nobody wrote, and a bucket that nobody made, are one clear error each."""
-    with pytest.raises(CheckpointError, match=r"typo/metadata is missing"):
+    with pytest.raises(CheckpointError, match=r"typo/metadata: is missing"):
         read_checkpoint(place("typo"))
     nowhere = UPath(str(place("x")).replace(f"{BUCKET}/", "nobodys/"), **place("x").storage_options)
     with pytest.raises(CheckpointError):

@@ -77,7 +77,7 @@ def test_a_body_that_dribbles_has_a_deadline(url: str) -> None:
                 connection.sendall(b" ")
         assert 0.5 < time.monotonic() - began < 15
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"the body was not there within 1 s" in answer
+    assert b"the body did not arrive within 1 s" in answer
 
 
 def _part(connection: socket.socket) -> bytes | None:

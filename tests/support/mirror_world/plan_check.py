@@ -74,7 +74,7 @@ class Asked:
             archive=archive,
             read_source=self.read_source,
             sole_writer=self.sole_writer,
-            max_bytes=DEFAULT_OPTIONS.max_bytes if self.reads_records else 0,
+            max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if self.reads_records else 0,
         )
 
     def readable(self, drawn: Drawn) -> Readable:

@@ -10,12 +10,13 @@ from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import make_auth
-from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
 from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ClusterUnreachableError
-from airflow_mm2_offsets.service.cache import CachedSyncs, SyncCache
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.service.cache import SyncCache
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 SYNCS = {
@@ -42,13 +43,14 @@ class FakeCluster:
         return {place: self.marks[place] for place in places}
 
 
-def cached(syncs: dict[TopicPartition, list[tuple[int, int]]] = SYNCS) -> CachedSyncs:
-    return CachedSyncs(
+def cached(syncs: dict[TopicPartition, list[tuple[int, int]]] = SYNCS) -> SyncsSnapshot:
+    return SyncsSnapshot(
         index=SyncIndex.of_pairs(syncs),
         next_offset=5,
         topic_id="a",
-        skipped=1,
-        refreshed_at=NOW,
+        records_read=5,
+        skipped_count=1,
+        read_at=NOW,
     )
 
 
@@ -79,7 +81,7 @@ class Home:
     ) -> None:
         ends = {place: Watermarks(low=0, high=300) for place in SYNCS}
         self.source = FakeCluster("source", ends)
-        self.read: Callable[[], CachedSyncs] = cached
+        self.read: Callable[[], SyncsSnapshot] = cached
         self.reads = 0
         self.cache = SyncCache(self._read)
         self.cache.refresh()
@@ -96,6 +98,6 @@ class Home:
         self.app = create_app(OnePair(served), auth=auth, limits=limits or Limits())
         self.client = httpx.Client(transport=Direct(self.app), base_url="http://test")
 
-    def _read(self, _held: CachedSyncs | None) -> CachedSyncs:
+    def _read(self, _held: SyncsSnapshot | None) -> SyncsSnapshot:
         self.reads += 1
         return self.read()

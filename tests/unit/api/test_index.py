@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
-from airflow_mm2_offsets.service.cache import CachedSyncs, CacheState
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.service.cache import CacheState
 from tests.unit.api.homes import BASE, Home, cached
 
 UNREAD = CacheState()
@@ -118,7 +119,7 @@ def test_a_refresh_answers_with_the_status(home: Home) -> None:
     [
         (ClusterUnreachableError("no broker"), 503, "no broker"),
         (SyncsTopicError("it was deleted"), 503, "it was deleted"),
-        (RuntimeError("a secret"), 500, "an unexpected RuntimeError; the server's log has it"),
+        (RuntimeError("a secret"), 500, "unexpected RuntimeError; see the server's log"),
     ],
 )
 def test_a_failed_refresh_leaves_the_last_good_one(
@@ -126,7 +127,7 @@ def test_a_failed_refresh_leaves_the_last_good_one(
 ) -> None:
     """It is stale, says since when and why, and shows no secret."""
 
-    def fail() -> CachedSyncs:
+    def fail() -> SyncsSnapshot:
         raise error
 
     home.read = fail

@@ -66,9 +66,9 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
     """It is the caller's to give."""
     asked = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
     answer = plan(planned, **asked)
-    assert (answer.status_code, answer.json()["field"]) == (409, "body.time")
-    for time in ("2020-01-01T00:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z"):
-        given = plan(planned, **asked, time=time)
+    assert (answer.status_code, answer.json()["field"]) == (409, "body.unmapped_time")
+    for time in ("2020-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z"):
+        given = plan(planned, **asked, unmapped_time=time)
         assert given.json()["partitions"][0]["fallback"]["kind"] == "timestamp"
 
 
@@ -83,9 +83,13 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
         ({"positions": {"<b>": {"0": 1}}}, "body.positions.<b>.[key]"),
         ({"positions": {"orders": {"x": 1}}}, "body.positions.orders.x.[key]"),
         ({"positions": {"orders": {"0": 1, "00": 1}}}, "body.positions.orders.00.[key]"),
-        ({"positions": {"orders": {"0": 1}}, "time": "soon"}, "body.time"),
+        ({"positions": {"orders": {"0": 1}}, "unmapped_time": "soon"}, "body.unmapped_time"),
+        (
+            {"positions": {"orders": {"0": 1}}, "unmapped_time": "2020-01-01T00:00:00"},
+            "body.unmapped_time",
+        ),
         ({"positions": {"orders": {"0": 1}}, "on_unmaped": "fail"}, "body.on_unmaped"),
-        ({"positions": {"orders": {"0": 1}}, "margin_seconds": -1}, "body.margin_seconds"),
+        ({"positions": {"orders": {"0": 1}}, "unmapped_margin": -1}, "body.unmapped_margin"),
         ({"positions": {"orders": {"0": 1}}, "strategy": "best"}, "body.strategy"),
         ({"positions": {"orders": {"0": 1}}, "changed_records": "x"}, "body.changed_records"),
     ],

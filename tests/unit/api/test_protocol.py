@@ -1,16 +1,20 @@
-"""One connection."""
+"""One connection of the standalone server."""
 
 import asyncio
 
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from airflow_mm2_offsets.api.protocol import PatientProtocol
+from airflow_mm2_offsets.api import protocol
+from airflow_mm2_offsets.api.protocol import SlowClientProtocol, report_requests
 from tests.unit.api.homes import Home
 
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-class GoneTransport(asyncio.Transport):
+
+class ClosedTransport(asyncio.Transport):
     """Is closed, as uvloop's are when their client is gone; the protocol is not told yet."""
 
     def is_closing(self) -> bool:
@@ -20,17 +24,86 @@ class GoneTransport(asyncio.Transport):
         raise RuntimeError("the handler is closed")
 
 
+class OpenTransport(asyncio.Transport):
+    """Its client takes everything at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = asyncio.Event()
+
+    def is_closing(self) -> bool:
+        return self.closed.is_set()
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def write(self, _data: object) -> None:
+        """Drop it."""
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def connect(app: ASGIApp, transport: asyncio.Transport) -> SlowClientProtocol:
+    """Return a connection as uvicorn makes it."""
+    config = Config(report_requests(app), lifespan="off", log_config=None, access_log=False)
+    config.load()
+    connection = SlowClientProtocol(config=config, server_state=ServerState(), app_state={})
+    connection.connection_made(transport)
+    return connection
+
+
 def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     """Its answer is dropped, without a word in the log."""
 
     async def ask() -> None:
-        config = Config(Home().app, lifespan="off", log_config=None, access_log=False)
-        config.load()
-        protocol = PatientProtocol(config=config, server_state=ServerState(), app_state={})
-        protocol.connection_made(GoneTransport())
-        protocol.data_received(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        await asyncio.gather(*protocol.tasks)
-        protocol.connection_lost(ConnectionResetError())
+        connection = connect(Home().app, ClosedTransport())
+        connection.data_received(REQUEST)
+        await asyncio.gather(*connection.inner.tasks)
+        connection.connection_lost(ConnectionResetError())
 
     asyncio.run(ask())
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT"])
+def test_a_client_without_a_whole_head_is_hung_up_on(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the time for a head has passed."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
+
+    async def dawdle() -> None:
+        transport = OpenTransport()
+        connection = connect(Home().app, transport)
+        connection.data_received(sent)
+        await asyncio.wait_for(transport.closed.wait(), 10)
+        connection.connection_lost(None)
+
+    asyncio.run(dawdle())
+
+
+def test_a_request_that_is_being_answered_keeps_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long the answer takes; after it the time for a head begins again."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
+    open_while_answering: list[bool] = []
+
+    async def slow(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await asyncio.sleep(0.1)
+        open_while_answering.append(not transport.closed.is_set())
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def ask() -> None:
+        nonlocal transport
+        transport = OpenTransport()
+        connection = connect(slow, transport)
+        connection.data_received(REQUEST)
+        await asyncio.wait_for(transport.closed.wait(), 10)
+        connection.connection_lost(None)
+
+    transport: OpenTransport
+    asyncio.run(ask())
+    assert open_while_answering == [True]

@@ -36,8 +36,8 @@ def test_a_port_that_is_taken_is_one_clear_error() -> None:
 def test_beyond_loopback_somebody_must_be_kept_out(host: str) -> None:
     """Or the user says that all may ask."""
     assert refusal({"serve_host": host}) == (
-        f"{host} can be reached from other machines, and everybody could ask: give serve.token "
-        f"or serve.username and serve.password, or say serve.without.auth=true"
+        f"{host} can be reached from other machines, without a login: set serve.token, or "
+        f"serve.username and serve.password, or serve.without.auth=true"
     )
 
 
@@ -55,5 +55,5 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
     assert refusal(tls).startswith(f"{file} can't be read; give serve.tls.certificate")
     file.write_text("secret")
     message = refusal(tls)
-    assert message.startswith(f"{file} and {file} are no certificate and its key in PEM")
+    assert message.startswith(f"{file} and {file} are not a certificate and its key in PEM")
     assert "secret" not in message.replace(str(file), "")

@@ -7,7 +7,7 @@ import pytest
 
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError
-from airflow_mm2_offsets.service.cache import CachedSyncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from tests.unit.api.homes import BASE, Home, cached
 
 BETWEEN = {"topic": "orders", "partition": 0, "offset": 150}
@@ -31,7 +31,7 @@ def test_an_answer_has_their_fields_and_ours(home: Home) -> None:
         "low": 99,
         "high": 195,
         "reason": "lies between 100 -> 98 and 200 -> 195: the answer is from 99 to 195",
-        "evidence": "between-syncs",
+        "basis": "between-syncs",
     }
 
 
@@ -78,7 +78,7 @@ def test_before_the_first_sync_no_sync_is_named(home: Home) -> None:
     refused = ask(home, partition=1, offset=3, strategy="linear")
     assert refused.status_code == 404
     assert refused.json()["translation"]["status"] == "refused"
-    assert refused.json()["translation"]["evidence"] == "before-first-sync"
+    assert refused.json()["translation"]["basis"] == "before-first-sync"
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_a_batch_answers_by_partition(home: Home, path: str) -> None:
         "low": 98,
         "high": 98,
         "reason": "is the sync 100 -> 98",
-        "evidence": "sync",
+        "basis": "sync",
     }
     assert [each["targetOffset"] for each in first["offsetTranslations"]] == [98, 196, None]
-    assert first["offsetTranslations"][2]["evidence"] == "outside-source"
+    assert first["offsetTranslations"][2]["basis"] == "outside-source"
     assert (second["partition"], second["status"]) == (1, "SUCCESS")
     summary = body["summary"]
     assert isinstance(summary.pop("processTimeMs"), int)
@@ -296,7 +296,7 @@ def test_without_its_source_a_batch_says_how_to_go_on(home: Home) -> None:
 def test_a_broker_that_dies_is_unavailable(home: Home, path: str) -> None:
     """What is in memory answers on."""
 
-    def fail() -> CachedSyncs:
+    def fail() -> SyncsSnapshot:
         raise ClusterUnreachableError("target: did not answer")
 
     home.read = fail

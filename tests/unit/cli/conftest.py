@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from airflow_mm2_offsets.cli.app import app
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.service.pairs import Pair
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop, is_withdrawn
 from tests.unit.cli.conftest import CommandLine

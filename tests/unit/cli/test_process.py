@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.kafka.brokers import free_address
 

@@ -131,9 +131,9 @@ def test_fields_that_nothing_reads_are_named_all_at_once(names: pytest.MonkeyPat
     define(names, "mm2_default", extra=extra)
     refusal = _refusal()
     assert refusal.startswith(
-        "connection mm2_default: conect_url is no field of an mm2 connection; did you mean "
-        "connect_url?; replication_polcy is no field of an mm2 connection; did you mean "
-        "replication_policy?; x is no field of an mm2 connection; the fields are connect_url, "
+        "connection mm2_default: conect_url is not a field of an mm2 connection; did you mean "
+        "connect_url?; replication_polcy is not a field of an mm2 connection; did you mean "
+        "replication_policy?; x is not a field of an mm2 connection; the fields are connect_url, "
     )
     ok, text = Mm2OffsetHook().test_connection()
     assert (ok, text) == (False, refusal)

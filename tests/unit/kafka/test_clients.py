@@ -1,4 +1,4 @@
-"""Clients that are asked again."""
+"""Clients are used again."""
 
 import gc
 import threading
@@ -12,15 +12,15 @@ from confluent_kafka import Consumer, TopicPartition
 
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.kafka import clients as module
-from airflow_mm2_offsets.kafka.clients import Clients, make_admin, make_consumer
-from airflow_mm2_offsets.kafka.session import Session
+from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
+from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.unit.kafka.brokers import MockBroker
 
 
-class Made(list[Session[Any]]):
+class Made(list[ClientSession[Any]]):
     """Makes sessions, and keeps them."""
 
-    def __call__(self) -> Session[Any]:
+    def __call__(self) -> ClientSession[Any]:
         self.append(make_admin("source", {"bootstrap.servers": "127.0.0.1:1"}, 5.0))
         return self[-1]
 
@@ -30,48 +30,50 @@ def made() -> Made:
     return Made()
 
 
-def test_who_answered_is_asked_again(made: Made) -> None:
-    """Also who said no: that is an answer."""
-    clients = Clients()
-    with clients.lend("admin", made):
+def test_a_client_that_got_an_answer_is_used_again(made: Made) -> None:
+    """A refusal is an answer too."""
+    clients = ClientPool()
+    with clients.acquire("admin", made):
         pass
-    with pytest.raises(TopicNotFoundError), clients.lend("admin", made):
+    with pytest.raises(TopicNotFoundError), clients.acquire("admin", made):
         raise TopicNotFoundError("no such topic")
-    with clients.lend("admin", made) as session:
+    with clients.acquire("admin", made) as session:
         assert session is made[0]
     assert len(made) == 1
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachableError, RuntimeError, KeyboardInterrupt])
-def test_who_did_not_answer_is_not(made: Made, error: type[BaseException]) -> None:
+def test_a_client_that_got_no_answer_is_not(made: Made, error: type[BaseException]) -> None:
     """Its next try to connect may be far away, and what it was asked may still be under way."""
-    clients = Clients()
-    with pytest.raises(error), clients.lend("admin", made):
+    clients = ClientPool()
+    with pytest.raises(error), clients.acquire("admin", made):
         raise error
-    with clients.lend("admin", made):
+    with clients.acquire("admin", made):
         pass
     assert len(made) == 2
 
 
-def test_nobody_is_asked_after_a_long_rest(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor those that have rested even longer."""
-    clients = Clients()
-    with clients.lend("admin", made), clients.lend("admin", made):
+def test_no_client_is_used_after_a_long_idle_time(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that were idle even longer are dropped too."""
+    clients = ClientPool()
+    with clients.acquire("admin", made), clients.acquire("admin", made):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    with clients.lend("admin", made), clients.lend("admin", made):
+    with clients.acquire("admin", made), clients.acquire("admin", made):
         pass
     assert len(made) == 4
 
 
-def test_a_question_has_its_client_for_itself(made: Made) -> None:
-    """Those that come at once have one each; few of them are kept."""
-    clients, together = Clients(), 8
+def test_no_client_is_used_twice_at_once(made: Made) -> None:
+    """Each of several threads has a client; the pool keeps few of them."""
+    clients, together = ClientPool(), 8
     all_here = threading.Barrier(together)
 
-    def ask() -> Session[Any]:
-        with clients.lend("admin", made) as session:
+    def ask() -> ClientSession[Any]:
+        with clients.acquire("admin", made) as session:
             all_here.wait(timeout=10)
         return session
 
@@ -85,22 +87,24 @@ def test_a_question_has_its_client_for_itself(made: Made) -> None:
 
 def test_kinds_are_apart(made: Made) -> None:
     """A client of one isolation does not answer for another."""
-    clients, others = Clients(), Made()
-    with clients.lend("read_committed", made):
+    clients, others = ClientPool(), Made()
+    with clients.acquire("read_committed", made):
         pass
-    with clients.lend("read_uncommitted", others):
+    with clients.acquire("read_uncommitted", others):
         pass
     assert (len(made), len(others)) == (1, 1)
 
 
-def test_the_time_of_a_question_starts_with_it(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_deadline_starts_when_a_client_is_acquired(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However old its client is."""
-    clients = Clients()
-    with clients.lend("admin", made):
+    clients = ClientPool()
+    with clients.acquire("admin", made):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 50)
-    with clients.lend("admin", made) as session:
+    with clients.acquire("admin", made) as session:
         assert session.remaining == pytest.approx(5.0)
 
 
@@ -120,7 +124,7 @@ def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.Monke
     """For all of its questions about where partitions begin and end."""
     made: list[object] = []
 
-    def making(*args: object, **options: object) -> Session[Consumer]:
+    def making(*args: object, **options: object) -> ClientSession[Consumer]:
         made.append(args)
         return make_consumer(*args, **options)  # type: ignore[arg-type]
 

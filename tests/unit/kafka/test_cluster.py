@@ -59,9 +59,7 @@ def test_watermarks_come_in_bulk(broker: MockBroker) -> None:
 def test_watermarks_of_what_does_not_exist(broker: MockBroker, place: tuple[str, int]) -> None:
     """A topic or partition that does not exist is named, even among others that do."""
     broker.write("orders", [(b"k", b"v")])
-    with pytest.raises(
-        TopicNotFoundError, match=rf"has no topic-partition {place[0]}\[{place[1]}\]"
-    ):
+    with pytest.raises(TopicNotFoundError, match=rf"{place[0]}\[{place[1]}\]: does not exist"):
         broker.cluster().watermarks([("orders", 0), place])
 
 

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.kafka import drain as drain_module
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
-from airflow_mm2_offsets.kafka.session import Session
+from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.unit.kafka.brokers import MockBroker
 
 
@@ -127,9 +127,7 @@ def test_a_partition_that_ends_early_is_an_error(
     """A broker that says "end" before the end there was has lost records: none pass for all."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
-    with pytest.raises(
-        PositionError, match=r"^source: orders\[0\] ends at 5, and had gone on to 7 when"
-    ):
+    with pytest.raises(PositionError, match=r"orders\[0\]: its end offset is 5, and was 7 when"):
         _values(broker.cluster(timeout=0.5), {TopicPartition("orders", 0): 0})
 
 
@@ -141,14 +139,14 @@ def test_a_broker_that_is_behind_is_waited_for(
     _with_end(monkeypatch, 7)
     told: list[Message] = []
 
-    def hear(session: Session[Consumer], message: Message, reading: object) -> None:
-        _hear(session, message, reading)
+    def hear(session: ClientSession[Consumer], message: Message, reading: object) -> None:
+        _handle_error(session, message, reading)
         if message.error() is not None and not told:
             told.append(message)
             broker.write("orders", _numbers(5, 2))
 
-    _hear = drain_module._hear  # noqa: SLF001 - the moment after the broker has said "end"
-    monkeypatch.setattr(drain_module, "_hear", hear)
+    _handle_error = drain_module._handle_error  # noqa: SLF001 - the moment after the broker has said "end"
+    monkeypatch.setattr(drain_module, "_handle_error", hear)
     assert len(_values(broker.cluster(), {("orders", 0): 0})) == 7
     assert told[0].offset() == 5
 
@@ -171,7 +169,7 @@ def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:
 
 def test_a_missing_topic_is_named(broker: MockBroker) -> None:
     """A topic that does not exist is an error, and is not created by asking."""
-    with pytest.raises(TopicNotFoundError, match=r"source .* has no topic-partition orders\[0\]"):
+    with pytest.raises(TopicNotFoundError, match=r"^source .*: orders\[0\]: does not exist"):
         _values(broker.cluster())
     assert broker.cluster().topic_names() == frozenset()
 
@@ -179,8 +177,10 @@ def test_a_missing_topic_is_named(broker: MockBroker) -> None:
 def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
     """A topic that ends before the start was truncated or created again: both are named."""
     broker.write("orders", _numbers(0, 5))
-    with pytest.raises(PositionError, match=r"orders\[0\] ends at 5, before the start 6"):
+    with pytest.raises(PositionError, match="its end offset 5 is below 6") as raised:
         _values(broker.cluster(), {TopicPartition("orders", 0): 6})
+    subject = {"cluster": "source", "topic": "orders", "partition": 0, "position": 6}
+    assert raised.value.fields == subject
 
 
 def test_a_start_that_was_deleted_begins_at_the_first_record(
@@ -191,7 +191,7 @@ def test_a_start_that_was_deleted_begins_at_the_first_record(
     _with_end(monkeypatch, 5, low=3)
     assert _values(broker.cluster(), {("orders", 0): 0}) == [b"3", b"4"]
     assert _values(broker.cluster(), {("orders", 0): 3}, refuse_deleted=True) == [b"3", b"4"]
-    with pytest.raises(PositionError, match=r"orders\[0\] begins at 3, after the start 2"):
+    with pytest.raises(PositionError, match="its first offset 3 is above 2"):
         _values(broker.cluster(), {TopicPartition("orders", 0): 2}, refuse_deleted=True)
 
 

@@ -13,9 +13,9 @@ from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record
 from airflow_mm2_offsets.kafka.drain import drain as real_drain
-from airflow_mm2_offsets.kafka.pace import Pace
-from airflow_mm2_offsets.kafka.sync_log import SKIPPED_KEPT
+from airflow_mm2_offsets.kafka.sync_log import MAX_SKIPPED
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.throttle import Throttle
 from tests.unit.kafka.brokers import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
@@ -36,7 +36,7 @@ def test_syncs_are_indexed(broker: MockBroker) -> None:
     read = read_syncs(broker.cluster(), TOPIC)
     assert set(read.index) == {("orders", 0), ("returns", 0)}
     assert len(read.index) == 102
-    assert (read.read, read.skipped_count, read.next_offset) == (102, 0, 102)
+    assert (read.records_read, read.skipped_count, read.next_offset) == (102, 0, 102)
     assert read.index.translate("orders", 0, 500).target == 495
 
 
@@ -61,7 +61,7 @@ def test_a_record_that_is_no_sync_is_skipped_and_reported(
     broker.write(TOPIC, [*_syncs(range(10, 12)), (key, value), *_syncs(range(12, 14))])
     read = read_syncs(broker.cluster(), TOPIC)
     assert len(read.index) == 4
-    assert (read.read, read.skipped_count, read.next_offset) == (5, 1, 5)
+    assert (read.records_read, read.skipped_count, read.next_offset) == (5, 1, 5)
     assert read.skipped[0].offset == 2
     assert read.skipped[0].reason
 
@@ -71,7 +71,7 @@ def test_the_list_of_skipped_records_is_capped(broker: MockBroker) -> None:
     broker.write(TOPIC, [*_syncs(range(10, 11)), *[(b"x", b"y")] * 100])
     read = read_syncs(broker.cluster(), TOPIC)
     assert read.skipped_count == 100
-    assert len(read.skipped) == SKIPPED_KEPT
+    assert len(read.skipped) == MAX_SKIPPED
 
 
 def test_a_later_read_goes_on(broker: MockBroker) -> None:
@@ -79,8 +79,8 @@ def test_a_later_read_goes_on(broker: MockBroker) -> None:
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
     broker.write(TOPIC, [*_syncs(range(20, 23)), *_syncs(range(5, 6), "returns")])
-    later = read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
-    assert (later.read, later.next_offset) == (4, 14)
+    later = read_syncs(broker.cluster(), TOPIC, previous=first)
+    assert (later.records_read, later.next_offset) == (14, 14)
     assert len(first.index) == 10
     assert len(later.index) == 14
 
@@ -89,15 +89,16 @@ def test_a_later_read_may_find_nothing_new(broker: MockBroker) -> None:
     """Nothing new is no error where syncs are known already."""
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
-    later = read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
-    assert (later.read, len(later.index), later.next_offset) == (0, 10, 10)
+    later = read_syncs(broker.cluster(), TOPIC, previous=first)
+    assert (later.records_read, len(later.index), later.next_offset) == (10, 10, 10)
 
 
 def test_a_topic_that_shrank_is_not_continued(broker: MockBroker) -> None:
     """A topic that ends before the start was made anew: going on would miss what it has."""
     broker.write(TOPIC, _syncs(range(10, 12)))
-    with pytest.raises(SyncsTopicError, match="ends at 2, before the start 100"):
-        read_syncs(broker.cluster(), TOPIC, start=100)
+    longer = replace(read_syncs(broker.cluster(), TOPIC), next_offset=100)
+    with pytest.raises(SyncsTopicError, match="its end offset 2 is below 100"):
+        read_syncs(broker.cluster(), TOPIC, previous=longer)
 
 
 def test_a_topic_that_was_cut_short_is_not_continued(
@@ -109,8 +110,8 @@ def test_a_topic_that_was_cut_short_is_not_continued(
     broker.write(TOPIC, _syncs(range(20, 23)))
     marks = {(TOPIC, 0): Watermarks(low=11, high=13)}
     monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
-    with pytest.raises(SyncsTopicError, match="begins at 11, after the start 10"):
-        read_syncs(broker.cluster(), TOPIC, start=first.next_offset, known=first.index)
+    with pytest.raises(SyncsTopicError, match="its first offset 11 is above 10"):
+        read_syncs(broker.cluster(), TOPIC, previous=first)
     assert len(read_syncs(broker.cluster(), TOPIC).index) == 2
 
 
@@ -126,15 +127,15 @@ def test_a_missing_topic_comes_with_its_likely_causes(broker: MockBroker) -> Non
     with pytest.raises(SyncsTopicError) as caught:
         read_syncs(broker.cluster(), TOPIC)
     message = str(caught.value)
-    assert message.startswith(f"source: the offset-syncs topic {TOPIC} does not exist; ")
-    assert "it has mm2-offset-syncs.backup.internal. " in message
+    assert message.startswith(f"source: {TOPIC}: the offset-syncs topic does not exist; ")
+    assert "the cluster has mm2-offset-syncs.backup.internal. " in message
     _assert_likely_causes(message)
 
 
 def test_an_empty_topic_comes_with_its_likely_causes(broker: MockBroker) -> None:
     """A topic without a record is an error of its own."""
     broker.create(TOPIC)
-    with pytest.raises(SyncsTopicError, match="is empty; it has no other topic") as caught:
+    with pytest.raises(SyncsTopicError, match="is empty; the cluster has no other topic") as caught:
         read_syncs(broker.cluster(), TOPIC)
     _assert_likely_causes(str(caught.value))
 
@@ -149,10 +150,10 @@ def test_a_topic_of_rubbish_is_as_good_as_empty(broker: MockBroker) -> None:
 def test_who_rests_reads_the_same(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """In slices smaller than a partition, with a rest before each of them."""
     rests: list[None] = []
-    monkeypatch.setattr(Pace, "pause", lambda _self: rests.append(None))
+    monkeypatch.setattr(Throttle, "pause", lambda _self: rests.append(None))
     monkeypatch.setattr(sync_log, "_SLICE", 20 * len(VALUE))
     broker.write(TOPIC, _syncs(range(10, 100)))
-    read = read_syncs(replace(broker.cluster(), rest=1.0), TOPIC)
+    read = read_syncs(replace(broker.cluster(), throttle_ratio=1.0), TOPIC)
     assert [*read.index.partitions["orders", 0].upstream] == [*range(10, 100)]
     assert len(rests) >= 1 + 5
 

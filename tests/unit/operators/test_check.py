@@ -203,7 +203,7 @@ def test_a_plan_that_is_kept_must_be_one_to_go_by(worker: Worker, job: Job, tmp_
     plan.parent.mkdir(parents=True)
     plan.write_text("{}")
     (problem,) = problems(worker, check(job))
-    assert problem.startswith(f"{plan} is no plan to go by: a plan of schema version None")
+    assert problem.startswith(f"{plan}: is not a usable plan: a plan of schema version None")
 
 
 @pytest.mark.usefixtures("all_copied")
@@ -216,7 +216,7 @@ def test_a_plan_that_the_job_has_left_behind_is_refused(
     assert worker.run(check(job)).type == "SucceedTask"
     job.commit(1, 8, 0, 0, 0)
     (problem,) = problems(worker, check(job))
-    assert problem.startswith(f"{plan} holds a plan of ")
+    assert problem.startswith(f"{plan}: holds a plan of ")
     assert "for other positions" in problem
 
 

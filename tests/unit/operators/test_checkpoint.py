@@ -63,7 +63,7 @@ def test_nothing_pending_is_nothing(worker: Worker, tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_missing_is_named(worker: Worker, tmp_path: Path) -> None:
     """The error names the place; nothing is pushed."""
     worker.conf = {"checkpoint": str(tmp_path / "nothing")}
-    with pytest.raises(CheckpointError, match=r"nothing/metadata is missing"):
+    with pytest.raises(CheckpointError, match=r"nothing/metadata: is missing"):
         worker.run(_read())
     assert not worker.xcoms
 

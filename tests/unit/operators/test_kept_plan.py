@@ -74,7 +74,7 @@ def test_a_plan_that_was_edited_is_refused(
     worker.run(translate(positions=AT_4, plan_path=str(path)))
     _edit(path, **fields)
     edited = path.read_text()
-    with pytest.raises(PlanError, match=rf"run\.json is no plan to go by: {named}.*; delete the"):
+    with pytest.raises(PlanError, match=rf"run\.json: is not a usable plan: {named}.*; delete the"):
         worker.run(translate(positions=AT_4, plan_path=str(path)))
     assert path.read_text() == edited
 
@@ -152,7 +152,7 @@ def test_a_plan_of_other_positions_is_refused(worker: Worker, tmp_path: Path) ->
     path = tmp_path / "run.json"
     worker.run(translate(positions=AT_4, plan_path=str(path)))
     kept = path.read_text()
-    with pytest.raises(ConfigurationError, match=r"run\.json holds a plan of .* for other posi"):
+    with pytest.raises(ConfigurationError, match=r"run\.json: holds a plan of .* for other posi"):
         worker.run(translate(positions={"orders": {"0": 5}}, plan_path=str(path)))
     assert path.read_text() == kept
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_plan_is_refused(worker: Worker, tmp_path: Path, text:
     """A damaged or foreign file is an error that names it, and stays as it is."""
     path = tmp_path / "run.json"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(ConfigurationError, match=r"run\.json is "):
+    with pytest.raises(ConfigurationError, match=r"run\.json:? is "):
         worker.run(translate(positions=AT_4, plan_path=str(path)))
     assert path.read_text(encoding="latin-1") == text
 

@@ -110,7 +110,7 @@ def test_what_is_no_position_is_refused(worker: Worker, positions: dict[str, Any
 
 def test_a_strategy_that_is_none_is_refused(worker: Worker) -> None:
     """The error names the value and the choices."""
-    message = "^task translate: strategy is 'fast'; give one of safe, linear, kafka$"
+    message = "^strategy: 'fast' is not one of safe, linear, kafka$"
     with pytest.raises(ConfigurationError, match=message):
         worker.run(translate(positions=AT_4, strategy="fast"))
 
@@ -204,11 +204,11 @@ def test_a_fallback_by_time_needs_a_time(worker: Worker, clusters: Clusters) -> 
     at_the_end = {"orders": {"0": 4, "1": 10}}
     with pytest.raises(ConfigurationError, match=r"no record at the position of orders\[1\]"):
         worker.run(translate(positions=at_the_end, on_unmapped="timestamp"))
-    with pytest.raises(ConfigurationError, match="unmapped_time is 'yesterday'"):
+    with pytest.raises(ConfigurationError, match="unmapped_time: 'yesterday' is not a time"):
         worker.run(translate(positions=AT_4, on_unmapped="timestamp", unmapped_time="yesterday"))
 
 
 def test_an_unknown_fallback_is_refused(worker: Worker) -> None:
     """A word that names no fallback is an error that lists those there are."""
-    with pytest.raises(ConfigurationError, match="on_unmapped is 'nearest'; give one of fail, ear"):
+    with pytest.raises(ConfigurationError, match="on_unmapped: 'nearest' is not one of fail, ear"):
         worker.run(translate(positions=AT_4, on_unmapped="nearest"))

@@ -152,7 +152,7 @@ def test_a_job_that_never_starts_is_told(worker: Worker, tmp_path: Path) -> None
     assert isinstance(caught.value, AirflowFailException)  # the wait is not begun again
     text = str(caught.value)
     assert text.startswith("waited 0 s for the Spark job to commit its first batch: ")
-    assert "nothing/metadata is missing" in text
+    assert "nothing/metadata: is missing" in text
 
 
 def test_a_job_that_began_elsewhere_is_told(worker: Worker, tmp_path: Path) -> None:

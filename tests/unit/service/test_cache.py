@@ -14,29 +14,30 @@ import pytest
 from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.cache import CachedSyncs, SyncCache, read_on
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from stack.waiting import wait_until
 from tests.unit.service.pairs import Pair
 
 ORDERS = ("orders", 0)
 
 
-def cached(*pairs: tuple[int, int], next_offset: int = 0) -> CachedSyncs:
-    return CachedSyncs(
+def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
+    return SyncsSnapshot(
         index=SyncIndex.of_pairs({ORDERS: pairs}),
         next_offset=next_offset,
         topic_id="a",
-        skipped=0,
-        refreshed_at=datetime.now(UTC),
+        records_read=0,
+        read_at=datetime.now(UTC),
     )
 
 
 def test_a_refresh_swaps_one_reference() -> None:
     """A reader has all of the old index, or all of the new one."""
     first, second = cached((0, 0)), cached((0, 0), (10, 12))
-    held: list[CachedSyncs | None] = []
+    held: list[SyncsSnapshot | None] = []
 
-    def read(known: CachedSyncs | None) -> CachedSyncs:
+    def read(known: SyncsSnapshot | None) -> SyncsSnapshot:
         held.append(known)
         return second if known else first
 
@@ -59,7 +60,7 @@ def test_latest_leaves_the_cache_alone() -> None:
 
 def test_a_failed_refresh_keeps_the_last_good_one() -> None:
     """It is marked stale with the error until one succeeds again."""
-    outcomes: list[Callable[[], CachedSyncs]] = [partial(cached, (0, 0)), _fail, _fail, cached]
+    outcomes: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), _fail, _fail, cached]
     cache = SyncCache(lambda _known: outcomes.pop(0)())
     good = cache.refresh()
     for failures in (1, 2):
@@ -73,7 +74,7 @@ def test_a_failed_refresh_keeps_the_last_good_one() -> None:
     assert cache.state.syncs is not good
 
 
-def _fail() -> CachedSyncs:
+def _fail() -> SyncsSnapshot:
     raise ClusterUnreachableError("no broker")
 
 
@@ -85,7 +86,7 @@ class Gate:
         self.entered = threading.Semaphore(0)
         self.open = threading.Semaphore(0)
 
-    def __call__(self, _known: CachedSyncs | None) -> CachedSyncs:
+    def __call__(self, _known: SyncsSnapshot | None) -> SyncsSnapshot:
         self.reads += 1
         self.entered.release()
         assert self.open.acquire(timeout=10)
@@ -142,7 +143,7 @@ def test_readers_do_not_wait_for_a_refresh() -> None:
 def test_old_indexes_are_let_go() -> None:
     """Neither refreshes nor failures keep what was replaced, or half a read."""
 
-    def fail() -> CachedSyncs:
+    def fail() -> SyncsSnapshot:
         half = cached((0, 0))
         raise ClusterUnreachableError(f"no broker after {len(half.index)}")
 
@@ -157,7 +158,7 @@ def test_old_indexes_are_let_go() -> None:
 
 def _held() -> int:
     gc.collect()
-    return sum(type(each) is CachedSyncs for each in gc.get_objects())
+    return sum(type(each) is SyncsSnapshot for each in gc.get_objects())
 
 
 def test_the_thread_refreshes_until_it_is_stopped() -> None:
@@ -199,7 +200,7 @@ def test_the_first_read_is_one(monkeypatch: pytest.MonkeyPatch, *, refreshed: bo
     """Whether the thread does it, or who starts the thread has done it."""
     log: list[str] = []
 
-    def read(_known: CachedSyncs | None) -> CachedSyncs:
+    def read(_known: SyncsSnapshot | None) -> SyncsSnapshot:
         log.append("read")
         return cached((0, 0))
 
@@ -266,7 +267,7 @@ def test_a_topic_made_again_while_it_is_read_is_read_again(
     topic_ids[:] = ["a", "b", "b"]
     assert read_on(clusters.pair, None).topic_id == "b"
     topic_ids[:] = list("abcdefg")
-    with pytest.raises(SyncsTopicError, match="made again each of 3 times"):
+    with pytest.raises(SyncsTopicError, match="recreated during each of 3 reads"):
         read_on(clusters.pair, None)
 
 

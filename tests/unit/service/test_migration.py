@@ -86,7 +86,7 @@ def test_topics_get_the_names_of_the_target(renamed: Pair, tmp_path: Path) -> No
 def test_what_is_not_exact_is_refused(copied: Pair, tmp_path: Path) -> None:
     """Each such position is named with its file; nothing is written."""
     original, target = write_checkpoint(tmp_path), UPath(tmp_path / "copy")
-    blind = replace(DEFAULT_OPTIONS.plan, read_source=False, max_bytes=0)
+    blind = replace(DEFAULT_OPTIONS.plan, read_source=False, max_evidence_bytes=0)
     with pytest.raises(TranslationRefusedError) as refused:
         migrate(copied, original, target, MigrationOptions(plan=blind))
     assert "offsets/5 (start): orders[0] at 7: bounded: " in str(refused.value)

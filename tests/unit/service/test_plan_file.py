@@ -71,7 +71,7 @@ def test_a_plan_that_lacks_a_part_is_named(path: UPath, field: str) -> None:
     save_plan(path, PLAN)
     text = path.read_text()
     path.write_text(text.replace(f'"{field}"', '"else"'))
-    with pytest.raises(PlanError, match=f"is no plan to go by: it lacks '{field}'"):
+    with pytest.raises(PlanError, match=f"is not a usable plan: it lacks '{field}'"):
         read_plan(path)
 
 

@@ -118,7 +118,9 @@ def test_a_late_first_sync_hides_no_copy(late: Pair, position: int, target: int)
     assert (answer.status, answer.target) == ("exact", target)
 
 
-@pytest.mark.parametrize("options", [PlanOptions(read_source=False), PlanOptions(max_bytes=0)])
+@pytest.mark.parametrize(
+    "options", [PlanOptions(read_source=False), PlanOptions(max_evidence_bytes=0)]
+)
 @pytest.mark.parametrize(("position", "low"), [(60, 1), (100, 100), (149, 101)])
 def test_a_late_first_sync_is_told_where_nothing_is_read(
     late: Pair, options: PlanOptions, position: int, low: int

@@ -21,7 +21,7 @@ def _refused(root: Path | str, *words: str) -> None:
 
 def test_nothing_there(tmp_path: Path) -> None:
     """A wrong path is said to be no checkpoint."""
-    _refused(tmp_path / "typo", f"{tmp_path}/typo/metadata is missing")
+    _refused(tmp_path / "typo", f"{tmp_path}/typo/metadata: is missing")
 
 
 @pytest.mark.parametrize("text", ["", '{"id":', "{}", "[]", '{"id":7}'])

@@ -106,7 +106,7 @@ def _started(root: Path | str, starting_offsets: str | None = None) -> Over | Wa
 def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
     """No checkpoint, half of one, and one without a committed batch are not there yet."""
     for files, missing in [
-        (None, "metadata is missing"),
+        (None, "metadata: is missing"),
         ({}, "offsets/ holds no batch"),
         ({"offsets/0": ""}, "half-written"),
         (

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.framing import Debug, failures, grouped
-from airflow_mm2_offsets.cli.where import ConfigFile, load
+from airflow_mm2_offsets.cli.clusters import ConfigFile, load
+from airflow_mm2_offsets.cli.command import Debug, failures, grouped
 from airflow_mm2_offsets.config.sources import ENV_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
 
@@ -26,7 +26,7 @@ def _file(name: str, text: str) -> Any:  # noqa: ANN401 - as Typer types it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenOptions:
-    """Where to listen, and who may ask; each is a setting as well."""
+    """The address, the login and TLS; each is a setting as well."""
 
     host: Annotated[
         str | None,
@@ -50,16 +50,16 @@ class ListenOptions:
     ] = None
 
     def variables(self) -> dict[str, str]:
-        """Return what is given, as the variables that stand for the settings."""
-        given = {field.name.upper(): getattr(self, field.name) for field in fields(self)}
+        """Return the options as the environment variables of their settings."""
+        values = {field.name.upper(): getattr(self, field.name) for field in fields(self)}
         return {
-            f"{ENV_PREFIX}SERVE_{name}": str(at) for name, at in given.items() if at is not None
+            f"{ENV_PREFIX}SERVE_{name}": str(at) for name, at in values.items() if at is not None
         }
 
 
 @grouped
 def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = False) -> None:
-    """Answer over HTTP until Ctrl-C.
+    """Serve the REST API until Ctrl-C.
 
     Every option is a setting as well: serve.host, serve.port, serve.token.file, ...; see
     docs/rest.md for the routes.
@@ -74,7 +74,7 @@ def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = Fa
 
 
 def _server() -> Any:  # noqa: ANN401 - a module
-    """Return the server's module: an extra, and slow to import for those who do not serve."""
+    """Import the server here: it needs an extra, and the import is slow."""
     try:
         return import_module("airflow_mm2_offsets.api.server")
     except ImportError as error:

@@ -1,18 +1,18 @@
-"""``translate`` and ``plan``: where a job continues on the target, and why there."""
+"""``translate`` and ``plan``: the target positions of a job, with their reasons."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from typer import Argument, Option
 from upath import UPath
 
-from airflow_mm2_offsets.cli.exits import ExitCode
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, Clusters, find_clusters
+from airflow_mm2_offsets.cli.command import answering, grouped
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.cli.questions import AnswerOptions, JobOptions, UnmappedOptions
-from airflow_mm2_offsets.cli.where import ClusterOptions, Clusters, find_clusters
 from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, summarize
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
-from airflow_mm2_offsets.service.fallback import FallbackOptions
 from airflow_mm2_offsets.service.plan_file import save_plan
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
@@ -41,17 +41,18 @@ def translate(
             help="The next offset to read on the source, of each partition.",
         ),
     ],
-    answer: AnswerOptions,
+    options: PlanOptions,
+    archive: ArchiveOptions,
     where: ClusterOptions,
 ) -> Answer:
     """Translate source positions to the target.
 
     A position is the NEXT offset to read: give several, one of each partition.
     """
-    wanted = parse_places(positions)
+    parsed = parse_places(positions)
     clusters = find_clusters(where)
-    options = answer.with_fallback(clusters, FallbackOptions())
-    return _answer(_plan(clusters, wanted, None, options))
+    options = replace(options, archive=archive.open(clusters))
+    return _answer(_plan(clusters, parsed, None, options))
 
 
 @grouped
@@ -62,44 +63,44 @@ def plan(
     out: Annotated[
         str | None,
         Option(
-            "--out", metavar="FILE", help="Keep the plan there; an existing file is not changed."
+            "--out", metavar="FILE", help="Write the plan there; an existing file is not changed."
         ),
     ] = None,
-    unmapped: UnmappedOptions,
-    answer: AnswerOptions,
+    options: PlanOptions,
+    archive: ArchiveOptions,
     where: ClusterOptions,
 ) -> Answer:
     """Plan where a Spark job continues on the target.
 
     The plan has every partition's answer, its reason, and the startingOffsets for Spark.
     """
-    fallback = unmapped.fallback()
     clusters = find_clusters(where)
     path = _new_file(clusters, out) if out else None
     positions, pending = job.read(clusters)
-    made = _plan(clusters, positions, pending, answer.with_fallback(clusters, fallback))
-    if path is not None and not made.refused:
-        save_plan(path, made)
-    return _answer(made, note=_note(made, path))
+    options = replace(options, archive=archive.open(clusters))
+    failover_plan = _plan(clusters, positions, pending, options)
+    if path is not None and not failover_plan.refused:
+        save_plan(path, failover_plan)
+    return _answer(failover_plan, note=_note(failover_plan, path))
 
 
 def parse_places(places: list[str]) -> Positions:
-    """Return what ``TOPIC:PARTITION:POSITION`` texts say.
+    """Parse texts of the form ``TOPIC:PARTITION:POSITION``.
 
     Raises:
-        PositionError: One is no such text, or a partition is given twice.
+        PositionError: A text has another form, or a partition is given twice.
     """
-    given: dict[str, dict[str, str]] = {}
+    parsed: dict[str, dict[str, str]] = {}
     for place in places:
         topic, *numbers = place.split(":")
         if len(numbers) != 2:  # noqa: PLR2004 - the form that the message names
             hint = f"; did you mean {':'.join(places)}?" if len(places) == 3 else ""  # noqa: PLR2004
             raise PositionError(f"{place!r} is not TOPIC:PARTITION:POSITION, as orders:0:42{hint}")
         partition, position = numbers
-        if partition in given.setdefault(topic, {}):
-            raise PositionError(f"{topic}: partition {partition} is given twice; give it once")
-        given[topic][partition] = position
-    return check_positions(given)
+        if partition in parsed.setdefault(topic, {}):
+            raise PositionError(f"partition {partition} is given twice; give it once", topic=topic)
+        parsed[topic][partition] = position
+    return check_positions(parsed)
 
 
 def _plan(
@@ -109,27 +110,27 @@ def _plan(
         return plan_failover(clusters.pair, positions, pending=pending, options=options)
 
 
-def _answer(made: FailoverPlan, note: str = "") -> Answer:
-    starting = None if made.refused else format_offsets(made.target_positions())
+def _answer(failover_plan: FailoverPlan, note: str = "") -> Answer:
+    starting = None if failover_plan.refused else format_offsets(failover_plan.target_positions())
     spark = f"\n\nSpark's startingOffsets:\n{starting}" if starting else ""
     return Answer(
-        text=f"{summarize(made)}{spark}{note}",
-        data=made.to_json() | {"starting_offsets": starting},
-        exit_code=ExitCode.REFUSED if made.refused else ExitCode.OK,
+        text=f"{summarize(failover_plan)}{spark}{note}",
+        data=failover_plan.to_json() | {"starting_offsets": starting},
+        exit_code=ExitCode.REFUSED if failover_plan.refused else ExitCode.OK,
     )
 
 
-def _note(made: FailoverPlan, path: UPath | None) -> str:
+def _note(failover_plan: FailoverPlan, path: UPath | None) -> str:
     if path is None:
         return ""
     kept = f"{path} was not written: no job can start from a refused plan"
-    return f"\n\n{kept if made.refused else f'The plan is in {path}'}"
+    return f"\n\n{kept if failover_plan.refused else f'The plan is in {path}'}"
 
 
 def _new_file(clusters: Clusters, location: str) -> UPath:
     path = clusters.open(location)
     if path.exists():
         raise ConfigurationError(
-            f"{path} exists; a plan that was made is never changed: give another file"
+            "the file exists, and plans are never overwritten: give another file", file=str(path)
         )
     return path

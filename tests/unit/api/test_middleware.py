@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_mm2_offsets.api.guard import Limits
+from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError, TopicNotFoundError
 from tests.unit.api.homes import BASE, Home
@@ -61,7 +61,7 @@ def test_a_slow_body_times_out() -> None:
 
     answer = post(home, chunks())
     assert answer.status_code == 408
-    assert answer.json()["detail"] == "the body was not there within 0.05 s"
+    assert answer.json()["detail"] == "the body did not arrive within 0.05 s"
     assert answer.headers["connection"] == "close"
 
 
@@ -104,6 +104,22 @@ def test_our_errors_say_what_they_say(home: Home, error: Exception, status: int)
     home.read = fail
     answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
     assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
+
+
+def test_our_errors_have_their_fields(home: Home) -> None:
+    """Beside the sentence, for programs; positions are text."""
+    error = TopicNotFoundError(
+        "does not exist", cluster="target", topic="orders", partition=7, position=2**60
+    )
+
+    def fail() -> Any:  # noqa: ANN401 - it never returns
+        raise error
+
+    home.read = fail
+    answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=7&offset=1").json()
+    assert answer["detail"] == "target: orders[7]: does not exist"
+    names = ("cluster", "topic", "partition", "position")
+    assert [answer[name] for name in names] == ["target", "orders", 7, str(2**60)]
 
 
 @pytest.mark.parametrize(

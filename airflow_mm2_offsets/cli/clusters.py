@@ -1,4 +1,4 @@
-"""Where the clusters come from: settings, or an Airflow connection."""
+"""Options that name the pair of clusters: settings, or an Airflow connection."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ ConfigFile = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """Which clusters are meant."""
+    """Which pair of clusters to use."""
 
     config: ConfigFile = None
     conn_id: Annotated[
@@ -46,11 +46,11 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters:
-    """What the options name."""
+    """The pair that the options name, its archive, and its storage."""
 
     pair: ClusterPair
     archive_location: str | None
-    """Where the settings say that the archive is."""
+    """The archive of the settings."""
     open: Callable[[str], UPath]
     """Makes a path of a location on any storage."""
 
@@ -61,7 +61,7 @@ class Clusters:
 
 
 def find_clusters(options: ClusterOptions) -> Clusters:
-    """Return the pair of clusters that the options name; nothing is asked of them.
+    """Return the pair of clusters that the options name; no request is sent.
 
     Raises:
         ConfigurationError: They name none, or two, or a setting is wrong.
@@ -98,9 +98,9 @@ def load(config: Path | None, environ: Mapping[str, str]) -> Settings:
 
 
 def _of_airflow(conn_id: str, timeout: float) -> Clusters:
-    # As Airflow's own `connections test` does: its database is asked too, not the backends alone.
+    # As Airflow's `connections test` does: this reads its database as well as secrets backends.
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
-    # Airflow logs to stdout, which is for the answer.
+    # Airflow logs to stdout, which must hold only the answer.
     with redirect_stdout(sys.stderr):
         try:
             hook = import_module("airflow_mm2_offsets.hooks.mm2").Mm2OffsetHook

@@ -1,9 +1,9 @@
-"""How a reader rests."""
+"""How a reader is slowed down."""
 
 import pytest
 
-from airflow_mm2_offsets.kafka import pace as module
-from airflow_mm2_offsets.kafka.pace import Pace
+from airflow_mm2_offsets.kafka import throttle as module
+from airflow_mm2_offsets.kafka.throttle import Throttle
 
 
 class Clock:
@@ -23,41 +23,41 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Return the time that ``Pace`` sees."""
+    """Return the time that ``Throttle`` sees."""
     made = Clock()
     monkeypatch.setattr(module, "time", made)
     return made
 
 
-def test_a_rest_is_as_long_as_the_work(clock: Clock) -> None:
-    """Times the factor; the rest itself is no work."""
-    pace = Pace(2)
+def test_a_sleep_is_as_long_as_the_work(clock: Clock) -> None:
+    """Times the ratio; the sleep itself does not count as work."""
+    throttle = Throttle(2)
     for _ in range(2):
         clock.now += 0.003
-        pace.pause()
+        throttle.pause()
     assert clock.slept == [0.006, 0.006]
 
 
 def test_small_bits_of_work_add_up(clock: Clock) -> None:
     """No sleep is shorter than what a sleep costs."""
-    pace = Pace(1)
+    throttle = Throttle(1)
     for _ in range(4):
         clock.now += 0.0004
-        pace.pause()
+        throttle.pause()
     assert clock.slept == [0.0012]
 
 
-def test_waiting_for_a_broker_costs_no_long_rest(clock: Clock) -> None:
-    """It looks like work, and is none."""
-    pace = Pace(1)
+def test_waiting_for_a_broker_costs_no_long_sleep(clock: Clock) -> None:
+    """The wait looks like work, so a sleep has a maximum."""
+    throttle = Throttle(1)
     clock.now += 10
-    pace.pause()
+    throttle.pause()
     assert clock.slept == [0.02]
 
 
-def test_nobody_rests_who_need_not(clock: Clock) -> None:
+def test_a_ratio_of_0_never_sleeps(clock: Clock) -> None:
     """The command line and operators read at full speed."""
-    pace = Pace(0)
+    throttle = Throttle(0)
     clock.now += 1
-    pace.pause()
+    throttle.pause()
     assert clock.slept == []

@@ -1,31 +1,45 @@
-"""Tells which parts of a pair of clusters answer, and why the others do not."""
+"""Tells which parts of a pair of clusters answer, and why the others do not.
 
-from collections.abc import Callable, Mapping
+The connection form's Test button and the command ``check-connection`` call it.
+"""
+
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What came of asking one part."""
+class PartHealth:
+    """Whether one part answers."""
 
     part: str
     """``source``, ``target``, the syncs topic, or ``Connect``."""
-    found: str = ""
-    """What answered, where it did."""
+    answer: str = ""
+    """What the part says of itself, if it answers."""
     error: Mm2OffsetsError | None = None
-    """Why it can't be used."""
+    """Why the part can't be used, if it does not."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON; see ``Mm2OffsetsError.to_json`` for the error."""
+        return {
+            "part": self.part,
+            "ok": self.error is None,
+            "answer": self.answer or None,
+            "error": self.error.to_json() if self.error else None,
+        }
 
 
-def probe(pair: ClusterPair) -> tuple[Probe, ...]:
-    """Ask every part of a pair, side by side: whoever waits, waits for the slowest alone."""
+def check_health(pair: ClusterPair) -> tuple[PartHealth, ...]:
+    """Ask every part of a pair at the same time: it takes as long as the slowest part."""
     parts: dict[str, Callable[[], str]] = {
         "source": partial(_cluster, pair.source),
         "target": partial(_cluster, pair.target),
@@ -35,27 +49,17 @@ def probe(pair: ClusterPair) -> tuple[Probe, ...]:
         parts["Connect"] = partial(_connect, pair.connect, pair.naming)
     pool = ThreadPoolExecutor(len(parts))
     try:
-        return tuple(pool.map(_outcome, parts, parts.values()))
+        return tuple(pool.map(_health, parts, parts.values()))
     finally:
-        # All are done, or the caller was interrupted and waits for none.
+        # All parts are done, or the caller was interrupted and must not wait for them.
         pool.shutdown(wait=False)
 
 
-def probe_to_json(probed: Probe) -> Mapping[str, str | bool | None]:
-    """Return what came of asking one part as plain JSON."""
-    return {
-        "part": probed.part,
-        "ok": probed.error is None,
-        "found": probed.found or None,
-        "error": str(probed.error) if probed.error else None,
-    }
-
-
-def _outcome(part: str, ask: Callable[[], str]) -> Probe:
+def _health(part: str, ask: Callable[[], str]) -> PartHealth:
     try:
-        return Probe(part=part, found=ask())
+        return PartHealth(part=part, answer=ask())
     except Mm2OffsetsError as error:
-        return Probe(part=part, error=error)
+        return PartHealth(part=part, error=error)
 
 
 def _cluster(cluster: KafkaCluster) -> str:
@@ -64,7 +68,7 @@ def _cluster(cluster: KafkaCluster) -> str:
 
 
 def _syncs(pair: ClusterPair) -> str:
-    syncs = pair.read_syncs()
+    syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
     skipped = f", skipped records: {syncs.skipped_count}" if syncs.skipped_count else ""
     return f"syncs: {len(syncs.index)}, partitions: {len(syncs.index.partitions)}{skipped}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.archive.runs import append
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.kafka.brokers import free_address
@@ -136,7 +136,7 @@ def test_an_archive_that_is_none_is_told(line: CommandLine, tmp_path: Path) -> N
 def test_an_archive_needs_a_place(line: CommandLine) -> None:
     """Neither argument nor setting names one: nothing is read."""
     error = line.error("archive", "run", code=ExitCode.USAGE)
-    assert "no archive is named" in error
+    assert "no archive was given" in error
 
 
 def test_check_connection_tells_each_part(line: CommandLine) -> None:
@@ -144,7 +144,7 @@ def test_check_connection_tells_each_part(line: CommandLine) -> None:
     data = line.data("check-connection")
     assert data["ok"] is True
     assert [each["ok"] for each in data["parts"]] == [True, True, True]
-    assert data["parts"][2]["found"] == "syncs: 4, partitions: 1"
+    assert data["parts"][2]["answer"] == "syncs: 4, partitions: 1"
     assert line.run("check-connection").stdout.startswith("ok      source: cluster ")
 
 

@@ -1,5 +1,6 @@
 """What every command has around it."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -7,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import listing
+from airflow_mm2_offsets.cli import inspect
 from airflow_mm2_offsets.cli.app import app
-from airflow_mm2_offsets.cli.exits import EXIT_CODES, ExitCode, exit_code
+from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.kafka.brokers import free_address
@@ -94,13 +95,28 @@ def test_wrong_settings_are_code_2(
     assert hint in line.error("syncs", code=ExitCode.USAGE, **environ)
 
 
+def test_an_error_is_json_too(line: CommandLine) -> None:
+    """With --json, stdout has the error with its fields; stderr and the code are the same."""
+    given = ("plan", "--positions", "nowhere.json")
+    message = line.error(*given, code=ExitCode.USAGE)
+    shown = line.run(*given, "--json")
+    assert (shown.exit_code, shown.stderr) == (ExitCode.USAGE, message)
+    assert json.loads(shown.stdout) == {
+        "error": {
+            "kind": "ConfigurationError",
+            "message": message.removeprefix("Error: ").strip(),
+            "setting": "--positions",
+        }
+    }
+
+
 def test_a_defect_is_told_as_one(line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code 70 and one line; --debug shows the traceback."""
 
     def fail(*_args: object) -> None:
         raise KeyError("orders")
 
-    monkeypatch.setattr(listing, "probe", fail)
+    monkeypatch.setattr(inspect, "check_health", fail)
     error = line.error("check-connection", code=ExitCode.DEFECT)
     assert error == "Error: KeyError: 'orders'; this is a defect: report what --debug shows\n"
     shown = line.run("check-connection", "--debug")

@@ -1,18 +1,19 @@
-"""``syncs`` and ``check-connection``: what there is to translate with."""
+"""``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
 from typer import Option
 
-from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
-from airflow_mm2_offsets.cli.framing import answering, grouped
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
+from airflow_mm2_offsets.cli.command import answering, grouped
+from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.cli.where import ClusterOptions, find_clusters
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
-from airflow_mm2_offsets.service.probing import probe, probe_to_json
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.service.health import check_health
 
 SYNCS_EXAMPLE = """\
 \b
@@ -49,10 +50,11 @@ def syncs(
     """
     pair = find_clusters(where).pair
     with waiting("Reading offset syncs") as tell:
-        read = pair.read_syncs(progress=tell)
-    chosen = _chosen(read.index, topic, partition)
+        snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
+    skipped = snapshot.skipped_count
+    chosen = _chosen(snapshot.index, topic, partition)
     if not len(chosen):
-        raise _none_of(pair.syncs_topic, read.index, topic, partition)
+        raise _none_of(pair.syncs_topic, snapshot.index, topic, partition)
     shown = [*_newest(chosen, limit)]
     rows = [
         (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
@@ -61,13 +63,17 @@ def syncs(
     return Answer(
         text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
         f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
-        f"{pair.syncs_location} holds {len(read.index)} in all"
-        + (f", and {read.skipped_count} records that are none" if read.skipped_count else ""),
+        f"{pair.syncs_location} holds {len(snapshot.index)} in all"
+        + (
+            f"; {snapshot.skipped_count} records are not offset syncs"
+            if snapshot.skipped_count
+            else ""
+        ),
         data={
             "syncs_topic": pair.syncs_topic,
             "location": pair.syncs_location.value,
-            "total": len(read.index),
-            "skipped": read.skipped_count,
+            "total": len(snapshot.index),
+            "skipped": skipped,
             "matching": len(chosen),
             "syncs": [_to_json(each) for each in shown],
         },
@@ -79,18 +85,18 @@ def syncs(
 def check_connection(where: ClusterOptions) -> Answer:
     """Tell which parts answer, and why others don't.
 
-    Asked are both clusters, the offset-syncs topic, and Kafka Connect where its URL is set.
+    The parts are both clusters, the offset-syncs topic, and Kafka Connect if its URL is set.
     """
     pair = find_clusters(where).pair
-    with waiting("Asking"):
-        probed = probe(pair)
-    failed = [each.error for each in probed if each.error]
+    with waiting("Checking"):
+        parts = check_health(pair)
+    failed = [each.error for each in parts if each.error]
     return Answer(
         text="\n".join(
-            f"{'FAILED' if each.error else 'ok':6}  {each.part}: {each.error or each.found}"
-            for each in probed
+            f"{'FAILED' if each.error else 'ok':6}  {each.part}: {each.error or each.answer}"
+            for each in parts
         ),
-        data={"ok": not failed, "parts": [probe_to_json(each) for each in probed]},
+        data={"ok": not failed, "parts": [each.to_json() for each in parts]},
         exit_code=exit_code(failed[0]) if failed else ExitCode.OK,
     )
 
@@ -98,8 +104,8 @@ def check_connection(where: ClusterOptions) -> Answer:
 def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncIndex:
     return SyncIndex.of_partitions(
         {
-            place: held
-            for place, held in sorted(index.partitions.items())
+            place: syncs
+            for place, syncs in sorted(index.partitions.items())
             if topic in {None, place[0]} and partition in {None, place[1]}
         }
     )
@@ -122,10 +128,10 @@ def _none_of(
 
 def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
     """Yield the newest of each partition, in log order."""
-    for (topic, partition), held in index.partitions.items():
-        first = max(0, len(held) - limit) if limit else 0
-        for at in range(first, len(held)):
-            upstream, downstream = held[at]
+    for (topic, partition), syncs in index.partitions.items():
+        first = max(0, len(syncs) - limit) if limit else 0
+        for at in range(first, len(syncs)):
+            upstream, downstream = syncs[at]
             yield OffsetSync(
                 topic=topic, partition=partition, upstream=upstream, downstream=downstream
             )

@@ -1,21 +1,28 @@
-"""What every command has around it: option groups, the answer's way out, errors as exit codes."""
+"""Makes commands of functions: option groups, ``--json`` and ``--debug``, errors as exit codes.
+
+Every module of commands uses it.
+"""
 
 import inspect
+import json
 import logging
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
+from datetime import datetime
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
-from typer import Exit, Option
+from typer import BadParameter, Exit, Option
 
-from airflow_mm2_offsets.cli.exits import ExitCode, exit_code
+from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, show
+from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.service.plan_options import EXAMPLE_TIME, PLAN_OPTIONS
 
 Debug = Annotated[
     bool, Option("--debug", help="Log to stderr, and show the traceback of an error.")
@@ -33,11 +40,11 @@ class OutputOptions:
 
 
 def answering(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Make a command of a function that returns its answer; adds ``--json`` and ``--debug``."""
+    """Turn a function that returns its answer into a command with ``--json`` and ``--debug``."""
 
     @wraps(command)
     def run(*, output: OutputOptions, **given: Any) -> None:
-        with failures(debug=output.debug):
+        with failures(debug=output.debug, as_json=output.as_json):
             answer = command(**given)
             show(answer, as_json=output.as_json)
         raise Exit(answer.exit_code)
@@ -48,27 +55,35 @@ def answering(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Make one option of each field of a parameter that is a dataclass: Typer knows no groups."""
+    """Make one option of each field of a parameter that is a dataclass: Typer knows no groups.
+
+    A field is annotated as Typer wants it, or has an explanation as those of ``PlanOptions`` do;
+    other fields keep their defaults.
+    """
     parameters = [*inspect.signature(command).parameters.values()]
     groups: dict[str, Any] = {
         each.name: each.annotation for each in parameters if is_dataclass(each.annotation)
     }
+    options = {name: _options(kind) for name, kind in groups.items()}
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+    def run(**arguments: Any) -> None:
+        values = {
+            name: kind(**{each.name: arguments.pop(each.name) for each in options[name]})
             for name, kind in groups.items()
         }
-        command(**made, **given)
+        command(**values, **arguments)
 
-    flat = (_options(each.annotation) if each.name in groups else [each] for each in parameters)
+    flat = (options.get(each.name, [each]) for each in parameters)
     return _sign(run, [parameter for each in flat for parameter in each])
 
 
 @contextmanager
-def failures(*, debug: bool) -> Iterator[None]:
-    """Turn what is raised into one message on stderr and an exit code."""
+def failures(*, debug: bool, as_json: bool = False) -> Iterator[None]:
+    """Turn an exception into one message on stderr and an exit code.
+
+    With ``as_json``, an error of this package is JSON on stdout as well.
+    """
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     try:
@@ -80,6 +95,8 @@ def failures(*, debug: bool) -> Iterator[None]:
     except KeyboardInterrupt as error:
         raise _end(error, "Interrupted", ExitCode.INTERRUPTED) from error
     except Mm2OffsetsError as error:
+        if as_json:
+            print(json.dumps({"error": error.to_json()}, indent=2))  # noqa: T201 - the answer
         raise _end(error, f"Error: {error}", exit_code(error), debug=debug) from error
     except Exception as error:
         step = "this is a defect: report what --debug shows"
@@ -97,9 +114,36 @@ def _end(error: BaseException, message: str, code: ExitCode, *, debug: bool = Fa
 def _options(kind: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a dataclass
     keyword = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(each.name, keyword, default=each.default, annotation=each.type)
+        inspect.Parameter(each.name, keyword, default=each.default, annotation=annotation)
         for each in fields(kind)
+        if (annotation := _annotation(each)) is not None
     ]
+
+
+def _annotation(field: Field[Any]) -> Any:  # noqa: ANN401 - a type
+    """Return what tells Typer of a field; None where users can't set it."""
+    if get_origin(field.type) is Annotated:
+        return field.type
+    if field.name not in PLAN_OPTIONS:
+        return None
+    limits = field.metadata
+    kind = field.type
+    flag = f"--{field.name.replace('_', '-')}"
+    if kind is bool and field.default:
+        flag += f"/--no-{flag[2:]}"
+    shown = Option(
+        flag, help=limits["explanation"], min=limits.get("minimum"), max=limits.get("maximum")
+    )
+    if kind == datetime | None:
+        shown.parser, shown.metavar = _time, "TIME"
+    return Annotated[kind, shown]
+
+
+def _time(text: str) -> datetime:
+    time = parse_zoned(text)
+    if time is None:
+        raise BadParameter(f"{text!r} is not a time with its zone, such as {EXAMPLE_TIME}")
+    return time
 
 
 def _sign(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:

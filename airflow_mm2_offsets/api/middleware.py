@@ -1,4 +1,4 @@
-"""Stands before every route: bounds bodies in size and time, and lets no exception out."""
+"""Middleware of every route: bounds bodies in size and time, and answers exceptions."""
 
 import asyncio
 import logging
@@ -24,29 +24,29 @@ _HEADERS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a request may take."""
+    """The size and the time of a request's body."""
 
     body_bytes: int = 16 * 2**20
-    """Enough for the largest batch, well spaced."""
+    """Enough for the largest batch, with white space."""
     body_seconds: float = 20.0
-    """Until all of a body must be there."""
+    """Until the whole body must be there."""
 
 
 @dataclass(slots=True)
 class _Exchange:
-    """One request and its answer, as they pass."""
+    """One request and its answer."""
 
     receive: Receive
     send: Send
     limits: Limits
     begun: float = field(default_factory=time.perf_counter)
-    read: int = 0
+    body_bytes: int = 0
     has_body: bool = False
     status: int = 0
     """Of the answer; 0 before it starts."""
 
-    async def take(self) -> Message:
-        """Hand on what the client sends, while it is within the limits."""
+    async def receive_limited(self) -> Message:
+        """Receive from the client, within the limits."""
         if self.has_body:
             return await self.receive()
         left = self.begun + self.limits.body_seconds - time.perf_counter()
@@ -56,50 +56,50 @@ class _Exchange:
         except TimeoutError:
             raise Problem(
                 HTTPStatus.REQUEST_TIMEOUT,
-                f"the body was not there within {self.limits.body_seconds:g} s",
+                f"the body did not arrive within {self.limits.body_seconds:g} s",
                 headers=_CLOSE,
             ) from None
-        self.read += len(message.get("body", b""))
+        self.body_bytes += len(message.get("body", b""))
         self.has_body = not message.get("more_body", False)
-        if self.read > self.limits.body_bytes:
+        if self.body_bytes > self.limits.body_bytes:
             raise _too_large(self.limits)
         return message
 
-    async def give(self, message: Message) -> None:
-        """Hand on the answer."""
+    async def send_with_headers(self, message: Message) -> None:
+        """Send to the client, with the headers that every answer has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *_HEADERS]
         await self.send(message)
 
 
-class Guard:
-    """ASGI middleware."""
+class RequestLimiter:
+    """ASGI middleware; it also counts requests for the metrics."""
 
     def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics) -> None:
-        """Keep what it needs."""
+        """Keep the app, the limits and the metrics."""
         self._app = app
         self._limits = limits
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer for the app."""
+        """Pass a request to the app, or answer with a problem."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         exchange = _Exchange(receive, send, self._limits)
         try:
             if _announced(scope["headers"]) > self._limits.body_bytes:
-                raise _too_large(self._limits)  # noqa: TRY301 - the one place that answers
-            await self._app(scope, exchange.take, exchange.give)
+                raise _too_large(self._limits)  # noqa: TRY301 - answered below
+            await self._app(scope, exchange.receive_limited, exchange.send_with_headers)
         except Problem as problem:
-            await problem.response()(scope, receive, exchange.give)
+            await problem.response()(scope, receive, exchange.send_with_headers)
         except Exception:
             number = uuid.uuid4().hex[:12]
             log.exception("request %s failed: %s %r", number, scope["method"], scope["path"][:200])
             if exchange.status:
-                raise  # What was begun can't be called back: the server hangs up.
-            await _unexpected(number).response()(scope, receive, exchange.give)
+                raise  # The answer has begun and can't be changed: the server hangs up.
+            await _unexpected(number).response()(scope, receive, exchange.send_with_headers)
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if route != "none" else "any"
@@ -125,6 +125,6 @@ def _too_large(limits: Limits) -> Problem:
 def _unexpected(number: str) -> Problem:
     return Problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
-        f"something unexpected; the server's log has it under {number}",
+        f"unexpected error; look for {number} in the server's log",
         id=number,
     )

@@ -1,4 +1,4 @@
-"""What the process ends with."""
+"""The exit codes of the process, and which error has which."""
 
 from enum import IntEnum
 
@@ -44,6 +44,6 @@ _CODES = (
 
 
 def exit_code(error: Mm2OffsetsError) -> ExitCode:
-    """Return what the process ends with for ``error``."""
+    """Return the exit code for ``error``."""
     codes = (code for kind, code in _CODES if isinstance(error, kind))
     return next(codes, ExitCode.UNUSABLE)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 from upath import UPath
 
-from airflow_mm2_offsets.cli.exits import ExitCode
+from airflow_mm2_offsets.cli.app import app
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import Strategy
 from airflow_mm2_offsets.service.plan_file import read_plan
-from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.plan_options import PLAN_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
@@ -50,7 +52,7 @@ def test_people_get_the_table_and_the_reasons(line: CommandLine) -> None:
         (("--strategy", "linear"), PlanOptions(strategy=Strategy.LINEAR)),
         (("--no-read-source",), PlanOptions(read_source=False)),
         (("--sole-writer", "--no-read-source"), PlanOptions(sole_writer=True, read_source=False)),
-        (("--max-bytes", "0"), PlanOptions(max_bytes=0)),
+        (("--max-evidence-bytes", "0"), PlanOptions(max_evidence_bytes=0)),
     ],
 )
 def test_every_option_reaches_the_service(
@@ -61,6 +63,13 @@ def test_every_option_reaches_the_service(
     expected = plan_failover(line.pair.pair, {"orders": {0: 50}}, options=service).to_json()
     assert given["partitions"] == expected["partitions"]
     assert given["partitions"] != line.data("translate", "orders:0:50")["partitions"]
+
+
+@pytest.mark.parametrize("command", ["translate", "plan"])
+def test_every_option_is_offered(command: str) -> None:
+    """Under its name everywhere, with a dash for each underscore."""
+    shown = CliRunner().invoke(app, [command, "--help"]).stdout
+    assert [name for name in PLAN_OPTIONS if name.replace("_", "-") not in shown] == []
 
 
 def test_a_refusal_is_printed_and_told_by_the_code(line: CommandLine) -> None:
@@ -100,16 +109,22 @@ def test_wrong_positions_are_named(line: CommandLine, places: list[str], hint: s
     [
         (("translate",), "Missing argument"),
         (("translate", "orders:0:1", "--strategy", "fast"), "'safe', 'linear', 'kafka'"),
-        (("translate", "orders:0:1", "--max-bytes", "-1"), "--max-bytes"),
-        (("translate", "orders:0:1", "--max-bytes", "much"), "--max-bytes"),
+        (("translate", "orders:0:1", "--max-evidence-bytes", "-1"), "--max-evidence-bytes"),
+        (("translate", "orders:0:1", "--max-evidence-bytes", "much"), "--max-evidence-bytes"),
         (("plan",), "neither is given"),
         (("plan", "--positions", HELD, "--checkpoint", "here"), "both is given"),
-        (("plan", "--positions", "nowhere.json"), "--positions nowhere.json: can't be read"),
+        (("plan", "--positions", "nowhere.json"), "--positions: nowhere.json can't be read"),
         (("plan", "--positions", "{"), "Spark's offsets must be JSON"),
         (("plan", "--positions", '{"orders": [1]}'), "must map partitions to offsets"),
         (("plan", "--positions", HELD, "--on-unmapped", "guess"), "--on-unmapped"),
-        (("plan", "--positions", HELD, "--unmapped-time", "now"), "--unmapped-time is 'now'"),
-        (("plan", "--positions", HELD, "--unmapped-time", "2026-11-21"), "with its zone"),
+        (
+            ("plan", "--positions", HELD, "--unmapped-time", "now"),
+            "'now' is not a time with its zone",
+        ),
+        (
+            ("plan", "--positions", HELD, "--unmapped-time", "2026-11-21"),
+            "'2026-11-21' is not a time with its zone",
+        ),
         (("translate", "orders:0:1", "--timeout", "0"), "timeout is 0.0 s"),
         (("translat", "orders:0:1"), "No such command"),
         (("translate", "orders:0:1", "--fast"), "No such option"),
@@ -160,7 +175,7 @@ def test_a_plan_is_kept_once(line: CommandLine, tmp_path: Path) -> None:
     assert kept.source_positions() == {"orders": {0: 50}}
     before = file.read_text()
     error = line.error("plan", "--positions", HELD, "--out", str(file), code=ExitCode.USAGE)
-    assert f"{file} exists" in error
+    assert f"{file}: the file exists" in error
     assert file.read_text() == before
 
 

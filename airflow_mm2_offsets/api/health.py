@@ -1,4 +1,4 @@
-"""Tells orchestrators and Prometheus how the server is."""
+"""Probes for orchestrators, and metrics for Prometheus."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.api.metrics import Metrics
     from airflow_mm2_offsets.api.pairs import PairProvider
 
-health = APIRouter(tags=["server"])
-metrics = APIRouter(tags=["server"])
+router = APIRouter(tags=["server"])
+metrics_router = APIRouter(tags=["server"])
 
 
-@health.get("/healthz", response_model=Health)
+@router.get("/healthz", response_model=Health)
 async def healthz() -> Json:
     """Tell that the server runs."""
     return Json({"status": "ok"})
 
 
-@health.get("/readyz", response_model=Health)
+@router.get("/readyz", response_model=Health)
 async def readyz(request: Request) -> Json:
-    """Tell whether every index has been read; a stale one answers on, and is ready."""
+    """Tell whether every index has been read; a stale index still serves, and counts as ready."""
     pairs: PairProvider = request.app.state.pairs
     if waiting := sum(each.cache.state.syncs is None for each in pairs.served().values()):
         raise Problem(
@@ -36,12 +36,12 @@ async def readyz(request: Request) -> Json:
     return Json({"status": "ready"})
 
 
-@metrics.get(
+@metrics_router.get(
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def show(request: Request) -> Response:
     """Return the metrics of the server and of each index, for Prometheus."""
-    kept: Metrics = request.app.state.metrics
-    return Response(kept.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    all_metrics: Metrics = request.app.state.metrics
+    return Response(all_metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
