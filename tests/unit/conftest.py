@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airflow_mm2_offsets.testing import in_memory_clients
+from airflow_mm2_offsets.testing.connect import in_memory_connect
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,11 +49,10 @@ def airflow_home() -> str:
 
 
 @pytest.fixture(autouse=True)
-def described(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let librdkafka's brokers describe topics, as plans ask them to."""
-    from tests.unit.kafka.brokers import describable  # noqa: PLC0415
-
-    describable(monkeypatch)
+def in_memory() -> "Iterator[None]":
+    """Let clients of Kafka and Connect find the clusters in memory."""
+    with in_memory_clients(), in_memory_connect():
+        yield
 
 
 @pytest.fixture
@@ -67,11 +69,10 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> "Worker":
 
 
 @pytest.fixture
-def clusters(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Clusters]":
+def clusters(monkeypatch: pytest.MonkeyPatch) -> "Clusters":
     """Two clusters and the connections mm2_default, kafka_source and kafka_target."""
     from tests.unit.operators.clusters import Clusters  # noqa: PLC0415
 
     both = Clusters()
     both.connect(monkeypatch)
-    yield both
-    both.stop()
+    return both

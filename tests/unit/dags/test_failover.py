@@ -98,6 +98,7 @@ def test_a_job_is_neither_given_up_nor_killed_unless_told(run: Failover) -> None
 
 def test_a_silent_job_is_given_up_where_told(run: Failover) -> None:
     """After ``gone_after`` its silence is the proof, and the failover goes on from there."""
+    run.source.beat(1, lease=0.1)
     trigger = _wait_for_the_stop(run, gone_after=30)
     assert trigger.settings()["gone_after"] == 30.0
     vars(trigger)["gone_after"] = 0.05

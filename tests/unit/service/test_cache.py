@@ -16,7 +16,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.cache import CachedSyncs, SyncCache, read_on
 from stack.waiting import wait_until
-from tests.unit.service.pairs import Pair
+from tests.support.pairs import Pair
 
 ORDERS = ("orders", 0)
 
