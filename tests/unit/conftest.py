@@ -2,6 +2,7 @@
 
 import logging
 import os
+import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -49,10 +50,40 @@ def airflow_home() -> str:
 
 
 @pytest.fixture(autouse=True)
-def in_memory() -> "Iterator[None]":
-    """Let clients of Kafka and Connect find the clusters in memory."""
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> "Iterator[None]":
+    """Let clients find the clusters in memory, and refuse every real connection and program."""
+    for name in _REFUSED:
+        monkeypatch.setattr(name, _refuse)
+    monkeypatch.setattr("subprocess.Popen._execute_child", _start_program)
+    # boto asks the metadata service of EC2 for the credentials that it does not find.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with in_memory_clients(), in_memory_connect():
         yield
+
+
+_REFUSED = (
+    "socket.socket.connect",
+    "socket.socket.connect_ex",
+    "airflow_mm2_offsets.testing.clients.AdminClient",
+    "airflow_mm2_offsets.testing.clients.Consumer",
+)
+
+
+_execute_child = subprocess.Popen._execute_child  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _start_program(popen: object, command: list[str], *arguments: object) -> None:
+    # platform.architecture() runs it, once, when Airflow first makes a DAG.
+    if command[0] != "file":
+        _refuse(command)
+    _execute_child(popen, command, *arguments)
+
+
+def _refuse(*arguments: object, **_: object) -> None:
+    raise AssertionError(
+        f"a unit test opens a connection or starts a program: {arguments!r}; let it use "
+        "airflow_mm2_offsets.testing, or move it to tests/integration"
+    )
 
 
 @pytest.fixture

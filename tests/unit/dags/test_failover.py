@@ -133,7 +133,7 @@ def test_the_target_job_reads_the_target(
     run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, given: str | None
 ) -> None:
     """An empty field of the form means what the hook takes it for."""
-    servers = {"bootstrap.servers": clusters.target.servers}
+    servers = {"bootstrap.servers": clusters.target.bootstrap_servers}
     define(monkeypatch, "elsewhere", conn_type="kafka", extra=servers)
     define(
         monkeypatch,

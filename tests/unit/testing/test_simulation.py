@@ -111,7 +111,9 @@ def test_offsets_without_a_record_are_skipped() -> None:
         mm2.source.produce(*ORDERS, [b"last"])
         mm2.source.delete_records(*ORDERS, 4)
         mm2.mirror()
-        assert mm2.source.watermarks(*ORDERS) == Watermarks(low=4, high=14)
+        watermarks = mm2.source.cluster("source").watermarks([ORDERS])
+        assert watermarks == {ORDERS: Watermarks(low=4, high=14)}
+        assert _syncs(mm2) == [(4, 0), (13, 6)]
         assert mm2.target.records(*COPY)[6].value == b"last"
         assert _targets(mm2, 13) == ("exact", 6)
 
@@ -155,6 +157,7 @@ def test_a_hook_finds_clusters_and_connect(default: bool) -> None:  # noqa: FBT0
         mm2.source.produce(*ORDERS, _numbers(3))
         mm2.mirror()
         hook = Mm2OffsetHook("mm2_default" if default else "pair")
+        assert hook.timeout == 0.5
         is_reachable, message = hook.test_connection()
         assert is_reachable, message
         connect = hook.get_conn().connect
