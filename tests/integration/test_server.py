@@ -19,7 +19,7 @@ import pytest
 from stack.waiting import wait_until
 from tests.integration.contract import BASE
 from tests.integration.servers import TOKEN, program, running
-from tests.unit.kafka.brokers import free_address
+from tests.support.mock_broker import free_address
 
 NOWHERE = {"kafka_bootstrap_servers": "127.0.0.1:1"}
 LOGIN = {"Authorization": f"Bearer {TOKEN}"}

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from airflow_mm2_offsets.core import Status, Translation
+from airflow_mm2_offsets.testing.logs import FOREIGN
 from tests.support.mirror_world.draw import Drawn
-from tests.support.mirror_world.records import FOREIGN
 from tests.support.mirror_world.telling import Loss, Readable, ToldBy, told_by
 
 
@@ -69,7 +69,7 @@ class Finding:
             f"{answer.position} -> {answer.target} ({answer.status.value}, {answer.basis.value}), "
             f"truth {self.truth}, told by {self.told_by.value}\n"
             f"  {world.mirror.settings}\n  {steps}\n"
-            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.noted}\n"
+            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.committed}\n"
             f"  source [{source.low}, {source.high}) holds {_spans(source.records)}\n"
             f"  target from {world.target.low}: {_copied(self.drawn)}"
         )

@@ -40,8 +40,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from airflow_mm2_offsets.testing.sync_writer import Sync
 from tests.support.mirror_world.world import World
-from tests.support.mirror_world.writer import Sync
 
 
 class ToldBy(StrEnum):
@@ -109,7 +109,7 @@ def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
     record = entries[truth].origin
     if not before and _may_be_the_same(after):
         return ToldBy.NOTHING
-    noted = world.mirror.noted
+    noted = world.mirror.committed
     if readable.config and noted is not None and noted > after[-1][0]:
         after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))

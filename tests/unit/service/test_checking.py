@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.service.checking import find_problems
-from tests.unit.operators.clusters import describable
-from tests.unit.service.pairs import Pair, connect
+from tests.support.pairs import Pair, connect
 
 RESTART = (
     "mend what its trace names (GET /connectors/mirror/status) and restart it (POST "
@@ -19,9 +18,8 @@ CORRECT = "its topics setting matches no topic of the source: correct it"
 
 
 @pytest.fixture
-def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def copied(clusters: Pair) -> Pair:
     """Return clusters where all of orders was copied."""
-    describable(monkeypatch)
     for partition in range(4):
         clusters.write("orders", range(10), partition)
         clusters.copy("orders", range(10), partition)
