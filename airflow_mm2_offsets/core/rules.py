@@ -14,6 +14,7 @@ from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
 from airflow_mm2_offsets.core.positions import TopicPartition
+from airflow_mm2_offsets.core.reasons import describe_answer
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
@@ -205,41 +206,11 @@ def _answer(blank: Translation, bounds: BracketBounds, bracket: SyncBracket) -> 
         blank,
         status=Status.EXACT if low == high else Status.BOUNDED,
         basis=bounds.basis,
-        reason=_reason(bounds.basis, low, high, bracket),
+        reason=describe_answer(bounds.basis, low, high, bracket),
         target=low,
         low=low,
         high=high,
     )
-
-
-def _reason(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> str:
-    before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
-    after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
-    if low == high:
-        answer = f"the answer is {low}"
-    else:
-        end = "the target's end" if high is None else high
-        answer = f"the answer is from {low} to {end}"
-    match basis:
-        case Basis.SYNC:
-            once = low == high
-            return f"is the sync {before}" + ("" if once else f", maybe copied again: {answer}")
-        case Basis.DRAINED:
-            return (
-                f"MirrorMaker 2 has copied every record before it and none from it on exists: "
-                f"{answer}, the target's end"
-            )
-        case Basis.CONTENT:
-            return f"the record there was found on the target by content: {answer}"
-        case Basis.TARGET_WINDOW:
-            return f"records counted on the target between {before} and {after}: {answer}"
-        case Basis.COPYING_AGAIN:
-            return (
-                f"MirrorMaker 2 has copied records from here on more than once, and may not have "
-                f"copied all of them again: {answer}; wait for it to catch up for a closer one"
-            )
-        case _:
-            return f"lies between {before} and {after}: {answer}"
 
 
 def _within_target(answer: Translation, last: SyncPoint, target: Watermarks | None) -> Translation:
