@@ -12,7 +12,13 @@ from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import (
+    JUMPED,
+    JUMPED_TRUTHS,
+    REFILLED,
+    REFILLED_TRUTHS,
+    worlds_copying_again,
+)
 
 TOPIC = "orders"
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 7))
@@ -58,6 +64,14 @@ def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
     index = SyncIndex.of_pairs({(TOPIC, 0): JUMPED})
     positions = range(len(JUMPED_TRUTHS))
     assert (translate_many(index, TOPIC, 0, positions).target <= JUMPED_TRUTHS).all()
+
+
+@pytest.mark.parametrize("extras", Extras)
+def test_copies_before_the_first_sync_are_not_lost(extras: Extras) -> None:
+    """Records that were not copied again lie below the first known sync, whatever extras says."""
+    index = SyncIndex.of_pairs({(TOPIC, 0): REFILLED})
+    many = translate_many(index, TOPIC, 0, range(len(REFILLED_TRUTHS)), extras=extras)
+    assert (many.target <= REFILLED_TRUTHS).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
