@@ -49,7 +49,7 @@ soak-translation: $(READY)  ## Judge the translation in simulated worlds, a mill
 	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000
 
 soak-clearing: $(READY)  ## Clear the tasks of a failover in many orders, and look for a second job
-	@$(BIN)/python -m tests.e2e.clearing
+	@$(BIN)/python -m tests.e2e.soak_clearing
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

@@ -18,6 +18,7 @@ source was read to its end and has each content once: then equal content is the 
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
 from airflow_mm2_offsets.core.segments import SearchRange
@@ -60,7 +61,7 @@ def match_content(
     first_copies = {content: offset for offset, content in reversed(copies) if content in known}
     earliest = min(first_copies[content] for content in unread if content in first_copies)
     before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-    if search.is_ordered:
+    if search.is_ordered and _rise(originals, copies):
         before = _after_last_known(before, unread, first_copies)
     unknown = (offset for offset, content in before if first_copies.get(content) != offset)
     low = min(unknown, default=earliest)
@@ -70,6 +71,13 @@ def match_content(
         if times == sum(each == content for _, each in read_on) == 1:
             return earliest, earliest
     return low, last_copies[originals[-1][1]]
+
+
+def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> bool:
+    """Tell whether the copies that are known are in the source's order, each once."""
+    offsets = {content: offset for offset, content in originals}
+    known = [offsets[content] for _, content in copies if content in offsets]
+    return all(first < second for first, second in pairwise(known))
 
 
 def first_missing(search: SearchRange, source: SourceWindow, target: TargetWindow) -> int | None:

@@ -80,7 +80,7 @@ class Epoch:
         Args:
             syncs: The syncs of the partition.
             bounds: ``start`` and ``stop``.
-            older_copies: Copies that no older epoch has made again.
+            older_copies: The older copies that no epoch since has provably repeated.
             older_epochs: Newest first.
             progress: What Connect has committed; for the newest epoch only.
         """

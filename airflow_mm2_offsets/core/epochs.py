@@ -158,8 +158,10 @@ class PartitionSyncs:
         ups, downs = self.upstream, self.downstream
         up, down = (ups[-1], downs[-1]) if ups else (MAX_OFFSET, MAX_OFFSET)
         for upstream, downstream in syncs:
-            # Nearly all take this branch: ``_append`` with its calls would cost more.
-            if upstream > up and down < downstream <= down + upstream - up + 1:
+            # Nearly all syncs take this branch; ``_append`` asks more questions and costs more.
+            source_step, target_step = upstream - up, downstream - down
+            is_forward = source_step > 0 and target_step > 0
+            if is_forward and not may_hide_rewind(source_step, target_step):
                 ups.append(upstream)
                 downs.append(downstream)
                 up, down = upstream, downstream

@@ -1,4 +1,4 @@
-"""What is known beyond the syncs, as values: who reads it is another room's business."""
+"""What was read from the clusters beyond the syncs, as values; other rooms read it."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -12,7 +12,7 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 
 
 class Extras(StrEnum):
-    """Whether a stretch of the target may hold offsets that copy no new record.
+    """Whether a range of the target may hold offsets that copy no new record.
 
     Those are transaction markers, records copied twice, and records of other writers.
     """
@@ -38,7 +38,7 @@ WindowRecord: TypeAlias = tuple[int, Content]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordWindow:
-    """What a read_committed consumer got of the offsets ``[first, last]`` of a partition."""
+    """The records that a read_committed consumer got of a partition's offsets ``[first, last]``."""
 
     first: int
     last: int
@@ -50,10 +50,11 @@ class RecordWindow:
         return self.first <= first and last <= self.last
 
     def content_at(self, offset: int) -> Content | None:
-        """Return what the record at ``offset`` holds; None where there is none."""
+        """Return the content of the record at ``offset``; None without a record there."""
         at = bisect_left(self.records, offset, key=itemgetter(0))
-        found = self.records[at : at + 1]
-        return found[0][1] if found and found[0][0] == offset else None
+        if at == len(self.records) or self.records[at][0] != offset:
+            return None
+        return self.records[at][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,14 +134,14 @@ class TargetWindow(RecordWindow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What may be used beside the syncs to translate one partition's positions."""
+    """What may be used besides the syncs to translate one partition's positions."""
 
     extras: Extras = Extras.POSSIBLE
     source: Watermarks | None = None
-    """What the source partition holds; a position outside of it is refused, unless it is below
-    and MirrorMaker 2 was there before the records were deleted."""
+    """The source's watermarks. A position outside of them is refused, unless it is below and
+    MirrorMaker 2 had copied from there before the records were deleted."""
     target: Watermarks | None = None
-    """What the target partition holds; answers outside of it are refused."""
+    """The target's watermarks. Answers outside of them are refused."""
     target_window: TargetWindow | None = None
     source_window: SourceWindow | None = None
     sole_writer: bool = False
@@ -149,15 +150,15 @@ class Evidence:
     there, and that no transform makes two copies of one record differ: only then may records be
     counted."""
     contradiction: SyncPoint | None = None
-    """A sync whose record was read on both sides, and is not the same."""
+    """A sync whose record was read on both clusters and differs."""
     changed_records: bool = False
     """A transform changes records on their way, so that those of a sync may differ."""
     drained: bool = False
     """Every record before the position was copied, and no record from it on was, when the
     target's end was read (which came after the first and before the second was established)."""
     copied_to: int | None = None
-    """The last source offset that Connect has noted as copied, if no record after it was on the
-    source once the syncs had been read. Then MirrorMaker 2 has come as far as ever before."""
+    """The last source offset that Connect has committed as copied, if the source held no record
+    after it once the syncs had been read. Then MirrorMaker 2 has caught up with itself."""
 
 
 NO_EVIDENCE = Evidence()

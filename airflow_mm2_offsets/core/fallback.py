@@ -1,4 +1,4 @@
-"""Where a job may start when no answer is known to lose nothing: only by name, never in silence."""
+"""Where a job starts, if the user says so, on a partition whose translation is refused."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ class OnUnmapped(StrEnum):
     """What to do with a partition whose translation is refused."""
 
     FAIL = "fail"
-    """Nothing: the plan is refused."""
+    """Refuse the plan."""
     EARLIEST = "earliest"
     """Start at the target's first offset: repeats records, and loses those the target deleted."""
     LATEST = "latest"

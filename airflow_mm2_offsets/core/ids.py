@@ -1,4 +1,4 @@
-"""Which clusters and topics a plan is of: offsets say nothing of any other."""
+"""The ids of the clusters and topics that a plan holds for; its offsets mean nothing elsewhere."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -59,23 +59,22 @@ class PairIds:
     def changes(self, now: "PairIds") -> Iterator[IdChange]:
         """Return what differs between the time of a plan and ``now``.
 
-        A cluster that was not asked on one of the two occasions is not compared, nor is a topic
-        whose id is not known.
+        A cluster whose id was not read both times is not compared, nor is a topic without an id.
         """
-        for side, planned, found in (
+        for side, planned, current in (
             ("source", self.source, now.source),
             ("target", self.target, now.target),
         ):
-            if planned.cluster_id is None or found.cluster_id is None:
+            if planned.cluster_id is None or current.cluster_id is None:
                 continue
-            place = f"clusters.{side}"
-            if planned.cluster_id != found.cluster_id:
-                yield IdChange(f"{place}.cluster_id", planned.cluster_id, found.cluster_id)
+            field_name = f"clusters.{side}"
+            if planned.cluster_id != current.cluster_id:
+                yield IdChange(f"{field_name}.cluster_id", planned.cluster_id, current.cluster_id)
                 continue
             for topic, before in planned.topic_ids.items():
-                after = found.topic_ids.get(topic, _GONE)
+                after = current.topic_ids.get(topic, _GONE)
                 if before is not None and after is not None and before != after:
-                    yield IdChange(f"{place}.topic_ids.{topic}", before, after or None)
+                    yield IdChange(f"{field_name}.topic_ids.{topic}", before, after or None)
 
     def completed_by(self, later: "PairIds") -> "PairIds":
         """Return these ids, and of ``later`` those that are not among them."""

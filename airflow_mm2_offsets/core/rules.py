@@ -1,4 +1,7 @@
-"""Finds the answer for one position: what its syncs say, what else is known, what refuses it."""
+"""Answers one position: by its syncs, by evidence, or with a refusal.
+
+``SyncIndex.translate`` calls it.
+"""
 
 from dataclasses import replace
 
@@ -11,6 +14,7 @@ from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
 from airflow_mm2_offsets.core.positions import TopicPartition
+from airflow_mm2_offsets.core.reasons import describe_answer
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
@@ -57,10 +61,10 @@ def translate(
 
 
 def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
-    """Return what the syncs say, with what Connect has noted as copied.
+    """Return the segments, with Connect's progress if it is known.
 
-    The target's end must have been read before that: a record that is noted may be one that the
-    target has gained since.
+    The target's end must have been read before Connect's offsets: otherwise a record that Connect
+    has committed may lie above that end.
     """
     if evidence.copied_to is None or evidence.target is None:
         return syncs.segments
@@ -76,8 +80,8 @@ def _outside_source(
     if blank.position > source.high:
         return blank.refused(
             Basis.OUTSIDE_SOURCE,
-            f"position {blank.position} lies beyond the source's end {source.high}: it is not of "
-            f"this cluster or topic, or the topic was recreated",
+            f"position {blank.position} lies beyond the source's end {source.high}: it is of "
+            f"another cluster or topic, or the topic was recreated",
         )
     if syncs and syncs.first.upstream <= blank.position:
         return None
@@ -108,8 +112,7 @@ def _drained(blank: Translation, target: Watermarks | None) -> Translation:
         blank,
         status=Status.EXACT,
         basis=Basis.DRAINED,
-        reason=f"no record of it was ever to be copied: the answer is {target.high}, the target's "
-        f"end",
+        reason=f"the source has no record to copy: the answer is {target.high}, the target's end",
         target=target.high,
         low=target.high,
         high=target.high,
@@ -203,41 +206,11 @@ def _answer(blank: Translation, bounds: BracketBounds, bracket: SyncBracket) -> 
         blank,
         status=Status.EXACT if low == high else Status.BOUNDED,
         basis=bounds.basis,
-        reason=_reason(bounds.basis, low, high, bracket),
+        reason=describe_answer(bounds.basis, low, high, bracket),
         target=low,
         low=low,
         high=high,
     )
-
-
-def _reason(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> str:
-    before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
-    after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
-    if low == high:
-        answer = f"the answer is {low}"
-    else:
-        end = "the target's end" if high is None else high
-        answer = f"the answer is from {low} to {end}"
-    match basis:
-        case Basis.SYNC:
-            once = low == high
-            return f"is the sync {before}" + ("" if once else f", maybe copied again: {answer}")
-        case Basis.DRAINED:
-            return (
-                f"MirrorMaker 2 has copied every record before it and none from it on exists: "
-                f"{answer}, the target's end"
-            )
-        case Basis.CONTENT:
-            return f"the record there was found on the target by content: {answer}"
-        case Basis.TARGET_WINDOW:
-            return f"records counted on the target between {before} and {after}: {answer}"
-        case Basis.COPYING_AGAIN:
-            return (
-                f"MirrorMaker 2 has copied records from here on more than once, and may not have "
-                f"copied all of them again: {answer}; wait for it to catch up for a closer one"
-            )
-        case _:
-            return f"lies between {before} and {after}: {answer}"
 
 
 def _within_target(answer: Translation, last: SyncPoint, target: Watermarks | None) -> Translation:

@@ -4,9 +4,9 @@ from datetime import datetime
 
 
 def parse_zoned(text: str) -> datetime | None:
-    """Return the time that an ISO 8601 text names; None where it is none, or lacks its zone.
+    """Return the time of an ISO 8601 text; None if the text is invalid or has no zone.
 
-    Without a zone it would mean another moment on another machine.
+    Without a zone the text means different moments on different machines.
     """
     try:
         time = datetime.fromisoformat(text)

@@ -77,8 +77,7 @@ class CheckFailoverOperator(BaseOperator):
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
         sink: Where the target job is to write files or a Delta table, if it does.
-        changed_records: A transform changes records on the way: see ``TranslateOffsetsOperator``.
-            May be a templated string.
+        changed_records: See ``TranslateOffsetsOperator``. May be a templated string.
         txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as its identifier; empty for
             none, None if unknown.
         trigger_dag_id: The DAG that is to be triggered for the target, if one is.
@@ -89,20 +88,9 @@ class CheckFailoverOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = (
-        "mm2_conn_id",
-        "checkpoint",
-        "control",
-        "target_checkpoint",
-        "target_control",
-        "spark_control",
-        "spark_checkpoint",
-        "subscribe_pattern",
-        "plan_path",
-        "sink",
-        "txn_app_id",
-        "changed_records",
-        "trigger_dag_id",
-        "request_id",
+        *("mm2_conn_id", "checkpoint", "control", "target_checkpoint", "target_control"),
+        *("spark_control", "spark_checkpoint", "subscribe_pattern", "plan_path", "sink"),
+        *("txn_app_id", "changed_records", "trigger_dag_id", "request_id"),
     )
 
     def __init__(

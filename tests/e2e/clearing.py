@@ -1,27 +1,17 @@
-"""Clears the tasks of a failover's run in one order after the other; ``make soak-clearing``.
+"""A failover's run that fails, is finished, and is cleared in many ways; see soak_clearing.py."""
 
-Two runs are cleared: one that failed while MirrorMaker 2 was down, and whose job the operator has
-started again on the source meanwhile; and the same run once it has come to its end.
-"""
-
-import argparse
 import random
-import shutil
 import signal
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.stopping import forget_stop
 from demo.failover import FAILOVER, STREAM, Failover
-from demo.report import Report
 from demo.world import World
-from tests.e2e.drivers import DriverWatch, last_batch, send
+from tests.e2e.drivers import last_batch, send
 
 TASKS = (
     "check",
@@ -39,41 +29,8 @@ HARMLESS = tuple(task for task in TASKS if task != "stop_source")
 """Those that never move a job which runs again: the stop has to be asked for that."""
 
 
-class ClearingError(AssertionError):
+class ClearingError(RuntimeError):
     """A clear started what it must not, or ended in another way than it must."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What was done, and what came of it."""
-
-    report: Report
-    clears: Counter[str]
-    """How many tasks were cleared, by the way they were."""
-    orders: int
-    """In how many random orders."""
-    most: Counter[str]
-    """The most drivers alive at once: of each side, and of both together."""
-    looks: int
-    """How often was looked for drivers."""
-
-    @property
-    def holds(self) -> bool:
-        """Never two jobs, nothing lost, and no more repeated than announced."""
-        return self.report.holds and self.most == Counter(source=1, target=1, together=1)
-
-    def __str__(self) -> str:
-        """Say it in a few lines."""
-        rows = self.report
-        clears = ", ".join(f"{count} {way}" for way, count in self.clears.items())
-        most = ", ".join(f"{name} {count}" for name, count in sorted(self.most.items()))
-        return (
-            f"{self.clears.total()} clears ({clears}; {self.orders} random orders)\n"
-            f"most drivers at once, of {self.looks} looks: {most}\n"
-            f"{rows.produced} records produced, {rows.delivered.total()} rows in the sinks: "
-            f"{rows.lost} lost, {rows.duplicated} duplicated ({rows.plan.max_reread} announced)\n"
-            f"{'PROVEN' if self.holds else 'FAILED'}"
-        )
 
 
 @dataclass(kw_only=True)
@@ -242,57 +199,3 @@ class Clearing:
     def _expect(self, what: str, found: object, wanted: object) -> None:
         if found != wanted:
             raise ClearingError(f"{what}: {found!r}, and not {wanted!r}")
-
-
-def run(folder: Path, *, orders: int, seed: int) -> Found:
-    """Fail a failover, clear it in many ways, finish it, and clear it in many ways again.
-
-    Raises:
-        ClearingError: A clear did what it must not.
-        FailedRunError: A run failed that must not.
-    """
-    with World(folder, say) as world, DriverWatch(world) as watch:
-        clearing = Clearing(
-            world=world,
-            failover=Failover(world),
-            chance=random.Random(seed),  # noqa: S311 - orders
-        )
-        clearing.fail_while_stopping()
-        clearing.fail_without_mirror()
-        clearing.start_source_again()
-        clearing.clear_failed(orders)
-        clearing.finish()
-        clearing.clear_finished(orders)
-        clearing.failover.catch_up()
-        report = clearing.failover.report()
-    return Found(
-        report=report,
-        clears=clearing.clears,
-        orders=clearing.orders,
-        most=watch.most,
-        looks=watch.looks,
-    )
-
-
-def say(line: str) -> None:
-    """Print a line, with the time."""
-    print(f"{datetime.now(UTC):%H:%M:%S}  {line}", flush=True)  # noqa: T201 - it speaks to whoever has started it
-
-
-def main() -> int:
-    """Run it as often as is asked for; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--orders", type=int, default=6, help="random orders of each run")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))  # noqa: S311
-    args = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="clearing-"))
-    say(f"seed {args.seed}; whatever fails leaves its logs in {folder}")
-    found = run(folder, orders=args.orders, seed=args.seed)
-    say(str(found))
-    if found.holds:
-        shutil.rmtree(folder)
-    return 0 if found.holds else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

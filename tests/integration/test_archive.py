@@ -53,6 +53,8 @@ class Moving:
 
     def create(self, admin: AdminClient, topic: str, partitions: int) -> None:
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
+        # The broker that is asked next may hear of it later than the controller.
+        wait_until(lambda: topic in admin.list_topics(timeout=30).topics, f"{topic} to be there")
 
     def delete(self, admin: AdminClient, cluster: KafkaCluster, topic: str) -> None:
         admin.delete_topics([topic])[topic].result(timeout=30)

@@ -15,9 +15,9 @@ from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement
 from airflow_mm2_offsets.spark.copying import MARKER, inventory
 from airflow_mm2_offsets.spark.stopping import request_stop
+from airflow_mm2_offsets.testing import in_memory_clients
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
-from tests.unit.operators.clusters import describable
-from tests.unit.service.pairs import Pair
+from tests.support.pairs import Pair
 from tests.unit.spark.checkpoints import batch, commit, orders, simple, write
 
 RECORDED = Path(__file__).parents[1] / "unit" / "spark" / "recorded"
@@ -83,9 +83,8 @@ def test_a_place_without_a_checkpoint(place: Place) -> None:
 
 
 @pytest.fixture
-def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+def clusters() -> Iterator[Pair]:
     """Two clusters on which all of orders was copied, five offsets higher."""
-    describable(monkeypatch)
     pair = Pair()
     pair.write("orders", range(10))
     pair.copy("orders", range(100, 105))
@@ -95,8 +94,8 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
         pair.write("orders", range(1), partition)
         pair.copy("orders", range(1), partition)
         pair.sync("orders", (0, 0), partition=partition)
-    yield pair
-    pair.stop()
+    with in_memory_clients():
+        yield pair
 
 
 def _job(folder: Path) -> Path:

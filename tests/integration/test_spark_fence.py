@@ -54,6 +54,18 @@ class Job:
         """Return every batch that has begun to be written."""
         return {path.name for path in (self.folder / "batches").glob("*")}
 
+    def hold(self, file: str, name: str) -> None:
+        """Hold the batches of a query, and wait until one is held."""
+        held = self.folder / file
+        held.touch()
+        since = held.stat().st_mtime_ns
+
+        def is_held() -> bool:  # it notes a batch, and looks for the file after that
+            noted = (self.folder / "batches").glob(f"{name}-*")
+            return any(path.stat().st_mtime_ns > since for path in noted)
+
+        wait_until(is_held, "a batch that is held", seconds=60)
+
     def start(self, *, until: str = "commits", names: str = "a") -> None:
         """Start it, and wait until each query has come to its third batch."""
         self.program.start()
@@ -174,7 +186,7 @@ def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: W
 def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
     """Asked in the middle of a batch and taken back, the job runs on; its run may ask again."""
     job.start()
-    (job.folder / "hold").touch()
+    job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
     wait_until(lambda: "asks for" in job.program.log.read_text(), "that the job sees the stop")
@@ -211,7 +223,7 @@ def test_all_queries_of_a_job_stop_between_batches(job: Job) -> None:
 def test_a_stop_that_has_ended_one_query_is_not_withdrawn(job: Job) -> None:
     """The other's batch may last for minutes: the job stops all the same, so the fence stays."""
     job.start(names="ab")
-    (job.folder / "hold-b").touch()
+    job.hold("hold-b", "b")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
     wait_until(lambda: _has_ended(job, "a"), "the end of the first query", seconds=60)

@@ -83,3 +83,10 @@ def _worlds(without: tuple[str, ...]) -> Iterator[tuple[World, Random]]:
         for action in random.choices(names, weights, k=steps):
             world.run([Step(action, random.choice((1, 1, 2, 3, 5, 8)))])
         yield world, random
+
+
+REFILLED = [(20, 30)]
+"""The syncs after records 0 to 29 were copied to offsets 0 to 29, and again from record 20 on,
+with the older syncs compacted away."""
+REFILLED_TRUTHS = list(range(20))
+"""Of records 0 to 19, only the first copies exist."""

@@ -2,10 +2,14 @@
 
 import logging
 import os
+import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
+
+from airflow_mm2_offsets.testing import in_memory_clients
+from airflow_mm2_offsets.testing.connect import in_memory_connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +50,40 @@ def airflow_home() -> str:
 
 
 @pytest.fixture(autouse=True)
-def described(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let librdkafka's brokers describe topics, as plans ask them to."""
-    from tests.unit.kafka.brokers import describable  # noqa: PLC0415
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> "Iterator[None]":
+    """Let clients find the clusters in memory, and refuse every real connection and program."""
+    for name in _REFUSED:
+        monkeypatch.setattr(name, _refuse)
+    monkeypatch.setattr("subprocess.Popen._execute_child", _start_program)
+    # boto asks the metadata service of EC2 for the credentials that it does not find.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with in_memory_clients(), in_memory_connect():
+        yield
 
-    describable(monkeypatch)
+
+_REFUSED = (
+    "socket.socket.connect",
+    "socket.socket.connect_ex",
+    "airflow_mm2_offsets.testing.clients.AdminClient",
+    "airflow_mm2_offsets.testing.clients.Consumer",
+)
+
+
+_execute_child = subprocess.Popen._execute_child  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _start_program(popen: object, command: list[str], *arguments: object) -> None:
+    # platform.architecture() runs it, once, when Airflow first makes a DAG.
+    if command[0] != "file":
+        _refuse(command)
+    _execute_child(popen, command, *arguments)
+
+
+def _refuse(*arguments: object, **_: object) -> None:
+    raise AssertionError(
+        f"a unit test opens a connection or starts a program: {arguments!r}; let it use "
+        "airflow_mm2_offsets.testing, or move it to tests/integration"
+    )
 
 
 @pytest.fixture
@@ -67,11 +100,10 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> "Worker":
 
 
 @pytest.fixture
-def clusters(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Clusters]":
+def clusters(monkeypatch: pytest.MonkeyPatch) -> "Clusters":
     """Two clusters and the connections mm2_default, kafka_source and kafka_target."""
     from tests.unit.operators.clusters import Clusters  # noqa: PLC0415
 
     both = Clusters()
     both.connect(monkeypatch)
-    yield both
-    both.stop()
+    return both

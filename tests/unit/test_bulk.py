@@ -12,7 +12,13 @@ from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import (
+    JUMPED,
+    JUMPED_TRUTHS,
+    REFILLED,
+    REFILLED_TRUTHS,
+    worlds_copying_again,
+)
 
 TOPIC = "orders"
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 7))
@@ -31,7 +37,7 @@ def check(index: SyncIndex, positions: list[int], topic: str = TOPIC, partition:
 @settings(deadline=None)
 @given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 60), max_size=40))
 def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions: list[int]) -> None:
-    """Rewinds, detours, topics made again, disorder: in any order of positions, and sorted."""
+    """Rewinds, hidden ones, recreated topics, disorder: for shuffled and sorted positions."""
     pairs = [(20, 10)]
     for up, down in steps:
         upstream, downstream = pairs[-1]
@@ -44,7 +50,7 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
 
 
 def test_copying_again_answers_as_one_by_one() -> None:
-    """Where records exist only in older epochs and in detours, those count as well."""
+    """Where records exist only in older epochs and behind hidden rewinds, those count as well."""
     for number, world in enumerate(worlds_copying_again()):
         index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs})
         positions = list(range(world.source_end + 2))
@@ -54,10 +60,18 @@ def test_copying_again_answers_as_one_by_one() -> None:
 
 
 def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
-    """Its records have older copies only."""
+    """Records that only older copies exist of bound the answer."""
     index = SyncIndex.of_pairs({(TOPIC, 0): JUMPED})
     positions = range(len(JUMPED_TRUTHS))
     assert (translate_many(index, TOPIC, 0, positions).target <= JUMPED_TRUTHS).all()
+
+
+@pytest.mark.parametrize("extras", Extras)
+def test_copies_before_the_first_sync_are_not_lost(extras: Extras) -> None:
+    """Records that were not copied again lie below the first known sync, whatever extras says."""
+    index = SyncIndex.of_pairs({(TOPIC, 0): REFILLED})
+    many = translate_many(index, TOPIC, 0, range(len(REFILLED_TRUTHS)), extras=extras)
+    assert (many.target <= REFILLED_TRUTHS).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,7 +117,7 @@ def test_an_unknown_partition_is_refused() -> None:
 
 
 def test_no_positions_have_no_answers() -> None:
-    """Nothing asked is nothing answered."""
+    """An empty array gives empty arrays."""
     assert not len(translate_many(SyncIndex(), TOPIC, 0, []).target)
 
 
@@ -117,7 +131,7 @@ def test_what_is_no_position_is_named(positions: list[object]) -> None:
 
 
 def test_the_positions_given_stay_as_they_are() -> None:
-    """An array that is asked about is not written to."""
+    """The array of positions is not written to."""
     index = SyncIndex.of_pairs({(TOPIC, 0): [(10, 0), (20, 10), (15, 30)]})
     positions = np.arange(25)
     positions.flags.writeable = False

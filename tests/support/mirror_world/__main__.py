@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from tests.support.memory_brokers import memory_clients
+from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.draw import worlds
 from tests.support.mirror_world.index_check import judge_index
 from tests.support.mirror_world.kinds import HIDING, KINDS
@@ -67,7 +67,7 @@ def _soak(options: argparse.Namespace, positions: int, seed: int) -> Soaked:
     drawable = (*KINDS, *HIDING) if options.undetectable else KINDS
     kinds = [kind for kind in drawable if options.kind in {None, kind.name}]
     logging.disable()  # Archives warn of recreated topics.
-    with memory_clients():
+    with in_memory_clients():
         for drawn in worlds(seed, kinds, alone=options.alone):
             for judge in judge_index(drawn):
                 soaked.index.add(judge)

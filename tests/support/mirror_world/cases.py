@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.support.mirror_world.draw import Drawn, worlds
 from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import BASE, KINDS, Kind
-from tests.support.mirror_world.records import Step
 from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import World
 
 _EPISODIC = (

@@ -6,8 +6,8 @@ from itertools import count
 from random import Random
 
 from tests.support.mirror_world.kinds import BASE, KINDS, Kind, amount
-from tests.support.mirror_world.records import Step
 from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import World
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from airflow_mm2_offsets.core import Status, Translation
+from airflow_mm2_offsets.testing.logs import FOREIGN
 from tests.support.mirror_world.draw import Drawn
-from tests.support.mirror_world.records import FOREIGN
-from tests.support.mirror_world.telling import Readable, ToldBy, told_by
+from tests.support.mirror_world.telling import Loss, Readable, ToldBy, told_by
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Finding:
             f"{answer.position} -> {answer.target} ({answer.status.value}, {answer.basis.value}), "
             f"truth {self.truth}, told by {self.told_by.value}\n"
             f"  {world.mirror.settings}\n  {steps}\n"
-            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.noted}\n"
+            f"  syncs {world.syncs.syncs}\n  noted {world.mirror.committed}\n"
             f"  source [{source.low}, {source.high}) holds {_spans(source.records)}\n"
             f"  target from {world.target.low}: {_copied(self.drawn)}"
         )
@@ -150,7 +150,8 @@ class Judge:
         return needed <= Counter(each.record for each in entries[target:])
 
     def _convict(self, answer: Translation, truth: int) -> None:
-        told = told_by(self.drawn.world, self.readable, truth)
+        assert answer.target is not None
+        told = told_by(self.drawn.world, self.readable, Loss(answer.position, answer.target, truth))
         self.tally.above[told] += 1
         if told is not ToldBy.NOTHING:
             self.tally.lossy = 1

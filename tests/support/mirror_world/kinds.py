@@ -6,7 +6,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from tests.support.mirror_world.records import Step
+from tests.support.mirror_world.steps import Step
 
 Episode = Callable[[Random], list[Step]]
 

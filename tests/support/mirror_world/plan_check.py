@@ -9,12 +9,13 @@ from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.testing.logs import FOREIGN
 from tests.support.mirror_world.archives import Archived, archive_of
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import amount
-from tests.support.mirror_world.records import FOREIGN, Step
+from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.telling import Readable
 
 POSITIONS = 16
@@ -155,7 +156,7 @@ class _Meanwhile:
 
     def watch(self) -> None:
         self.clusters.world.steps.append(Step("PLAN"))  # What follows happens while it is made.
-        self.clusters.source.meanwhile = self.clusters.target.meanwhile = self
+        self.clusters.source.before_answer = self.clusters.target.before_answer = self
 
     def __call__(self) -> None:
         if self.left and self.random.random() < 0.2:

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
+from airflow_mm2_offsets.testing import mirror
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorSettings:
+class MirrorSettings(mirror.MirrorSettings):
     """How MirrorMaker 2, Connect and the target topic are set up."""
 
-    lag_max: int = 100
-    exactly_once: bool = False
-    uncommitted: bool = False
-    """It reads what is not committed yet, as it does unless told otherwise."""
     dropped: float = 0.0
     """The share of records that a filter drops."""
     changed: float = 0.0

@@ -2,9 +2,10 @@
 
 An answer is above the truth ``t`` where record s, at or after the position, has its highest copy
 at ``t``, and the answer rests on what was written later. So MirrorMaker 2 stepped back to s or
-before it after ``t``, and has not copied s again. Of the syncs from the last one up to ``t`` on,
-each with the next makes a step; one from which the target grows by more than the source (and one
-offset) shows that something was copied again in it, as does one back. That is told
+before it after ``t`` and before the answer, and has not copied s again. Of the syncs from the last
+one up to ``t`` on, each with the next makes a step. One from which the target grows by more than
+the source (and one offset) shows that something was copied again in it, as does one back. That is
+told
 
 - by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
   seems to have copied every offset, or as many as the step between the same two source offsets by
@@ -12,7 +13,8 @@ offset) shows that something was copied again in it, as does one back. That is t
 - by the ``source``, where it can be read and the target has grown by more (and one) than the
   records that the source still has there, or has deleted;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
-  holds a content twice in the step around ``t``;
+  holds a content twice in the step around ``t``; if the position lies in that step, for no plan
+  reads the records of others;
 - by the ``marks``, the target's watermarks, where syncs lie beyond its end;
 - by the ``ids`` of the target topic, where an archive has seen another;
 - by the connector's ``config``, where it names another topic than was asked for: then the records
@@ -36,9 +38,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
+from airflow_mm2_offsets.testing.sync_writer import Sync
 from tests.support.mirror_world.world import World
-from tests.support.mirror_world.writer import Sync
 
 
 class ToldBy(StrEnum):
@@ -76,8 +79,16 @@ class Readable:
     """What is taken for the target topic is another one."""
 
 
-def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
-    """Return what could have told that an answer is above ``truth``."""
+class Loss(NamedTuple):
+    """An answer above the truth."""
+
+    position: int
+    answer: int
+    truth: int
+
+
+def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
+    """Return what could have told that an answer is above the truth."""
     if readable.misnamed:
         return _misnamed(world, readable)
     stale = sum(each != world.target.incarnation for each in readable.of_target)
@@ -85,12 +96,12 @@ def told_by(world: World, readable: Readable, truth: int) -> ToldBy:
     if stale and stale < len(downs) and downs[stale] <= downs[stale - 1]:
         # The recreation shows in the syncs: those that are left must tell the rest.
         left = {"syncs": readable.syncs[stale:], "of_target": readable.of_target[stale:]}
-        return told_by(world, replace(readable, **left), truth)
-    return _recreated(world, readable) if stale else _by_copies(world, readable, truth)
+        return told_by(world, replace(readable, **left), loss)
+    return _recreated(world, readable) if stale else _by_copies(world, readable, loss)
 
 
-def _by_copies(world: World, readable: Readable, truth: int) -> ToldBy:
-    entries = world.target.entries
+def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
+    entries, truth = world.target.entries, loss.truth
     before = [sync for sync in readable.syncs if sync[1] <= truth]
     after = [sync for sync in readable.syncs if sync[1] > truth]
     if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
@@ -98,18 +109,19 @@ def _by_copies(world: World, readable: Readable, truth: int) -> ToldBy:
     record = entries[truth].origin
     if not before and _may_be_the_same(after):
         return ToldBy.NOTHING
-    noted = world.mirror.noted
+    noted = world.mirror.committed
     if readable.config and noted is not None and noted > after[-1][0]:
         after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
-    shown = next((number for number, step in enumerate(steps) if _goes_back(*step)), None)
+    earlier = (number for number, step in enumerate(steps) if step[0][1] < loss.answer)
+    shown = next((number for number in earlier if _goes_back(*steps[number])), None)
     known = _growth(record, [*pairwise(before), steps[0]])
     if shown is not None and not any(
         _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in known
         for step in steps[shown + 1 :]
     ):
         return ToldBy.SYNCS
-    return _told_by_logs(world, readable, truth, steps[0])
+    return _told_by_logs(world, readable, loss, steps[0])
 
 
 def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
@@ -145,12 +157,13 @@ def _has_all(record: int, before: Sync, after: Sync) -> bool:
     return passes and after[1] - before[1] >= after[0] - before[0]
 
 
-def _told_by_logs(world: World, readable: Readable, truth: int, step: tuple[Sync, Sync]) -> ToldBy:
+def _told_by_logs(world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync]) -> ToldBy:
     (begin_up, begin), (end_up, end) = step
     rises = begin_up < end_up
     if rises and readable.source and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
-    if readable.target and _is_seen(world, readable, truth, begin, end):
+    is_read = readable.target and begin_up <= loss.position <= end_up
+    if is_read and _is_seen(world, readable, loss.truth, begin, end):
         return ToldBy.RECORDS
     return ToldBy.NOTHING
 

@@ -12,10 +12,11 @@ from copy import copy
 from dataclasses import replace
 from random import Random
 
-from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
-from tests.support.mirror_world.mirror import Mirror
-from tests.support.mirror_world.records import FOREIGN, Entry, Record, Step
+from airflow_mm2_offsets.testing.logs import FOREIGN, Entry, Record, TargetLog
+from tests.support.mirror_world.logs import SourceLog, SyncsLog
+from tests.support.mirror_world.mirror import WITHOUT_AMOUNT, Mirror
 from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
 
 BORN = 1_800_000_000_000
 """The timestamp of the first record."""
@@ -49,7 +50,8 @@ class World:
         for step in steps:
             self.steps.append(step)
             owner = self if hasattr(self, step.action) else self.mirror
-            getattr(owner, step.action)(step.amount)
+            amount = () if step.action in WITHOUT_AMOUNT else (step.amount,)
+            getattr(owner, step.action)(*amount)
         return self
 
     # What the source's owners do.
@@ -122,7 +124,7 @@ class World:
     def reinstall(self, _: int = 0) -> None:
         """Install the connector anew: nothing is noted, the syncs topic is a new one."""
         self.recreate_syncs()
-        self.mirror.noted = self.mirror.highest_noted = None
+        self.mirror.committed = self.mirror.highest_committed = None
         self.mirror.kill()
 
     def recreate_syncs(self, _: int = 0) -> None:
@@ -137,18 +139,18 @@ class World:
     def alter_back(self, offsets: int) -> None:
         """Alter the noted offset to an earlier one."""
         self.mirror.stop()
-        back = (self.mirror.noted or 0) - offsets
+        back = (self.mirror.committed or 0) - offsets
         self.mirror.alter(back if back >= 0 else None)
 
     def alter_forward(self, offsets: int) -> None:
         """Alter the noted offset to a later one, at most the source's last."""
         self.mirror.stop()
-        last = -1 if self.mirror.noted is None else self.mirror.noted
+        last = -1 if self.mirror.committed is None else self.mirror.committed
         self.mirror.alter(min(last + offsets, self.source.high - 1))
 
     def put_back(self, _: int = 0) -> None:
         """Alter the noted offset to the highest that it ever was."""
-        self.mirror.alter(self.mirror.highest_noted)
+        self.mirror.alter(self.mirror.highest_committed)
 
     def refilter(self, percent: int) -> None:
         """Restart with another filter."""

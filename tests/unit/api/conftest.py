@@ -1,11 +1,9 @@
 """An app over an index in memory, whose clusters are nowhere."""
 
-from collections.abc import Iterator
-
 import pytest
 
+from tests.support.pairs import Pair
 from tests.unit.api.homes import Home
-from tests.unit.service.pairs import Pair
 
 
 @pytest.fixture
@@ -15,8 +13,6 @@ def home() -> Home:
 
 
 @pytest.fixture
-def clusters() -> Iterator[Pair]:
+def clusters() -> Pair:
     """Return two in-process clusters."""
-    made = Pair()
-    yield made
-    made.stop()
+    return Pair()

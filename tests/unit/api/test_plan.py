@@ -8,8 +8,8 @@ import pytest
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.service.planning import plan_failover
+from tests.support.pairs import Pair
 from tests.unit.api.homes import BASE, Home
-from tests.unit.service.pairs import Pair
 
 
 def plan(home: Home, **body: object) -> httpx.Response:

@@ -2,8 +2,6 @@
 
 import asyncio
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -88,15 +86,3 @@ def test_the_dag_runs_one_at_a_time() -> None:
     assert isinstance(dag, DAG)
     assert dag.max_active_runs == 1
     assert dag.task_ids == ["archive"]
-
-
-def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
-    """What Airflow parses every few seconds is light."""
-    program = (
-        "import sys, airflow_mm2_offsets.service.planning, airflow_mm2_offsets.archive;"
-        "print(*sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == ""

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import Basis, Extras, Status
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import (
+    JUMPED,
+    JUMPED_TRUTHS,
+    REFILLED,
+    REFILLED_TRUTHS,
+    worlds_copying_again,
+)
 from tests.unit.archive.runs import Sync, append
 from tests.unit.archive.test_building import rising
 
@@ -101,3 +108,16 @@ def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
     assert index.translate("orders", 1, 390).target == 312
     assert index.translate("orders", 1, 389).basis is Basis.HISTORY_CUT
     assert "archive" in index.translate("orders", 1, 389).reason
+
+
+@pytest.mark.parametrize("extras", Extras)
+def test_an_archive_that_began_late_loses_nothing(tmp_path: Path, extras: Extras) -> None:
+    """Copies made before its first sync count, whatever extras says."""
+    archive = SyncArchive(f"file://{tmp_path}")
+    log: list[Sync] = [("orders", 0, *pair) for pair in REFILLED]
+    append(archive, log, 0, len(log))
+    index = archive.read().index()
+    for position, truth in enumerate(REFILLED_TRUTHS):
+        target = index.translate("orders", 0, position, extras=extras).target
+        assert target is not None
+        assert target <= truth

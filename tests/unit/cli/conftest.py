@@ -1,7 +1,6 @@
 """The command line beside two clusters in the test's own process."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from tests.unit.service.pairs import Pair
+from tests.support.pairs import Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,27 +40,25 @@ class CommandLine:
         return result.stderr
 
 
-def settings_of(pair: Pair) -> str:
-    """Return the settings that lead to a pair."""
-    held = pair.pair
+def settings_text(source: str, target: str) -> str:
+    """Return the settings of ``Pair`` for clusters at these addresses."""
     return f"""\
-source.alias = "{held.naming.source_alias}"
-target.alias = "{held.naming.target_alias}"
+source.alias = "a"
+target.alias = "b"
 replication.policy = "identity"
 offset-syncs.topic.location = "target"
-source.bootstrap.servers = "{held.source.config["bootstrap.servers"]}"
-target.bootstrap.servers = "{held.target.config["bootstrap.servers"]}"
+source.bootstrap.servers = "{source}"
+target.bootstrap.servers = "{target}"
 """
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> Iterator[CommandLine]:
+def line(tmp_path: Path) -> CommandLine:
     """Return a command line; every third record of orders[0] was dropped on the way."""
     pair = Pair()
     pair.write("orders", range(100))
     pair.copy("orders", [number for number in range(100) if number % 3])
     pair.sync("orders", (1, 0), (40, 26), (70, 46), (98, 65))
     config = tmp_path / "mm2.toml"
-    config.write_text(settings_of(pair))
-    yield CommandLine(pair=pair, config=config)
-    pair.stop()
+    config.write_text(settings_text(pair.source.bootstrap_servers, pair.target.bootstrap_servers))
+    return CommandLine(pair=pair, config=config)

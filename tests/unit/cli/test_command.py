@@ -12,8 +12,8 @@ from airflow_mm2_offsets.cli import inspect
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from tests.support.pairs import STOPPED
 from tests.unit.cli.conftest import CommandLine
-from tests.unit.kafka.brokers import free_address
 from tests.unit.operators.clusters import Clusters
 
 COMMANDS = (
@@ -74,7 +74,7 @@ def test_shells_complete_the_commands(shell: str, monkeypatch: pytest.MonkeyPatc
 
 def test_a_cluster_that_is_down_is_code_3(line: CommandLine) -> None:
     """The message names the address; nothing is on stdout."""
-    address = free_address()
+    address = STOPPED.bootstrap_servers
     down = {"MM2_OFFSETS_TARGET_BOOTSTRAP_SERVERS": address}
     error = line.error("syncs", "--timeout", "0.5", code=ExitCode.UNREACHABLE, **down)
     assert error.startswith(f"Error: target (bootstrap.servers={address}): did not answer")

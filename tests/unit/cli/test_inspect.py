@@ -6,10 +6,9 @@ import pytest
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from tests.support.pairs import STOPPED
 from tests.unit.archive.runs import append
 from tests.unit.cli.conftest import CommandLine
-from tests.unit.kafka.brokers import free_address
-from tests.unit.operators.clusters import describable
 from tests.unit.spark import checkpoints
 
 
@@ -83,11 +82,8 @@ def test_a_checkpoint_that_is_none_is_told(line: CommandLine, tmp_path: Path) ->
     assert "is not a checkpoint" in error
 
 
-def test_an_archive_runs_and_shows(
-    line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_runs_and_shows(line: CommandLine, tmp_path: Path) -> None:
     """What run adds, show tells; a location in the settings stands in for the argument."""
-    describable(monkeypatch)
     folder = str(tmp_path / "archive")
     first = line.data("archive", "run", folder)
     assert (first["new_syncs"], first["total"], first["compacted"]) == (4, 4, 0)
@@ -150,7 +146,7 @@ def test_check_connection_tells_each_part(line: CommandLine) -> None:
 
 def test_check_connection_ends_by_what_is_wrong(line: CommandLine) -> None:
     """Code 3 where a cluster is down, 4 where it has no syncs; the other parts are told too."""
-    down = {"MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS": free_address()}
+    down = {"MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS": STOPPED.bootstrap_servers}
     result = line.run("check-connection", "--timeout", "1", **down)
     assert result.exit_code == ExitCode.UNREACHABLE
     assert result.stdout.startswith("FAILED  source: ")

@@ -195,7 +195,7 @@ def test_a_refused_plan_is_not_kept(line: CommandLine, tmp_path: Path) -> None:
         (("--on-unmapped", "latest"), "the target's end, 66"),
         (
             ("--on-unmapped", "timestamp", *AT_EIGHT),
-            "the target's first record from 2027-01-15T07:59:00+00:00 on, 66",
+            "the target's first record from 2027-01-15T07:59:00+00:00 on, 0",
         ),
     ],
 )

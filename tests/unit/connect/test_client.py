@@ -197,16 +197,6 @@ def test_the_login_is_sent() -> None:
     assert seen == [httpx.BasicAuth("airflow", "hunter2")._auth_header]  # noqa: SLF001
 
 
-def test_a_closed_port_is_reported() -> None:
-    """The error names URL, seconds and reason."""
-    client = ConnectClient(url="http://127.0.0.1:1", timeout=1.0)
-    with pytest.raises(
-        ClusterUnreachableError,
-        match=r"Connect at http://127\.0\.0\.1:1 did not answer, tried for \d\.\d s: .*refused",
-    ):
-        client.check()
-
-
 def test_a_silent_worker_is_given_up() -> None:
     """A time-out without a text of its own is named by its kind."""
 

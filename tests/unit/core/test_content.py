@@ -173,3 +173,11 @@ def test_repeated_copies_do_not_stand_for_records_that_are_missing() -> None:
     )
     assert answer.low is not None
     assert answer.low <= 35
+
+
+def test_known_copies_out_of_order_show_a_rewind() -> None:
+    """Record 7 was changed on the way; then 0 to 2 were copied again, and 3 to 9 jumped over."""
+    copied = [0, 1, -7, 0, 1, 2, *range(10, 21)]
+    answer = translate(((20, 16),), 7, copied=copied, target=(0, 16), source=(0, 20))
+    assert answer.low is not None
+    assert answer.low <= 2

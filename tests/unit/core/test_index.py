@@ -17,6 +17,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
+from tests.support.worlds import REFILLED, REFILLED_TRUTHS
 
 TOPIC = "orders"
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=25)
@@ -218,7 +219,7 @@ def test_beyond_the_source() -> None:
 
 @pytest.mark.parametrize("position", [-1, 2**63, "x", 1.5, None])
 def test_no_position_is_an_error(position: object) -> None:
-    """A position that is none is an error, whatever is known of the partition."""
+    """An invalid position is an error, with or without syncs of the partition."""
     with pytest.raises(PositionError):
         index_of((0, 0)).translate(TOPIC, 0, position)  # type: ignore[arg-type]
 
@@ -240,6 +241,15 @@ def test_strategies(strategy: Strategy, target: int) -> None:
     assert (answer.target, answer.low, answer.high) == (target, 1, 50)
     before = index_of((10, 10)).translate(TOPIC, 0, 5, strategy=strategy)
     assert (before.status is Status.REFUSED) == (strategy is not Strategy.SAFE)
+
+
+@pytest.mark.parametrize("extras", Extras)
+def test_copies_before_the_first_sync_are_not_lost(extras: Extras) -> None:
+    """Records that were not copied again lie below the first known sync, whatever extras says."""
+    for position, truth in enumerate(REFILLED_TRUTHS):
+        target = index_of(*REFILLED).translate(TOPIC, 0, position, extras=extras).target
+        assert target is not None
+        assert target <= truth
 
 
 @pytest.mark.parametrize("setting", [{"strategy": "exact"}, {"extras": "maybe"}])

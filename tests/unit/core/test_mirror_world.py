@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
+from airflow_mm2_offsets.testing.sync_writer import OffsetSyncWriter, Sync
 from tests.support.golden import HOME, NAMES, golden_set
-from tests.support.mirror_world.records import Step
 from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import World
-from tests.support.mirror_world.writer import OffsetSyncWriter, Sync
 
 
 def _world(*steps: str | tuple[str, int], **settings: object) -> World:
@@ -63,14 +63,14 @@ def test_a_dropped_record_is_never_noted() -> None:
     """Connect submits only what it sends (``recordDropped``)."""
     world = _world(("grow", 40), ("copy", 40), "commit", dropped=0.5)
     last = max(entry.origin for entry in world.target.entries)
-    assert world.mirror.noted == last < 39
+    assert world.mirror.committed == last < 39
 
 
 def test_an_aborted_transaction_delivers_nothing() -> None:
     """Exactly-once: the killed task's records are markers to a read_committed consumer."""
     world = _world(("grow", 4), ("copy", 2), "commit", ("copy", 2), "kill", exactly_once=True)
     assert [entry.origin for entry in world.target.entries] == [0, 1, -2, -2, -2, -2]
-    assert world.mirror.noted == 1
+    assert world.mirror.committed == 1
 
 
 def test_a_second_life_leaves_copies_below_its_first_sync() -> None:

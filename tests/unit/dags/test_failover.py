@@ -98,6 +98,7 @@ def test_a_job_is_neither_given_up_nor_killed_unless_told(run: Failover) -> None
 
 def test_a_silent_job_is_given_up_where_told(run: Failover) -> None:
     """After ``gone_after`` its silence is the proof, and the failover goes on from there."""
+    run.source.beat(1, lease=0.1)
     trigger = _wait_for_the_stop(run, gone_after=30)
     assert trigger.settings()["gone_after"] == 30.0
     vars(trigger)["gone_after"] = 0.05
@@ -132,7 +133,7 @@ def test_the_target_job_reads_the_target(
     run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, given: str | None
 ) -> None:
     """An empty field of the form means what the hook takes it for."""
-    servers = {"bootstrap.servers": clusters.target.servers}
+    servers = {"bootstrap.servers": clusters.target.bootstrap_servers}
     define(monkeypatch, "elsewhere", conn_type="kafka", extra=servers)
     define(
         monkeypatch,

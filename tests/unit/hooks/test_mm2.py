@@ -1,16 +1,15 @@
 """The hook: from three connections to two clusters."""
 
-import logging
 from threading import Barrier
 
 import pytest
 
 from airflow_mm2_offsets import provider
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
-from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from tests.unit.hooks.properties import KAFKA, SECRET
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED, STOPPED_CONNECT
+from tests.unit.hooks.properties import SECRET
 from tests.unit.operators.clusters import SYNCS, Clusters, define
 
 
@@ -57,52 +56,6 @@ def test_every_field_counts(names: pytest.MonkeyPatch) -> None:
     assert pair.connect.timeout == pair.source.timeout == pair.target.timeout == 7
 
 
-def test_an_allowed_callback_reaches_the_client(names: pytest.MonkeyPatch) -> None:
-    """A function that Airflow made of a connection's text is called for its token."""
-    path = f"{__name__}.make_token"
-    names.setenv("AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST", path)
-    extra = {
-        "bootstrap.servers": free_address(),
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "OAUTHBEARER",
-        "oauth_cb": path,
-    }
-    define(names, "kafka_source", conn_type="kafka", extra=extra)
-    source = Mm2OffsetHook(timeout=0.2).get_conn().source
-    with pytest.raises(ClusterUnreachableError) as caught:
-        source.describe()
-    assert TOKENS == [SECRET]
-    assert SECRET not in f"{caught.value} {source!r}"
-
-
-TOKENS: list[str] = []
-
-
-def make_token(_config: str) -> tuple[str, float]:
-    TOKENS.append(SECRET)
-    return SECRET, 4e9
-
-
-def test_secrets_are_neither_shown_nor_logged(
-    names: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """No repr and no line of a log, down to debug, holds a password or a key."""
-    caplog.set_level(logging.DEBUG)
-    for properties in ({"ssl.key.pem": ""}, {}):  # the key of the second is no key
-        kafka = {**KAFKA, "bootstrap.servers": free_address(), **properties}
-        define(names, "kafka_source", conn_type="kafka", extra=kafka)
-        connect = {"connect_url": f"http://{free_address()}"}
-        define(names, "mm2_default", extra=connect, login="airflow", password=SECRET)
-        hook = Mm2OffsetHook(timeout=0.3)
-        pair = hook.get_conn()
-        outcome = hook.test_connection()
-        assert outcome[0] is False
-        shown = f"{pair!r} {pair.source!r} {pair.connect!r} {hook!r} {vars(hook)} {outcome}"
-        assert SECRET not in shown
-    assert SECRET not in caplog.text
-    assert SECRET not in "".join(capfd.readouterr())
-
-
 def test_get_conn_asks_nothing(names: pytest.MonkeyPatch) -> None:
     """The pair is there without a socket: a form can be checked while the clusters are down."""
 
@@ -128,9 +81,9 @@ def test_the_test_button_tells_part_by_part(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What answers is told apart from what does not, with who was asked and for how long."""
-    down, connect = free_address(), free_address()
+    down, connect = STOPPED.bootstrap_servers, STOPPED_CONNECT.url
     define(monkeypatch, "kafka_target", conn_type="kafka", extra={"bootstrap.servers": down})
-    extra = {"target_alias": "other", "connect_url": f"http://{connect}"}
+    extra = {"target_alias": "other", "connect_url": connect}
     define(monkeypatch, "mm2_default", extra=extra)
     assert clusters
     is_well, text = Mm2OffsetHook(timeout=1).test_connection()
@@ -140,7 +93,7 @@ def test_the_test_button_tells_part_by_part(
     assert target.startswith(f"target: target cluster (kafka_target) (bootstrap.servers={down})")
     assert syncs.startswith("syncs topic mm2-offset-syncs.other.internal on source: ")
     assert "does not exist" in syncs
-    assert worker.startswith(f"Connect: Connect at http://{connect} did not answer")
+    assert worker.startswith(f"Connect: Connect at {connect} did not answer")
 
 
 def _parts(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Two clusters in the test's own process, and the connections that name them."""
+"""A simulated MirrorMaker 2 halfway through its work, and the connections that name it."""
 
 import json
 from collections.abc import Mapping
@@ -7,25 +7,28 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from tests.unit.kafka.brokers import MockBroker
-from tests.unit.kafka.brokers import describable as describable  # noqa: PLC0414 - for importers
+from airflow_mm2_offsets.testing import InMemoryCluster, Mm2Simulation, Record
 
 SYNCS = "mm2-offset-syncs.target.internal"
-RECORDS = [(b"key %d" % number, b"value") for number in range(10)]
+RECORDS = [Record(b"key %d" % number, b"value") for number in range(10)]
 SHIFT = 5
 """Orders has ten records on each side; what is n on the source is n + 5 on the target."""
+_NAMING = Naming(source_alias="source", target_alias="target", policy=ReplicationPolicy.IDENTITY)
 
 
 class Clusters:
     """A source and a target; MirrorMaker 2 has said 0 -> 5, 4 -> 9 and 9 -> 14 of orders[0]."""
 
     def __init__(self) -> None:
-        self.source, self.target = MockBroker(), MockBroker()
+        self.simulation = Mm2Simulation(_NAMING)
+        self.source, self.target = self.simulation.source, self.simulation.target
+        for cluster in (self.source, self.target):
+            cluster.create_topic("orders", partitions=4)
         for partition in (0, 1):
-            self.source.write("orders", RECORDS, partition)
-        self.target.write("orders", [(b"before", b"")] * SHIFT + RECORDS)
+            self.source.produce("orders", partition, RECORDS)
+        self.target.produce("orders", 0, [Record(b"before", b"")] * SHIFT + RECORDS)
         for upstream in (0, 4, 9):
             self.sync(upstream, upstream + SHIFT)
 
@@ -33,27 +36,19 @@ class Clusters:
         """Let MirrorMaker 2 have copied from the beginning of each partition."""
         for partition in (1, 2, 3):
             self.sync(0, 0, partition)
-            self.target.write("orders", RECORDS, partition)
+            self.target.produce("orders", partition, RECORDS)
 
     def sync(self, upstream: int, downstream: int, partition: int = 0) -> None:
-        pair = OffsetSync(
-            topic="orders", partition=partition, upstream=upstream, downstream=downstream
-        )
-        self.source.write(SYNCS, [encode_offset_sync(pair)])
+        self.simulation.write_sync("orders", partition, upstream, downstream)
 
-    def target_id(self) -> str | None:
-        return self.target.cluster().describe().cluster_id
-
-    def connect(self, monkeypatch: pytest.MonkeyPatch, target: MockBroker | None = None) -> None:
+    def connect(
+        self, monkeypatch: pytest.MonkeyPatch, target: InMemoryCluster | None = None
+    ) -> None:
         """Define the three connections by their default ids."""
-        for side, broker in (("source", self.source), ("target", target or self.target)):
-            extra = {"bootstrap.servers": broker.servers}
+        for side, cluster in (("source", self.source), ("target", target or self.target)):
+            extra = {"bootstrap.servers": cluster.bootstrap_servers}
             define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=extra)
         define(monkeypatch, "mm2_default", extra={"replication_policy": "identity"})
-
-    def stop(self) -> None:
-        self.source.stop()
-        self.target.stop()
 
 
 def define(

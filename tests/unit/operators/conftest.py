@@ -2,17 +2,11 @@
 
 import pytest
 
-from tests.unit.operators.clusters import Clusters, describable
+from tests.unit.operators.clusters import Clusters
 
 
 @pytest.fixture
-def topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the brokers of these tests describe topics."""
-    describable(monkeypatch)
-
-
-@pytest.fixture
-def all_copied(clusters: Clusters, topics: None) -> Clusters:  # noqa: ARG001 - for its effect
+def all_copied(clusters: Clusters) -> Clusters:
     """Clusters of which every partition has a sync at its beginning."""
     clusters.copy_the_rest()
     return clusters

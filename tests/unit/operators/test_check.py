@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED, STOPPED_CONNECT
 from tests.unit.operators.checks import check, problems
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.tasks import translate
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
-
-pytestmark = pytest.mark.usefixtures("topics")
 
 
 @pytest.fixture
@@ -44,9 +42,9 @@ def test_every_problem_is_named_at_once(
 ) -> None:
     """Nobody mends one thing only to be told of the next: plan, job, target and both clusters."""
     for side in ("source", "target"):
-        down = {"bootstrap.servers": free_address()}
+        down = {"bootstrap.servers": STOPPED.bootstrap_servers}
         define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=down)
-    define(monkeypatch, "mm2_default", extra={"connect_url": f"http://{free_address()}"})
+    define(monkeypatch, "mm2_default", extra={"connect_url": STOPPED_CONNECT.url})
     impatient(monkeypatch)
     job = Job(tmp_path / "source", 4)
     (job.control / "driver.json").unlink()
@@ -73,7 +71,7 @@ def test_a_bad_checkpoint_does_not_hide_the_clusters(
 ) -> None:
     """Without positions nothing can be translated, and still the clusters are asked."""
     for side in ("source", "target"):
-        down = {"bootstrap.servers": free_address()}
+        down = {"bootstrap.servers": STOPPED.bootstrap_servers}
         define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=down)
     define(monkeypatch, "mm2_default", extra={})
     impatient(monkeypatch)
@@ -135,13 +133,13 @@ def test_a_job_that_reads_the_target_is_refused(
     worker: Worker, job: Job, all_copied: Clusters
 ) -> None:
     """The folder of the job on the target, given for the source's, is found out by its brokers."""
-    source, target = all_copied.source.servers, all_copied.target.servers
-    job.beat(2, bootstrap_servers=["elsewhere:9092", *target.split(",")])
+    source, target = all_copied.source.bootstrap_servers, all_copied.target.bootstrap_servers
+    job.beat(2, bootstrap_servers=["elsewhere:9092", target])
     (problem,) = problems(worker, check(job))
-    assert problem.startswith(f"the job reads {target}, elsewhere:9092, which is the target")
+    assert problem.startswith(f"the job reads elsewhere:9092, {target}, which is the target")
     assert "give the checkpoint and the control location of the job on the source" in problem
 
-    job.beat(3, bootstrap_servers=source.split(","))
+    job.beat(3, bootstrap_servers=[source])
     assert worker.run(check(job)).type == "SucceedTask"
 
 

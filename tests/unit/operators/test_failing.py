@@ -19,7 +19,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.operators.failing import fails_at_once, final
 from airflow_mm2_offsets.storage import storage_errors
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.tasks import translate
 from tests.unit.operators.worker import Worker
@@ -87,7 +87,7 @@ def test_a_task_whose_cluster_is_down_is_tried_again(
     """A broker may come back before the next try."""
     assert clusters
     impatient(monkeypatch)
-    down = {"bootstrap.servers": free_address()}
+    down = {"bootstrap.servers": STOPPED.bootstrap_servers}
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
     with pytest.raises(ClusterUnreachableError) as caught:
         worker.run(translate(positions={"orders": {"0": 4}}))

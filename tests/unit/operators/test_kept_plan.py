@@ -8,7 +8,8 @@ import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, PlanError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from tests.unit.kafka.brokers import free_address
+from airflow_mm2_offsets.testing import Record
+from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.tasks import translate
@@ -24,8 +25,8 @@ def test_a_second_run_moves_no_position(worker: Worker, clusters: Clusters, tmp_
     at_the_end = {"orders": {"0": 10}}
     worker.run(translate(positions=at_the_end, plan_path=path))
     kept = dict(worker.xcoms)
-    clusters.source.write("orders", [(b"key 10", b"value")])
-    clusters.target.write("orders", [(b"between", b""), (b"key 10", b"value")])
+    clusters.source.produce("orders", 0, [Record(b"key 10", b"value")])
+    clusters.target.produce("orders", 0, [Record(b"between", b""), Record(b"key 10", b"value")])
     clusters.sync(10, 16)
     worker.xcoms.clear()
     worker.run(translate(positions=at_the_end, plan_path=path))
@@ -43,7 +44,7 @@ def test_a_source_that_is_lost_does_not_hold_the_kept_plan_back(
     worker.run(translate(positions=AT_4, plan_path=path))
     worker.xcoms.clear()
     impatient(monkeypatch)
-    down = {"bootstrap.servers": free_address()}
+    down = {"bootstrap.servers": STOPPED.bootstrap_servers}
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
     worker.run(translate(positions=AT_4, plan_path=path))
     assert worker.xcoms["translate", "starting_offsets"] == '{"orders":{"0":9}}'
@@ -94,15 +95,14 @@ def test_a_plan_of_another_pair_is_refused(
     """The same positions of the same topic mean nothing on other clusters."""
     path = str(tmp_path / "run.json")
     worker.run(translate(positions=AT_4, plan_path=path))
-    mine = clusters.target_id()
+    mine = clusters.target.cluster_id
     others = Clusters()
     others.connect(monkeypatch)
-    with pytest.raises(PlanError, match=r"clusters\.source\.cluster_id is 'mockCluster"):
+    with pytest.raises(PlanError, match=r"clusters\.source\.cluster_id is 'in-memory-"):
         worker.run(translate(positions=AT_4, plan_path=path))
     clusters.connect(monkeypatch, target=others.target)
     with pytest.raises(PlanError, match=rf"clusters\.target\.cluster_id is '{mine}' in the plan"):
         worker.run(translate(positions=AT_4, plan_path=path))
-    others.stop()
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

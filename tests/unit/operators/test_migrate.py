@@ -16,15 +16,14 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from tests.unit.operators.clusters import Clusters, describable
+from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker
 
 
 @pytest.fixture(autouse=True)
-def copied(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> Clusters:
+def copied(clusters: Clusters) -> Clusters:
     """Clusters of which every partition has a sync at its beginning."""
-    describable(monkeypatch)
     clusters.copy_the_rest()
     return clusters
 

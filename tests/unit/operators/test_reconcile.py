@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.service.reconcile.request import job_files
-from tests.unit.operators.clusters import Clusters, define, describable
+from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import Worker
 from tests.unit.service.test_reconcile import found, report
 
@@ -51,7 +51,6 @@ class Spark:
 @pytest.fixture
 def spark(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> Spark:
     assert clusters
-    describable(monkeypatch)
     played = Spark()
 
     def execute(task: SparkSubmitOperator, context: object) -> None:
@@ -96,7 +95,7 @@ def test_the_job_is_given_files_and_no_secrets(
     assert 'password=\\"hidden\\"' not in spark.given("--request")
     properties = javaproperties.loads(spark.given("--source-properties"))
     assert 'password="hidden"' in properties["sasl.jaas.config"]
-    assert "bootstrap.servers=127.0.0.1" in spark.given("--target-properties")
+    assert "bootstrap.servers=in-memory-" in spark.given("--target-properties")
     assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
     assert task.application == job_files()[0]
     assert task.py_files == ",".join(job_files()[1:])
@@ -149,7 +148,7 @@ def test_a_cluster_that_is_gone_is_not_asked(
     spark: Spark, reconcile: Run, clusters: Clusters
 ) -> None:
     """Only what is to be read is looked at."""
-    clusters.source.stop()
+    clusters.source.is_running = False
     properties = "/etc/kafka/target.properties"
     reconcile(
         topics=["orders"], read=["target"], sinks=[{"path": "/a"}], target_properties=properties

@@ -1,11 +1,6 @@
 """StopSparkStreamingOperator: asks once, defers, and ends with the proof."""
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -234,20 +229,10 @@ def test_airflow_ends_the_wait_where_the_trigger_can_not(worker: Worker, job: Jo
     assert rebuild(deferred).deadline == pytest.approx(time.time() + 60, abs=5)
 
 
-def _sleeper() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
-
-
-def _describe(job: Job, process: "subprocess.Popen[bytes]", heartbeat: int = 1) -> None:
-    stat = Path(f"/proc/{process.pid}/stat").read_text()
-    started = int(stat.rpartition(")")[2].split()[19])
-    processes = {str(process.pid): started}
-    job.beat(heartbeat, host=socket.gethostname(), pid=process.pid, processes=processes)
-
-
 def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job: Job) -> None:
     """Silence is the proof then, the XCom says so, and the request stops no later driver."""
     worker.conf = {"folder": str(job.folder)}
+    job.beat(1, lease=0.1)
     task = _stop(gone_after=0.1)
     deferred = worker.run(task)
     began = time.monotonic()
@@ -268,29 +253,6 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     # Cleared and run again, it finds the same proof.
     (again,) = events(rebuild(worker.run(_stop())))
     assert again["result"] == worker.xcoms["stop", "return_value"]
-
-
-def test_a_driver_that_does_not_stop_is_killed_where_that_was_said(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """First it is asked; then it is killed, and only its stillness after that is the proof."""
-    define(monkeypatch, "spark_here", conn_type="spark", host="local[1]")
-    worker.conf = {"folder": str(job.folder)}
-    task = _stop(kill_after=0.1, spark_conn_id="spark_here")
-    with _sleeper() as process:
-        _describe(job, process)
-        asked = worker.run(task)
-        (event,) = events(rebuild(asked))
-        assert "timeout" in event
-        assert process.poll() is None
-        killed = worker.run(task, after=asked, event=event)
-        assert process.wait(5) == -signal.SIGTERM
-    (event,) = events(rebuild(killed))
-    worker.run(task, after=killed, event=event)
-    assert worker.xcoms["stop", "return_value"]["proof"] == "killed"
-    answer = read_acknowledgement(str(job.control), ASKED)
-    assert answer is not None
-    assert answer.proof is Proof.KILLED
 
 
 def test_a_driver_that_stops_in_time_is_not_killed(worker: Worker, job: Job) -> None:
@@ -316,36 +278,6 @@ def test_a_driver_that_can_not_be_killed_fails_the_task(
     with pytest.raises(StopError, match="run this task on h, or end it there"):
         worker.run(task, after=deferred, event=event)
     assert (job.asked(), read_fence(str(job.control))) == (None, None)
-
-
-def test_a_job_without_stop_control_is_killed(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the id that was given, and not before its time; then a still checkpoint is the proof."""
-    yarn = job.folder / "yarn"
-    yarn.write_text(f'#!/bin/sh\necho "$@" >> {job.folder}/called\n')
-    yarn.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{job.folder}:{os.environ['PATH']}")
-    monkeypatch.setattr("airflow_mm2_offsets.operators.stop.UNSEEN_END_SECONDS", 0.2)
-    define(monkeypatch, "spark_default", conn_type="spark", host="yarn")
-    worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=None, kill_after=0.3, driver_id="application_1_2")
-    began = time.monotonic()
-    waiting = worker.run(task)
-    (event,) = events(rebuild(waiting))
-    assert time.monotonic() - began >= 0.3
-    assert "has stood still for" in event["timeout"]
-    assert not (job.folder / "called").exists()
-    deferred = worker.run(task, after=waiting, event=event)
-    called = (job.folder / "called").read_text().splitlines()
-    assert called == [f"application -{verb} application_1_2" for verb in ("kill", "status")]
-    began = time.monotonic()
-    (event,) = events(rebuild(deferred))
-    assert time.monotonic() - began >= 0.2
-    worker.run(task, after=deferred, event=event)
-    result = worker.xcoms["stop", "return_value"]
-    assert (result["proof"], result["application_id"]) == ("killed", None)
-    assert job.asked() is None
 
 
 def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) -> None:

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import RECORDS, Clusters, define, impatient
 from tests.unit.operators.tasks import plan_of, translate
 from tests.unit.operators.worker import Worker
@@ -169,7 +169,7 @@ def test_each_refused_partition_is_named(worker: Worker, tmp_path: Path) -> None
 
 def test_an_unreachable_cluster_is_named(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was asked stands in the error of the task."""
-    down = {"bootstrap.servers": free_address()}
+    down = {"bootstrap.servers": STOPPED.bootstrap_servers}
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
     impatient(monkeypatch)
     with pytest.raises(ClusterUnreachableError, match=r"source cluster \(kafka_source\)"):
@@ -184,7 +184,7 @@ def test_a_fallback_is_taken_by_name_and_counted(
     worker: Worker, clusters: Clusters, named: str, start: int
 ) -> None:
     """A refused partition starts where the user said; plan and summary say so and count it."""
-    clusters.target.write("orders", RECORDS, 1)
+    clusters.target.produce("orders", 1, RECORDS)
     worker.run(translate(positions=UNMAPPED, on_unmapped=named))
     pushed = worker.xcoms
     assert pushed["translate", "starting_offsets"] == f'{{"orders":{{"0":9,"1":{start}}}}}'
@@ -200,7 +200,7 @@ def test_a_fallback_is_taken_by_name_and_counted(
 
 def test_a_fallback_by_time_needs_a_time(worker: Worker, clusters: Clusters) -> None:
     """Where the source has no record to tell the time by, the partition is named."""
-    clusters.target.write("orders", RECORDS, 1)
+    clusters.target.produce("orders", 1, RECORDS)
     at_the_end = {"orders": {"0": 4, "1": 10}}
     with pytest.raises(ConfigurationError, match=r"no record at the position of orders\[1\]"):
         worker.run(translate(positions=at_the_end, on_unmapped="timestamp"))

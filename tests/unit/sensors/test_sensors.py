@@ -17,7 +17,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.operators.waiting import WaitingOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
@@ -102,7 +102,7 @@ def test_a_cluster_that_stayed_down_is_named(
     """The error of the task says who did not answer, and for how long he was asked."""
     assert clusters
     impatient(monkeypatch)
-    servers = free_address()
+    servers = STOPPED.bootstrap_servers
     down = {"bootstrap.servers": servers}
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
     with pytest.raises(NotReplicatedError) as caught:

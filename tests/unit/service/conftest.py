@@ -1,27 +1,22 @@
 """Two in-process clusters for each test."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy
-from tests.unit.operators.clusters import describable
+from tests.support.pairs import Pair
 from tests.unit.service.migrating import BEFORE
-from tests.unit.service.pairs import Pair
 
 
 @pytest.fixture
-def clusters() -> Iterator[Pair]:
-    made = Pair()
-    yield made
-    made.stop()
+def clusters() -> Pair:
+    return Pair()
 
 
 @pytest.fixture
-def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def copied(clusters: Pair) -> Pair:
     """Return clusters where all of orders was copied: n is n + 5 of partition 0, n of others."""
-    describable(monkeypatch)
     clusters.copy("orders", range(100, 100 + BEFORE))
     for partition in range(4):
         shift = 0 if partition else BEFORE

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.service.migration import (
     MigrationOptions,
     migrate_checkpoint,
 )
-from tests.unit.service.pairs import Pair
+from tests.support.pairs import Pair
 from tests.unit.spark.checkpoints import batch, commit, orders, start, write
 
 BEFORE = 5

@@ -16,8 +16,8 @@ from airflow_mm2_offsets.service.loading import load_syncs
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
+from tests.support.pairs import Pair
 from tests.unit.archive.runs import Sync, append
-from tests.unit.service.pairs import Pair
 
 LOG: list[Sync] = [("orders", 0, 100 * number, 90 * number) for number in range(10)]
 Ids = dict[str, str]

@@ -17,7 +17,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from stack.waiting import wait_until
-from tests.unit.service.pairs import Pair
+from tests.support.pairs import Pair
 
 ORDERS = ("orders", 0)
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.service.checking import find_problems
-from tests.unit.operators.clusters import describable
-from tests.unit.service.pairs import Pair, connect
+from tests.support.pairs import Pair, connect
 
 RESTART = (
     "mend what its trace names (GET /connectors/mirror/status) and restart it (POST "
@@ -19,9 +18,8 @@ CORRECT = "its topics setting matches no topic of the source: correct it"
 
 
 @pytest.fixture
-def copied(clusters: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def copied(clusters: Pair) -> Pair:
     """Return clusters where all of orders was copied."""
-    describable(monkeypatch)
     for partition in range(4):
         clusters.write("orders", range(10), partition)
         clusters.copy("orders", range(10), partition)
@@ -80,7 +78,7 @@ def test_every_partition_without_an_answer_is_named(copied: Pair) -> None:
     positions = {"orders": {**POSITIONS["orders"], 3: 11}}
     (beyond,) = find_problems(copied.pair, positions)
     assert beyond == (
-        "orders[3] at 11: position 11 lies beyond the source's end 10: it is not of this cluster "
+        "orders[3] at 11: position 11 lies beyond the source's end 10: it is of another cluster "
         "or topic, or the topic was recreated; check the checkpoint location and the source's "
         "connection"
     )

@@ -5,15 +5,14 @@ from dataclasses import replace
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConnectError
 from airflow_mm2_offsets.service.health import check_health
-from tests.unit.kafka.brokers import free_address
-from tests.unit.service.pairs import Pair, connect
+from tests.support.pairs import STOPPED_CONNECT, Pair, connect
 
 
 def test_what_answers_says_who_it_is(clusters: Pair) -> None:
     """A cluster names its id and brokers, the topic its syncs."""
     clusters.sync("orders", (0, 0), (4, 9))
     source, target, syncs = check_health(clusters.pair)
-    assert source.answer.startswith("cluster mockCluster")
+    assert source.answer.startswith(f"cluster {clusters.source.cluster_id}")
     assert clusters.pair.target.config["bootstrap.servers"] in target.answer
     assert syncs.part == f"syncs topic {clusters.pair.syncs_topic} on target"
     assert syncs.answer == "syncs: 2, partitions: 1"
@@ -27,7 +26,7 @@ def test_what_answers_says_who_it_is(clusters: Pair) -> None:
 
 def test_what_does_not_answer_says_why(clusters: Pair) -> None:
     """An empty pair of clusters has no syncs; a Connect that is down is told apart."""
-    down = ConnectClient(url=f"http://{free_address()}", timeout=1)
+    down = ConnectClient(url=STOPPED_CONNECT.url, timeout=1)
     source, target, syncs, worker = check_health(replace(clusters.pair, connect=down))
     assert (source.error, target.error) == (None, None)
     assert syncs.to_json()["ok"] is False

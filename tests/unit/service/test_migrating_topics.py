@@ -7,8 +7,8 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, TranslationRefusedError
 from airflow_mm2_offsets.service.migration import MigrationOptions
+from tests.support.pairs import Pair
 from tests.unit.service.migrating import migrate, write_checkpoint
-from tests.unit.service.pairs import Pair
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from airflow_mm2_offsets.service.migration import (
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.copying import inventory
+from tests.support.pairs import Pair
 from tests.unit.service.migrating import ends, migrate, write_checkpoint
-from tests.unit.service.pairs import Pair
 from tests.unit.spark.checkpoints import batch, orders, write
 
 
@@ -177,7 +177,7 @@ def test_a_second_run_accepts_the_first(copied: Pair, tmp_path: Path) -> None:
     done = migrate(copied, original, target)
     (target / "offsets" / "6").write_text(batch(ends(14)))
     before = inventory(target)
-    copied.stop()
+    copied.target.is_running = copied.source.is_running = False
     assert migrate(copied, original, target) == done
     assert inventory(target) == before
 
@@ -191,7 +191,7 @@ def test_a_begun_copy_keeps_what_was_decided(
         patch.setattr("airflow_mm2_offsets.spark.copying.copy_file", _fails)
         with pytest.raises(CheckpointError, match="the storage is full"):
             migrate(copied, original, target)
-    copied.stop()
+    copied.target.is_running = copied.source.is_running = False
     (target / "state" / "0" / "0").mkdir(parents=True)
     (target / "state" / "0" / "0" / "5.delta").write_text("stale" * 1000)
     (target / "state" / "0" / "0" / ".5.delta.0.tmp").write_text("half")

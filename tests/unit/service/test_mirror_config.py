@@ -11,6 +11,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationErr
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.mirror_config import compare_with_connect
 from airflow_mm2_offsets.service.pair import ClusterPair
+from tests.support.pairs import STOPPED_CONNECT
 
 MIRROR = "org.apache.kafka.connect.mirror"
 LEAST = {"connector.class": f"{MIRROR}.MirrorSourceConnector", "source.cluster.alias": "a"}
@@ -121,8 +122,7 @@ def test_connect_that_refuses_says_so(status: int) -> None:
 
 def test_connect_that_is_down_or_not_given_says_so() -> None:
     """Nothing is taken for equal."""
-    down = ConnectClient(url="http://127.0.0.1:1", timeout=1)
-    with pytest.raises(ClusterUnreachableError, match="refused"):
-        compare_with_connect(replace(PAIR, connect=down))
+    with pytest.raises(ClusterUnreachableError, match="the in-memory Connect does not run"):
+        compare_with_connect(replace(PAIR, connect=STOPPED_CONNECT.client()))
     with pytest.raises(ConfigurationError, match="no Connect URL is given"):
         compare_with_connect(PAIR)

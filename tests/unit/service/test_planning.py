@@ -23,7 +23,7 @@ from airflow_mm2_offsets.service import contradictions, windows
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
-from tests.unit.service.pairs import Pair, connect
+from tests.support.pairs import Pair, connect
 
 Reads = dict[str, dict[TopicPartition, OffsetRange]]
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.support.memory_brokers import memory_clients
+from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.cases import by_kind, check, some
 from tests.support.mirror_world.draw import draw
 from tests.support.mirror_world.kinds import KINDS, Kind
@@ -24,7 +24,7 @@ def described() -> None:
 
 @pytest.fixture(autouse=True)
 def _memory() -> Iterator[None]:
-    with memory_clients():
+    with in_memory_clients():
         yield
 
 

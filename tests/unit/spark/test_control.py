@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -214,21 +212,6 @@ def test_py_files() -> None:
     assert not [name for name, text in code.items() if imports.search(text)]
     stops = "".join(text for name, text in code.items() if name.startswith("mm2_stop_"))
     assert not re.search(r"^\s*(from|import) airflow", stops, re.MULTILINE)
-
-
-def test_the_stop_control_of_the_installed_package() -> None:
-    """It is imported by one path, and PySpark only then: a DAG that asks py_files needs none."""
-    script = (
-        "import sys\n"
-        "from airflow_mm2_offsets.spark import job\n"
-        "job.py_files()\n"
-        "assert 'pyspark' not in sys.modules\n"
-        "from airflow_mm2_offsets.spark.job import JobMovedError, StopControl\n"
-        "assert StopControl.__module__ == 'airflow_mm2_offsets.spark.job.mm2_stop_control'\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
-    with pytest.raises(ImportError, match="Missing"):
-        from airflow_mm2_offsets.spark.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
 
 
 def test_every_file_of_the_stop_control_comes_along() -> None:

@@ -23,7 +23,13 @@ from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import rows_of
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import (
+    JUMPED,
+    JUMPED_TRUTHS,
+    REFILLED,
+    REFILLED_TRUTHS,
+    worlds_copying_again,
+)
 
 Answer = tuple[int | None, int | None, str]
 
@@ -118,3 +124,9 @@ def test_copying_again_holds_the_truth() -> None:
     worlds = [(world.syncs, world.truths()) for world in worlds_copying_again()]
     for pairs, truths in [(JUMPED, JUMPED_TRUTHS), *worlds]:
         check_truths(PartitionSyncs(pairs), enumerate(truths))
+
+
+@pytest.mark.parametrize("extras", Extras)
+def test_copies_before_the_first_sync_are_not_lost(extras: Extras) -> None:
+    """Records that were not copied again lie below the first known sync, whatever extras says."""
+    check_truths(PartitionSyncs(REFILLED), enumerate(REFILLED_TRUTHS), extras)

@@ -20,7 +20,7 @@ from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
-from tests.unit.kafka.brokers import free_address
+from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.spark import checkpoints
@@ -83,7 +83,7 @@ def test_a_cluster_that_is_down_is_left_to_the_wait(
     """The poll raises what every wait takes for not there yet."""
     assert clusters
     impatient(monkeypatch)
-    down = {"bootstrap.servers": free_address()}
+    down = {"bootstrap.servers": STOPPED.bootstrap_servers}
     define(monkeypatch, "kafka_target", conn_type="kafka", extra=down)
     with pytest.raises(ClusterUnreachableError, match=r"target cluster \(kafka_target\)"):
         _behind({"orders": {"0": 4}})

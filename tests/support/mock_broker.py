@@ -1,4 +1,4 @@
-"""Brokers that live in the test's own process."""
+"""Brokers on loopback sockets, for tests of the real client: librdkafka's mock, and bad ones."""
 
 import socket
 import struct
@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-import pytest
 from confluent_kafka import Producer
 
-from airflow_mm2_offsets.kafka.clients import make_admin
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 _API_VERSIONS, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 18, 17, 36
 _UNSUPPORTED_VERSION, _SASL_AUTHENTICATION_FAILED = 35, 58
@@ -49,20 +47,6 @@ class MockBroker:
         return KafkaCluster(
             name="source", config={"bootstrap.servers": self.servers}, timeout=timeout
         )
-
-
-def describable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clusters describe topics by their metadata: librdkafka's broker has no other way."""
-
-    def topics(cluster: KafkaCluster, names: Iterable[str]) -> dict[str, TopicInfo]:
-        held = make_admin(cluster.name, cluster.config, cluster.timeout).metadata().topics
-        return {
-            name: TopicInfo(name=name, partitions=len(held[name].partitions), topic_id=None)
-            for name in names
-            if name in held
-        }
-
-    monkeypatch.setattr(KafkaCluster, "topics", topics)
 
 
 def free_address() -> str:

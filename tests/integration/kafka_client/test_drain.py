@@ -17,7 +17,7 @@ from airflow_mm2_offsets.kafka import drain as drain_module
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.session import ClientSession
-from tests.unit.kafka.brokers import MockBroker
+from tests.support.mock_broker import MockBroker
 
 
 def _numbers(first: int, count: int) -> list[tuple[bytes | None, bytes | None]]:

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
-from tests.unit.kafka.brokers import MockBroker
+from tests.support.mock_broker import MockBroker
 
 NOTHING = OffsetRange(5, 4)
 ENOUGH = 2**20

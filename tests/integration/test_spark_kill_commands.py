@@ -16,7 +16,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks import spark_kill
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.spark.control import Driver
-from tests.unit.connect.test_bounds import OK, Misbehave, drip_body, send_300_mib, served
+from tests.integration.test_connect_bounds import OK, Misbehave, drip_body, send_300_mib, served
 from tests.unit.operators.clusters import define
 
 DRIVER = Driver(

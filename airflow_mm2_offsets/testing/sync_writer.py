@@ -1,4 +1,4 @@
-"""How a MirrorMaker 2 task sends the offset syncs of one partition.
+"""Sends the offset syncs of one partition, as a MirrorMaker 2 task does; ``mirror`` calls it.
 
 After ``org.apache.kafka.connect.mirror.OffsetSyncWriter`` and its ``PartitionState`` (Kafka 4.3).
 """
@@ -11,25 +11,26 @@ Sync = tuple[int, int]
 
 @dataclass(slots=True, kw_only=True)
 class OffsetSyncWriter:
-    """The state that one task keeps; a new task begins anew."""
+    """The state that one task keeps; a new task has a new writer."""
 
     lag_max: int
     send: Callable[[Sync], None] = field(repr=False)
     pending: Sync | None = None
     """What ``pendingOffsetSyncs`` holds for the partition: a newer one overwrites it."""
     delayed: Sync | None = None
+    """The last sync that was not due; it is sent at the next commit."""
     room: bool = True
-    """The semaphore of ten outstanding syncs, which all partitions share, has room."""
+    """The semaphore that allows ten outstanding syncs, shared by all partitions, has room."""
     arriving: bool = True
-    """The syncs cluster takes what is sent; an error is logged and forgotten."""
-    held: Sync | None = None
-    """Taken out by one thread that has not called ``send`` yet, while others go on."""
+    """Syncs reach their cluster; MirrorMaker 2 only logs an error of the syncs producer."""
+    overtaken: Sync | None = None
+    """Taken by a thread that is overtaken before it sends the sync."""
     _previous_upstream: int = -1
     _previous_downstream: int = -1
     _last_sync_downstream: int = -1
 
     def commit_record(self, upstream: int, downstream: int) -> None:
-        """Take note of a record that the target has acknowledged (``commitRecord``)."""
+        """Handle a record that the target has acknowledged (``commitRecord``)."""
         if self._update(upstream, downstream):
             self.delayed, self.pending = None, (upstream, downstream)
         else:
@@ -37,24 +38,24 @@ class OffsetSyncWriter:
         self.fire()
 
     def commit(self) -> None:
-        """Send what was delayed (``SourceTask.commit``, KAFKA-15906)."""
+        """Send the delayed sync (``SourceTask.commit``, KAFKA-15906)."""
         if self.delayed:
             self.pending, self.delayed = self.delayed, None
         self.fire()
 
     def fire(self) -> None:
-        """Send what is pending, if there is room (``firePendingOffsetSyncs``)."""
+        """Send the pending sync, if there is room (``firePendingOffsetSyncs``)."""
         if self.pending and self.room:
             sync, self.pending = self.pending, None
             self._deliver(sync)
-            if self.held:
-                held, self.held = self.held, None
-                self._deliver(held)
+            if self.overtaken:
+                late, self.overtaken = self.overtaken, None
+                self._deliver(late)
 
     def hold(self) -> None:
-        """Let a thread take out what is pending, or delayed at a commit, and be overtaken."""
-        self.held = self.held or self.pending or self.delayed
-        if self.held:
+        """Let a thread take the pending sync, or at a commit the delayed one, and be overtaken."""
+        self.overtaken = self.overtaken or self.pending or self.delayed
+        if self.overtaken:
             self.pending = self.delayed = None
 
     def _deliver(self, sync: Sync) -> None:

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundErr
 from airflow_mm2_offsets.kafka import clients as module
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.session import ClientSession
-from tests.unit.kafka.brokers import MockBroker
+from tests.support.mock_broker import MockBroker
 
 
 class Made(list[ClientSession[Any]]):

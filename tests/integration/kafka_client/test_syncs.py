@@ -16,7 +16,7 @@ from airflow_mm2_offsets.kafka.drain import drain as real_drain
 from airflow_mm2_offsets.kafka.sync_log import MAX_SKIPPED
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.kafka.throttle import Throttle
-from tests.unit.kafka.brokers import MockBroker
+from tests.support.mock_broker import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
 ORDERS = ("orders", 0)

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
-from tests.unit.kafka.brokers import MockBroker, free_address, rejecting_broker, silent_broker
+from tests.support.mock_broker import MockBroker, free_address, rejecting_broker, silent_broker
 
 QUESTIONS: list[Callable[[KafkaCluster], object]] = [
     lambda cluster: cluster.describe(),

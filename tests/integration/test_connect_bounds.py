@@ -171,3 +171,13 @@ def test_an_error_that_says_too_much_is_shortened() -> None:
     with served(answer) as url, pytest.raises(ConnectError, match="HTTP 500: xxx") as caught:
         ConnectClient(url=url, timeout=5).check()
     assert len(str(caught.value)) < 2000
+
+
+def test_a_closed_port_is_reported() -> None:
+    """The error names URL, seconds and reason."""
+    client = ConnectClient(url="http://127.0.0.1:1", timeout=1.0)
+    with pytest.raises(
+        ClusterUnreachableError,
+        match=r"Connect at http://127\.0\.0\.1:1 did not answer, tried for \d\.\d s: .*refused",
+    ):
+        client.check()

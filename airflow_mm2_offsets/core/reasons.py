@@ -1,0 +1,42 @@
+"""Says in words what an answer rests on; ``rules`` calls it."""
+
+from airflow_mm2_offsets.core.bracket import SyncBracket
+from airflow_mm2_offsets.core.result import Basis
+
+
+def describe_answer(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> str:
+    """Return what an answer rests on, with its numbers.
+
+    Args:
+        basis: What it rests on.
+        low: Its lower bound, a target offset.
+        high: Its upper bound; None where only the target's end bounds it.
+        bracket: The syncs around the position.
+    """
+    before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
+    after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
+    if low == high:
+        answer = f"the answer is {low}"
+    else:
+        end = "the target's end" if high is None else high
+        answer = f"the answer is from {low} to {end}"
+    match basis:
+        case Basis.SYNC:
+            once = low == high
+            return f"is the sync {before}" + ("" if once else f", maybe copied again: {answer}")
+        case Basis.DRAINED:
+            return (
+                f"MirrorMaker 2 has copied every record before it and none from it on exists: "
+                f"{answer}, the target's end"
+            )
+        case Basis.CONTENT:
+            return f"the record there was found on the target by content: {answer}"
+        case Basis.TARGET_WINDOW:
+            return f"records counted on the target between {before} and {after}: {answer}"
+        case Basis.COPYING_AGAIN:
+            return (
+                f"MirrorMaker 2 has copied records from here on more than once, and may not have "
+                f"copied all of them again: {answer}; wait for it to catch up for a closer one"
+            )
+        case _:
+            return f"lies between {before} and {after}: {answer}"

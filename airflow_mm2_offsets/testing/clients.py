@@ -1,0 +1,232 @@
+"""Stand-ins for confluent-kafka's clients that read clusters in memory.
+
+librdkafka's own mock cluster (``test.mock.num.brokers``) needs sockets, describes no topics, has
+no transactions and keeps only the last records. These clients answer in microseconds instead.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from airflow_mm2_offsets.errors import TopicNotFoundError
+from airflow_mm2_offsets.kafka import clients
+from airflow_mm2_offsets.testing.clusters import InMemoryCluster, find_cluster
+from airflow_mm2_offsets.testing.logs import PartitionLog, Record
+
+_PARTITION_EOF = KafkaError(KafkaError._PARTITION_EOF)  # noqa: SLF001 - the library's local error
+_UNKNOWN_TOPIC = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+_NO_OFFSET = -1
+
+
+@contextmanager
+def in_memory_clients() -> Iterator[None]:
+    """Let Kafka clients made meanwhile find the clusters in memory by ``bootstrap.servers``.
+
+    A client of any other address is a real one.
+    """
+    with patch.multiple(
+        clients,
+        Consumer=_choose(_Consumer, Consumer),
+        AdminClient=_choose(_Admin, AdminClient),
+    ):
+        yield
+
+
+def _choose(in_memory: type["_Client"], real: Callable[..., Any]) -> Callable[..., Any]:
+    def make(settings: Mapping[str, Any], **options: Any) -> Any:  # noqa: ANN401 - two kinds
+        cluster = find_cluster(settings["bootstrap.servers"])
+        return real(settings, **options) if cluster is None else in_memory(cluster, settings)
+
+    return make
+
+
+class _Client:
+    def __init__(self, cluster: InMemoryCluster, settings: Mapping[str, Any]) -> None:
+        self._cluster = cluster
+        self._is_read_committed = settings.get("isolation.level") == "read_committed"
+        self._on_error: Callable[[KafkaError], None] = settings["error_cb"]
+
+    def _outage(self) -> KafkaException | None:
+        """Call ``before_answer``; return the error of a cluster that does not run."""
+        self._cluster.before_answer()
+        if self._cluster.is_running:
+            return None
+        error = KafkaError(KafkaError._TRANSPORT, "the in-memory cluster does not run")  # noqa: SLF001
+        self._on_error(error)
+        return KafkaException(error)
+
+    def list_topics(self, _topic: str | None = None, *, timeout: float) -> SimpleNamespace:
+        if outage := self._outage():
+            time.sleep(timeout)  # as a client waits for a broker
+            raise outage
+        host, port = self._cluster.bootstrap_servers.split(":")
+        return SimpleNamespace(
+            cluster_id=self._cluster.cluster_id,
+            topics=dict(self._cluster.topics),
+            brokers={1: SimpleNamespace(host=host, port=int(port))},
+        )
+
+    def poll(self, _: float) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Admin(_Client):
+    def describe_topics(self, names: TopicCollection, **_: object) -> dict[str, "Future[Any]"]:
+        outage = self._outage()
+        return {name: self._describe(name, outage) for name in names.topic_names}
+
+    def _describe(self, name: str, outage: KafkaException | None) -> "Future[Any]":
+        if outage is not None:
+            return _failed(outage)
+        topic = self._cluster.topics.get(name)
+        if topic is None:
+            return _failed(KafkaException(_UNKNOWN_TOPIC))
+        return _done(
+            SimpleNamespace(name=name, partitions=topic.partitions, topic_id=topic.topic_id)
+        )
+
+    def list_offsets(
+        self, specs: Mapping[TopicPartition, Any], **_: object
+    ) -> dict[TopicPartition, "Future[Any]"]:
+        if outage := self._outage():
+            return dict.fromkeys(specs, _failed(outage))
+        return {
+            partition: self._first_since(partition, spec._value)  # noqa: SLF001 - no other way
+            for partition, spec in specs.items()
+        }
+
+    def _first_since(self, partition: TopicPartition, timestamp: int) -> "Future[Any]":
+        try:
+            records = self._cluster.log(partition.topic, partition.partition).committed_records(0)
+        except TopicNotFoundError:
+            return _failed(KafkaException(_UNKNOWN_TOPIC))
+        offsets = (offset for offset, record in records if record.timestamp >= timestamp)
+        return _done(SimpleNamespace(offset=next(offsets, _NO_OFFSET)))
+
+
+def _done(result: object) -> "Future[Any]":
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future
+
+
+def _failed(error: KafkaException) -> "Future[Any]":
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
+class _Consumer(_Client):
+    def offsets_for_times(
+        self, partitions: Iterable[TopicPartition], **_: object
+    ) -> list[SimpleNamespace]:
+        if outage := self._outage():
+            raise outage
+        return [self._edge(each) for each in partitions]
+
+    def _edge(self, asked: TopicPartition) -> SimpleNamespace:
+        edge = SimpleNamespace(topic=asked.topic, partition=asked.partition, error=None)
+        try:
+            log = self._cluster.log(asked.topic, asked.partition)
+        except TopicNotFoundError:
+            edge.offset, edge.error = _NO_OFFSET, _UNKNOWN_TOPIC
+        else:
+            edge.offset = log.low if asked.offset == OFFSET_BEGINNING else self._end(log)
+        return edge
+
+    def _end(self, log: PartitionLog) -> int:
+        return log.stable if self._is_read_committed else log.high
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._outage()
+        self._reading = {(each.topic, each.partition): self._messages(each) for each in partitions}
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        for each in partitions:
+            self._reading.pop((each.topic, each.partition), None)
+
+    def consume(self, most: int, *, timeout: float) -> list["_Message"]:
+        if not self._cluster.is_running:
+            time.sleep(timeout)
+            return []
+        for partition, messages in list(self._reading.items()):
+            batch = [message for message, _ in zip(messages, range(most), strict=False)]
+            if batch:
+                return batch
+            del self._reading[partition]
+        return []
+
+    def _messages(self, start: TopicPartition) -> Iterator["_Message"]:
+        try:
+            log = self._cluster.log(start.topic, start.partition)
+        except TopicNotFoundError as error:
+            raise KafkaException(_UNKNOWN_TOPIC) from error
+        append_time = self._cluster.topics[start.topic].log_append_time
+        kind = TIMESTAMP_LOG_APPEND_TIME if append_time else TIMESTAMP_CREATE_TIME
+        end = self._end(log)
+        for offset, record in log.committed_records(start.offset):
+            if offset >= end:
+                break
+            yield _Message(start, offset, record, kind)
+        yield _Message(start, end, Record(None, None), kind, _PARTITION_EOF)
+
+
+class _Message:
+    """What ``kafka.drain`` asks of a message."""
+
+    __slots__ = ("_error", "_kind", "_offset", "_partition", "_record", "_topic")
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        record: Record,
+        kind: int,
+        error: KafkaError | None = None,
+    ) -> None:
+        self._topic, self._partition = partition.topic, partition.partition
+        self._offset, self._record, self._kind = offset, record, kind
+        self._error = error
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def topic(self) -> str:
+        return self._topic
+
+    def partition(self) -> int:
+        return self._partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def key(self) -> bytes | None:
+        return self._record.key
+
+    def value(self) -> bytes | None:
+        return self._record.value
+
+    def timestamp(self) -> tuple[int, int]:
+        return self._kind, self._record.timestamp
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return list(self._record.headers) or None

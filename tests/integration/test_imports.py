@@ -1,0 +1,141 @@
+"""What an import loads, each in a Python process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import airflow_mm2_offsets
+from airflow_mm2_offsets.spark.job.core_zip import core_zip
+from tests.unit.dags.folder import FILES
+
+PROGRAM = """
+import sys
+before = set(sys.modules)
+sys.modules.update(airflow=None, confluent_kafka=None)
+import airflow_mm2_offsets.core
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+ours = {"airflow_mm2_offsets", "airflow", "confluent_kafka"}
+print(*sorted(new - set(sys.stdlib_module_names) - ours))
+"""
+
+
+def test_the_core_imports_the_standard_library_alone() -> None:
+    """With Airflow and confluent-kafka absent the core imports, and loads no other package."""
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == ""
+
+
+def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
+    """What Airflow parses every few seconds is light."""
+    program = (
+        "import sys, airflow_mm2_offsets.service.planning, airflow_mm2_offsets.archive;"
+        "print(*sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == ""
+
+
+def test_the_help_loads_nothing_heavy() -> None:
+    """It is there at once: nothing is imported that only some commands need."""
+    program = "import sys; import airflow_mm2_offsets.cli.app; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"airflow", "pyarrow", "numpy", "fastapi", "uvicorn", "pyspark", "pandas"}
+    assert heavy & set(loaded) == set()
+
+
+PARSE = """
+import sys
+did = []
+def hook(event, args):
+    if event in ("socket.connect", "sqlite3.connect"):
+        did.append(f"{event} {args}")
+    elif event == "open" and set(str(args[1])) & set("wax+") and args[0] != "/dev/null":
+        did.append(f"open {args[0]}")
+import airflow.sdk  # what every DAG imports
+sys.addaudithook(hook)
+import json, runpy, time
+began = time.monotonic()
+for path in sys.argv[1:]:
+    runpy.run_path(path)
+heavy = {"pyspark", "pyarrow", "pandas", "numpy"} & set(sys.modules)
+print(json.dumps({"did": did, "heavy": sorted(heavy), "seconds": time.monotonic() - began}))
+"""
+
+
+def test_parsing_is_cheap(tmp_path: Path) -> None:
+    """Parsing asks no database and no network, writes nothing, and imports nothing heavy."""
+    settings = {
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", PARSE, *map(str, FILES)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | settings,
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["did"] == []
+    assert found["heavy"] == []
+    assert found["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
+
+
+def test_the_stop_control_of_the_installed_package() -> None:
+    """It is imported by one path, and PySpark only then: a DAG that asks py_files needs none."""
+    script = (
+        "import sys\n"
+        "from airflow_mm2_offsets.spark import job\n"
+        "job.py_files()\n"
+        "assert 'pyspark' not in sys.modules\n"
+        "from airflow_mm2_offsets.spark.job import JobMovedError, StopControl\n"
+        "assert StopControl.__module__ == 'airflow_mm2_offsets.spark.job.mm2_stop_control'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(ImportError, match="Missing"):
+        from airflow_mm2_offsets.spark.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+
+
+PACKAGE = Path(airflow_mm2_offsets.__file__).parent
+
+
+TRANSLATE = """
+import airflow_mm2_offsets.core as core
+print(core.SyncIndex.of_pairs({("orders", 0): [(3, 2)]}).translate("orders", 0, 3).target)
+print(core.__file__)
+"""
+
+
+def run(code: str, *path: Path) -> list[str]:
+    """Run Python with nothing of this package on its path but what is given."""
+    paths = "".join(f"sys.path.insert(0, {str(each)!r}); " for each in reversed(path))
+    command = (sys.executable, "-ISc", f"import sys; {paths}\n{code}")
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_core_is_imported_from_the_zip() -> None:
+    """Where the package is not installed, with the standard library alone."""
+    target, origin = run(TRANSLATE, core_zip())
+    assert target == "2"
+    assert origin.startswith(str(core_zip()))
+
+
+def test_the_zip_hides_nothing_of_an_installed_package() -> None:
+    """What the zip lacks is found where the package is installed; core is the zip's."""
+    installed = "import airflow_mm2_offsets.spark.job as job; print(job.__file__)"
+    (origin,) = run(installed, core_zip(), PACKAGE.parent)
+    assert Path(origin) == PACKAGE / "spark" / "job" / "__init__.py"
+    _, origin = run(TRANSLATE, core_zip(), PACKAGE.parent)
+    assert origin.startswith(str(core_zip()))
