@@ -120,7 +120,7 @@ def test_clusters_of_other_ids_are_not_migrated_to(
     worker: Worker, job: Job, copied: Clusters
 ) -> None:
     """The ids from when the positions were read are compared before anything is copied."""
-    now = {"source": copied.source.cluster().describe().cluster_id, "target": copied.target_id()}
+    now = {"source": copied.source.cluster_id, "target": copied.target.cluster_id}
     clusters = {side: {"cluster_id": each, "topic_ids": {}} for side, each in now.items()}
     clusters["target"]["cluster_id"] = "another"
     with pytest.raises(HandoverError, match=r"clusters\.target\.cluster_id is .* was 'another'"):

@@ -298,7 +298,7 @@ def test_a_plan_asks_connect_for_its_connector_once(copied: Pair) -> None:
         assert answering.transport is not None
         return await answering.transport.handle_async_request(request)
 
-    noted = replace(answering, transport=httpx.MockTransport(note))
+    noted = replace(answering, url="http://noted:8083", transport=httpx.MockTransport(note))
     assert _answer(replace(copied.pair, connect=noted), 100).basis is Basis.DRAINED
     assert asked.count("/connectors") == 1
     assert "/connectors/mirror/offsets" in asked

@@ -9,6 +9,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundErr
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.kafka import clients
 from airflow_mm2_offsets.kafka.drain import drain
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.mirror_config import compare_with_connect
 from airflow_mm2_offsets.service.planning import plan_failover
@@ -24,7 +25,7 @@ def _numbers(count: int) -> list[bytes]:
 
 def _syncs(mm2: Mm2Simulation) -> list[tuple[int, int]]:
     """Return the offset syncs of orders[0] as the package reads them from the topic."""
-    syncs = mm2.pair.read_syncs().index.partitions[ORDERS]
+    syncs = read_syncs(mm2.pair.syncs_cluster, mm2.pair.syncs_topic).index.partitions[ORDERS]
     return list(zip(syncs.upstream, syncs.downstream, strict=True))
 
 
@@ -215,7 +216,7 @@ def test_a_missing_topic_is_named() -> None:
     """By a client as well as by the test's own call."""
     with simulated_mm2() as mm2:
         mm2.source.produce(*ORDERS, _numbers(1))
-        with pytest.raises(TopicNotFoundError, match=r"has no topic orders partition 7"):
+        with pytest.raises(TopicNotFoundError, match=r"orders\[7\]: does not exist"):
             mm2.source.cluster("source").watermarks([ORDERS, ("orders", 7)])
         with pytest.raises(TopicNotFoundError, match=r"has no topic orders partition 7.*produce"):
             mm2.source.watermarks("orders", 7)
