@@ -50,8 +50,11 @@ class DriverWatch:
 
     def alive(self) -> Counter[str]:
         """Return how many drivers live on each side."""
-        sides = (self._side(process) for process in psutil.process_iter())
-        return Counter(side for side in sides if side)
+        found = {process: self._side(process) for process in psutil.process_iter()}
+        drivers = {process.pid: side for process, side in found.items() if side}
+        # What a driver has just forked bears its command until it runs another program.
+        forked = {process.pid for process in found if _parent(process) in drivers}
+        return Counter(side for pid, side in drivers.items() if pid not in forked)
 
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_SECONDS):
@@ -68,6 +71,13 @@ class DriverWatch:
         if "org.apache.spark.deploy.SparkSubmit" not in command or not _is_java(command):
             return None
         return next((self._controls[each] for each in command if each in self._controls), None)
+
+
+def _parent(process: psutil.Process) -> int | None:
+    try:
+        return int(process.ppid())
+    except psutil.Error:  # it has ended
+        return None
 
 
 def _is_java(command: list[str]) -> bool:
