@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation soak-clearing bench bench-spark bench-api check lint types contracts format clean
+.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved bench bench-spark bench-api check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ soak-translation: $(READY)  ## Judge the translation in simulated worlds, a mill
 
 soak-clearing: $(READY)  ## Clear the tasks of a failover in many orders, and look for a second job
 	@$(BIN)/python -m tests.e2e.soak_clearing
+
+soak-moved: $(READY)  ## Wake and restart the source job of a failover, and look for a second job
+	@$(BIN)/python -m pytest tests/e2e/soak_moved.py
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

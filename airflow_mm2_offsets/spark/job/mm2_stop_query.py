@@ -78,7 +78,8 @@ class BatchGate:
     """Lets no batch begin or end when it was not renewed for a while.
 
     A timer of the JVM takes the query's lock. So the gate closes while Python is paused, while the
-    control location is out of reach, and first thing when a JVM that was paused goes on.
+    control location is out of reach, and when a JVM that was paused goes on. There the query's
+    thread may take the lock first, and begin a batch that it can't commit.
 
     Args:
         spark: The job's session.

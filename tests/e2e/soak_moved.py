@@ -1,4 +1,7 @@
-"""A source job that wakes up, or is started again, beside the job on the target."""
+"""A source job that wakes up, or is started again, beside the job on the target.
+
+``make soak-moved`` runs it; it takes too long for each CI run.
+"""
 
 import signal
 import sys
@@ -77,7 +80,8 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
     """Taken for gone and moved, it ends by itself when it wakes; so does each driver after it.
 
     The target job runs meanwhile. Nothing is lost, and no more repeated than the batch which the
-    pause has cut in two, and which the plan announces.
+    pause has cut in two, and which the plan announces. A driver that wakes commits no batch; it may
+    begin one before it sees that it was moved.
     """
     with World(tmp_path, print) as world, DriverWatch(world) as watch:
         failover, source = Failover(world), world.job_folder("source")
@@ -95,7 +99,8 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
         world.wait("the driver's end", lambda: not watch.alive()["source"])
         world.wait("its run's end", lambda: world.airflow.api.state(STREAM, stream) == "failed")
         assert MOVED in _log(world, stream)
-        assert (last_batch(source, "offsets"), last_batch(source)) == (begun, committed)
+        assert last_batch(source) == committed
+        assert last_batch(source, "offsets") - begun in {0, 1}
         stopped = world.airflow.api.xcom(FAILOVER, failover.run_id, "stop_source")
         assert stopped["proof"] == "silent"
 
