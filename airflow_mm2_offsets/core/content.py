@@ -60,17 +60,30 @@ def match_content(
     known = {content for _, content in originals}
     first_copies = {content: offset for offset, content in reversed(copies) if content in known}
     earliest = min(first_copies[content] for content in unread if content in first_copies)
-    before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-    if search.is_ordered and _rise(originals, copies):
-        before = _after_last_known(before, unread, first_copies)
-    unknown = (offset for offset, content in before if first_copies.get(content) != offset)
-    low = min(unknown, default=earliest)
+    low = earliest
+    if not _is_complete(search, unread, first_copies):
+        before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
+        if search.is_ordered and _rise(originals, copies):
+            before = _after_last_known(before, unread, first_copies)
+        unknown = (offset for offset, content in before if first_copies.get(content) != offset)
+        low = min(unknown, default=earliest)
     content = next(content for offset, content in copies if offset == earliest)
     if source.first <= search.begin.upstream and low == earliest:
         times = sum(each == content for _, each in originals)
         if times == sum(each == content for _, each in read_on) == 1:
             return earliest, earliest
     return low, last_copies[originals[-1][1]]
+
+
+def _is_complete(
+    search: SearchRange, unread: Collection[Content], first_copies: Mapping[Content, int]
+) -> bool:
+    """Tell whether each offset from the position on has a record, and each a copy that is known.
+
+    Then no unknown target record is needed, whatever it is.
+    """
+    offsets = search.end.upstream + 1 - search.position
+    return len(unread) == offsets and all(content in first_copies for content in unread)
 
 
 def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> bool:
