@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from weakref import WeakValueDictionary
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP, PartitionLog, Record, SourceLog
@@ -124,7 +124,7 @@ class InMemoryCluster:
         """
         existing = self.topics.get(topic)
         if existing is None or not 0 <= partition < len(existing.partitions):
-            raise self._not_found(f"topic {topic} partition {partition}")
+            raise self._not_found(f"topic-partition {TopicPartition(topic, partition)}")
         return existing.partitions[partition]
 
     def _not_found(self, what: str) -> TopicNotFoundError:

@@ -113,7 +113,7 @@ def in_memory_connect() -> Iterator[None]:
         *, url: str, login: tuple[str, str] | None, transport: httpx.AsyncBaseTransport | None
     ) -> Server:
         worker = _workers.get(url)
-        if worker is not None:
+        if worker is not None and transport is None:
             transport = worker.transport
         return Server(url=url, login=login, transport=transport)
 

@@ -2,8 +2,10 @@
 
 import os
 
+import httpx
 import pytest
 
+from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, Watermarks
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -105,17 +107,17 @@ def test_exactly_once_leaves_transaction_markers() -> None:
 
 
 def test_offsets_without_a_record_are_skipped() -> None:
-    """Holes and retention on the source shift the offsets on the target."""
+    """Holes and retention shift the target's offsets; the record after a hole has a sync."""
     with simulated_mm2() as mm2:
         mm2.source.produce(*ORDERS, _numbers(10))
         mm2.source.skip_offsets(*ORDERS, 3)
-        mm2.source.produce(*ORDERS, [b"last"])
+        mm2.source.produce(*ORDERS, [b"after", b"last"])
         mm2.source.delete_records(*ORDERS, 4)
         mm2.mirror()
         watermarks = mm2.source.cluster("source").watermarks([ORDERS])
-        assert watermarks == {ORDERS: Watermarks(low=4, high=14)}
-        assert _syncs(mm2) == [(4, 0), (13, 6)]
-        assert mm2.target.records(*COPY)[6].value == b"last"
+        assert watermarks == {ORDERS: Watermarks(low=4, high=15)}
+        assert _syncs(mm2) == [(4, 0), (13, 6), (14, 7)]
+        assert mm2.target.records(*COPY)[6].value == b"after"
         assert _targets(mm2, 13) == ("exact", 6)
 
 
@@ -218,7 +220,9 @@ def test_a_missing_topic_is_named() -> None:
         mm2.source.produce(*ORDERS, _numbers(1))
         with pytest.raises(TopicNotFoundError, match=r"orders\[7\]: does not exist"):
             mm2.source.cluster("source").watermarks([ORDERS, ("orders", 7)])
-        with pytest.raises(TopicNotFoundError, match=r"has no topic orders partition 7.*produce"):
+        with pytest.raises(
+            TopicNotFoundError, match=r"has no topic-partition orders\[7\].*produce"
+        ):
             mm2.source.watermarks("orders", 7)
         with pytest.raises(TopicNotFoundError, match=r"has no topic returns"):
             mm2.source.delete_topic("returns")
@@ -236,3 +240,11 @@ def test_other_addresses_stay_real(monkeypatch: pytest.MonkeyPatch) -> None:
         clients.make_admin("source", {"bootstrap.servers": "broker:9092"}, 0.1)
         clients.make_admin("source", mm2.pair.source.config, 0.1)
     assert [settings["bootstrap.servers"] for settings in made] == ["broker:9092"]
+
+
+def test_a_client_keeps_the_transport_that_it_was_given() -> None:
+    """A test can count or change the requests to a simulated worker."""
+    with simulated_mm2() as mm2:
+        transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"version": "own"}))
+        assert ConnectClient(url=mm2.connect.url, transport=transport).check() == "own"
+        assert ConnectClient(url=mm2.connect.url).check() == "4.1.0"
