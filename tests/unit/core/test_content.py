@@ -185,6 +185,8 @@ def test_known_copies_out_of_order_show_a_rewind() -> None:
 
 def test_another_writers_records_are_no_doubt_where_every_record_has_its_copy() -> None:
     """Three foreign records lie before the copy of 5; the source has all of 5 to 10."""
-    copied = [*range(5), -1, -2, -3, *range(5, 11)]
-    answer = translate(((0, 0), (10, 13)), 5, copied=copied, target=(0, 13), source=(0, 10))
+    copied = [*range(5), -1, -2, -3, *range(5, 31)]
+    answer = translate(
+        ((0, 0), (10, 13), (30, 33)), 5, copied=copied, target=(0, 13), source=(0, 10)
+    )
     assert (answer.status, answer.target) == ("exact", 8)
