@@ -19,7 +19,13 @@ _KINDS = {
 _AZURE = re.compile(
     r"(abfss?|wasbs?)://(?P<container>[^/@]+)@(?P<account>[^/.]+)\.(dfs|blob)\.[^/]+(?P<path>/.*)?"
 )
+_LOGIN = re.compile(r"(://[^/@:\s]*):[^/@\s]+@")
 _VIEW = re.compile(r"(?P<host>viewfs://[^/]*)(?P<path>/.*)?")
+
+
+def without_login(text: str) -> str:
+    """Return a text with the password of each location in it hidden (``ftp://user:***@host``)."""
+    return _LOGIN.sub(r"\1:***@", text)
 
 
 def spark_location(location: str) -> UPath | None:

@@ -10,7 +10,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.locations import spark_location
+from airflow_mm2_offsets.locations import spark_location, without_login
 from airflow_mm2_offsets.whole_files import (
     CHUNK,
     finish_replacing,
@@ -131,12 +131,18 @@ def storage_errors(place: UPath | str, error: type[Mm2OffsetsError]) -> Iterator
     try:
         yield
     except Exception as cause:
+        shown = without_login(str(place))
+        has_login = shown != str(place)
+        # Libraries name the login in messages of their own.
+        reason = type(cause).__name__ if has_login else f"{type(cause).__name__}: {cause}"
         problem = error(
-            f"{place} is out of reach: {type(cause).__name__}: {cause}; check the path, the "
-            f"credentials and that the library for its storage is installed"
+            f"{shown} is out of reach: {reason}; check the path, the credentials and that the "
+            f"library for its storage is installed"
         )
-        problem.fields = {"file": str(place)}
+        problem.fields = {"file": shown}
         problem.retryable = error is not ConfigurationError
+        if has_login:
+            raise problem from None
         raise problem from cause
 
 

@@ -38,10 +38,12 @@ def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[i
 
 
 def _can_count(bracket: SyncBracket, window: TargetWindow, evidence: Evidence) -> bool:
-    if not (evidence.sole_writer and bracket.after) or _differs(bracket.after, evidence):
+    # Before the first known sync, copies of records that came earlier still may lie.
+    if not (evidence.sole_writer and bracket.before and bracket.after):
         return False
-    before: SyncPoint | None = bracket.before
-    first = before.downstream if before else 0
+    if _differs(bracket.after, evidence):
+        return False
+    first = bracket.before.downstream
     if evidence.target:
         first = max(first, evidence.target.low)
     return window.covers(first, bracket.after.downstream)

@@ -160,9 +160,9 @@ class Mm2OffsetHook(BaseHook):
             return default
         if isinstance(given, str):
             return given
-        raise ConfigurationError(
-            f"connection {self.mm2_conn_id}: {field} is {given!r}; give a text"
-        )
+        # A list or an object may hold a password: somebody's Kafka settings in place of a name.
+        shown = repr(given) if isinstance(given, int | float) else f"a {type(given).__name__}"
+        raise ConfigurationError(f"connection {self.mm2_conn_id}: {field} is {shown}; give a text")
 
 
 def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHook._connection

@@ -21,7 +21,7 @@ from airflow_mm2_offsets.service.handover import (
     read_claim,
 )
 from airflow_mm2_offsets.service.ids import read_known_ids
-from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.service.plan_file import check_plan, check_target, read_plan
 from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
@@ -141,6 +141,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         if first := self.read.get("clusters"):
             check_ids(PairIds.from_json(first), ids)
         check_plan(plan, path, found.positions, found.pending, ids)
+        check_target(plan, path, pair)
         self._check_told(plan.target_positions(), path)
 
     def _check_told(self, planned: Positions, path: UPath) -> None:

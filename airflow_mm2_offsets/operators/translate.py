@@ -23,7 +23,7 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
+from airflow_mm2_offsets.service.plan_file import check_plan, check_target, read_plan, save_plan
 from airflow_mm2_offsets.service.plan_options import (
     DEFAULT_OPTIONS,
     PLAN_OPTIONS,
@@ -185,6 +185,7 @@ class TranslateOffsetsOperator(BaseOperator):
         ids = self._checked_ids(pair, positions) if kept or self.clusters else None
         if path is not None and kept is not None and ids is not None:
             check_plan(kept, path, positions, pending, ids)
+            check_target(kept, path, pair)
             self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
             return kept
         values = {name: getattr(self, name) for name in PLAN_OPTIONS}

@@ -101,12 +101,13 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
     assert "we were told 'source'" in _only_problem(told, positions)
     elsewhere = _only_problem(replace(told, connect=None), positions)
     assert re.match(
-        r"source: .*topic mm2-offset-syncs\.\S+-b\.internal does not exist; ", elsewhere
+        r"source: mm2-offset-syncs\.\S+-b\.internal: the offset-syncs topic does not exist; ",
+        elsewhere,
     )
     assert "offset-syncs.topic.location" in elsewhere
     naming = replace(pair.naming, source_alias="nobody")
     other = _only_problem(replace(pair, naming=naming, connect=None), positions)
-    assert "topic mm2-offset-syncs.nobody.internal does not exist; " in other
+    assert "mm2-offset-syncs.nobody.internal: the offset-syncs topic does not exist; " in other
     assert pair.syncs_topic in other
 
 

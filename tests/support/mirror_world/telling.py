@@ -162,7 +162,7 @@ def _told_by_logs(world: World, readable: Readable, loss: Loss, step: tuple[Sync
     rises = begin_up < end_up
     if rises and readable.source and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
-    is_read = readable.target and begin_up <= loss.position <= end_up
+    is_read = readable.target and begin_up <= loss.position < end_up
     if is_read and _is_seen(world, readable, loss.truth, begin, end):
         return ToldBy.RECORDS
     return ToldBy.NOTHING

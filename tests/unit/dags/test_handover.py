@@ -1,6 +1,7 @@
 """Faults between the tasks of a failover: never two jobs, never positions that are left behind."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -17,6 +18,7 @@ from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, r
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.dags.folder import FOLDER, STEPS, parse
+from tests.unit.operators.clusters import Clusters
 
 STOP = "mm2_failover:manual__1"
 MOVING = STEPS[:-1]
@@ -290,4 +292,34 @@ def test_a_job_that_has_begun_is_not_started_twice(run: Failover) -> None:
         run.run(each)
     run.worker.triggered.clear()
     run.run("submit_target")
+    assert not run.worker.triggered
+
+
+def _delete_records(clusters: Clusters) -> None:
+    clusters.target.delete_records("orders", 0, 15)
+
+
+def _truncate(clusters: Clusters) -> None:
+    del clusters.target.log("orders", 0).entries[3:]
+
+
+@pytest.mark.parametrize("cleared", ["submit_target", "translate"])
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [(_delete_records, "it has deleted records"), (_truncate, "the topic was truncated")],
+)
+def test_a_target_that_holds_the_start_no_more_gets_no_job(
+    run: Failover,
+    clusters: Clusters,
+    change: Callable[[Clusters], None],
+    shown: str,
+    cleared: str,
+) -> None:
+    """Retention, or hands, can be faster than the people between two tasks."""
+    run.run_until("submit_target")
+    change(clusters)
+    with pytest.raises(
+        PlanError, match=rf"starts orders\[0\] at 9, and the target holds .*{shown}"
+    ):
+        run.run(cleared)
     assert not run.worker.triggered

@@ -38,7 +38,15 @@ def test_a_wrong_value_is_named(
 ) -> None:
     """The one error names the connection, the field, the value and what to give."""
     define(names, "mm2_default", extra={field: value})
-    assert _refusal() == f"connection mm2_default: {field} is {value!r}; {step}"
+    shown = "a list" if isinstance(value, list) else repr(value)
+    assert _refusal() == f"connection mm2_default: {field} is {shown}; {step}"
+
+
+def test_settings_in_place_of_a_name_are_not_shown(names: pytest.MonkeyPatch) -> None:
+    """Somebody's whole Kafka configuration, where the id of its connection belongs."""
+    given = {"bootstrap.servers": "k:9092", "sasl.password": SECRET}
+    define(names, "mm2_default", extra={"source_kafka_conn_id": given})
+    assert _refusal() == "connection mm2_default: source_kafka_conn_id is a dict; give a text"
 
 
 @pytest.mark.parametrize(
@@ -146,4 +154,5 @@ def test_a_value_that_python_takes_for_false_is_no_empty_field(
     """Only null and the empty text leave a field at its default."""
     field = "replication_policy_internal_topic_separator_enabled"
     define(names, "mm2_default", extra={field: value})
-    assert _refusal() == f"connection mm2_default: {field} is {value!r}; give a text"
+    shown = f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)
+    assert _refusal() == f"connection mm2_default: {field} is {shown}; give a text"

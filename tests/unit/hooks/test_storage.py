@@ -10,7 +10,7 @@ import pytest
 from fsspec.implementations.arrow import HadoopFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
+from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
 from airflow_mm2_offsets.spark.copying import is_scratch
@@ -300,3 +300,15 @@ def test_a_storage_without_its_library(location: str, monkeypatch: pytest.Monkey
 
 def _fails(*_: object, **__: object) -> None:
     raise OSError("unable to load libhdfs")
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "sftp", "smb", "webhdfs"])
+def test_a_password_in_a_location_is_not_shown(scheme: str) -> None:
+    """Neither in the message nor in what caused it."""
+    location = f"{scheme}://user:hunter2@127.0.0.1:1/x"
+    with pytest.raises(Mm2OffsetsError) as caught:
+        read_text(open_location(location, CheckpointError) / "y", CheckpointError)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "hunter2" not in f"{error} {getattr(error, 'fields', '')}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
