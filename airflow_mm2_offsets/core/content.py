@@ -94,18 +94,17 @@ def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> 
 
 
 def first_missing(search: SearchRange, source: SourceWindow, target: TargetWindow) -> int | None:
-    """Return the first source offset from the position on that was surely not copied in a range.
+    """Return the first source offset from the position on that has no known copy in a range.
 
-    None where all may have been: then the copies there are of as many different records as the
-    source has. Target offsets that repeat a copy make the target grow all the same.
+    None where each has one. Markers, other writers' records and repeated copies make the target
+    grow all the same.
     """
     sides = _originals_and_copies(search, source, target)
     if sides is None:
         return None
-    originals, copies = ({content: offset for offset, content in side} for side in sides)
-    if len(copies) >= len(originals):
-        return None
-    missing = (offset for content, offset in originals.items() if content not in copies)
+    originals, copies = sides
+    known = {content for _, content in copies}
+    missing = (offset for offset, content in originals if content not in known)
     return next((offset for offset in missing if offset >= search.position), None)
 
 

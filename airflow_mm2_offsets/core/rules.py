@@ -5,6 +5,7 @@
 
 from dataclasses import replace
 
+from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import first_missing, match_content
@@ -164,9 +165,14 @@ def _by_content(
 def _low_of_missing(
     syncs: PartitionSyncs, bracket: SyncBracket, search: SearchRange, evidence: Evidence
 ) -> int | None:
-    """Return the lower bound by older copies of what was surely not copied between two syncs."""
+    """Return the lower bound by older copies of what may not have been copied between two syncs.
+
+    Where the source grew by more, the segments have taken missing records into account.
+    """
     source, target = evidence.source_window, evidence.target_window
-    if bracket.before is None or source is None or target is None:
+    if bracket.before is None or bracket.after is None or source is None or target is None:
+        return None
+    if lacks_records(*bracket.steps):
         return None
     missing = first_missing(search, source, target)
     if missing is None:
