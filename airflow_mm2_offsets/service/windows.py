@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from airflow_mm2_offsets.core import (
     Basis,
@@ -145,7 +146,9 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         first, duplicate = window.begin, None
     if evidence.source:
         source = _range(first, window.end, 0, evidence.source)
-        for last in (duplicate or window.end, window.end):
+        # A range that ends at a settled sync may reach beyond the last possible duplicate.
+        furthest = max(duplicate or window.end, window.end, key=attrgetter("downstream"))
+        for last in (furthest, window.end):
             target = _range(first, last, 1, evidence.target)
             if source and target:
                 return _Wanted(source=source, target=target)

@@ -302,3 +302,17 @@ def test_a_plan_asks_connect_for_its_connector_once(copied: Pair) -> None:
     assert _answer(replace(copied.pair, connect=noted), 100).basis is Basis.DRAINED
     assert asked.count("/connectors") == 1
     assert "/connectors/mirror/offsets" in asked
+
+
+def test_the_target_is_read_up_to_where_nothing_is_in_doubt(clusters: Pair) -> None:
+    """A sync that the second pass lost leaves a range open that lies behind the last duplicate."""
+    first, second = ([n for n in range(*ends) if n % 3] for ends in ((0, 90), (40, 200)))
+    clusters.write("orders", range(200))
+    clusters.copy("orders", [*first, *second])
+    again = len(first)
+    clusters.sync("orders", *((n, first.index(n)) for n in (1, 10, 34, 40, 52, 61, 70, 88)))
+    clusters.sync(
+        "orders", *((n, again + second.index(n)) for n in (40, 52, 70, 88, 100, 121, 148, 199))
+    )
+    answer = _answer(clusters.pair, 36)
+    assert (answer.status, answer.target) == ("exact", first.index(37))
