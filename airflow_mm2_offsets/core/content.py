@@ -87,8 +87,12 @@ def _is_complete(
 
 
 def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> bool:
-    """Tell whether the copies that are known are in the source's order, each once."""
-    offsets = {content: offset for offset, content in originals}
+    """Tell whether the copies that are known are in the source's order, each once.
+
+    Equal records of the source have equal copies, which tell nothing of the order.
+    """
+    times = Counter(content for _, content in originals)
+    offsets = {content: offset for offset, content in originals if times[content] == 1}
     known = [offsets[content] for _, content in copies if content in offsets]
     return all(first < second for first, second in pairwise(known))
 

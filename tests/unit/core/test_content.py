@@ -190,3 +190,18 @@ def test_another_writers_records_are_no_doubt_where_every_record_has_its_copy() 
         ((0, 0), (10, 13), (30, 33)), 5, copied=copied, target=(0, 13), source=(0, 10)
     )
     assert (answer.status, answer.target) == ("exact", 8)
+
+
+def test_equal_records_do_not_look_like_a_rewind() -> None:
+    """Records 6 and 7 are equal, in the source as on the target; 20 to 22 are not there."""
+    records = [(at, 6 if at == 7 else at) for at in range(43) if at not in {20, 21, 22}]
+    copies = [(at, content) for at, (_, content) in enumerate(records)]
+    evidence = Evidence(
+        source=Watermarks(low=0, high=43),
+        target=Watermarks(low=0, high=40),
+        target_window=TargetWindow.of(0, 20, copies[:21]),
+        source_window=SourceWindow(first=0, last=42, records=records),
+    )
+    index = SyncIndex.of_pairs({(TOPIC, 0): [(0, 0), (23, 20), (42, 39)]})
+    answer = index.translate(TOPIC, 0, 15, evidence=evidence)
+    assert (answer.status, answer.target) == ("exact", 15)
