@@ -41,8 +41,7 @@ def close_request(
     if driver is None:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
     last = read_last_acknowledgement(root)
-    is_answered = last is not None and last.request_id == request_id
-    if is_answered or (last is not None and last.is_last_word_of(driver)):
+    if last is not None and last.answers(request_id, driver):
         answer = read_object(root / "stopped.json") or {}
     else:
         answer = _answer_for(driver, proof)

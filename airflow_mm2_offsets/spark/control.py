@@ -121,6 +121,15 @@ class Acknowledgement:
         """Tell whether no query has run since: then it answers every later stop too."""
         return bool(self.queries) and self.is_of(driver)
 
+    def answers(self, request_id: str, driver: Driver | None) -> bool:
+        """Tell whether it answers a stop: this very one, or an earlier one that ended the job.
+
+        Args:
+            request_id: The stop.
+            driver: The driver that ran last.
+        """
+        return self.request_id == request_id or self.is_last_word_of(driver)
+
     @property
     def _runs(self) -> Mapping[str, str]:
         return {answer.query_id: answer.run_id for answer in self.queries}

@@ -100,9 +100,7 @@ def check_before_stop(locations: JobLocations, request_id: str) -> None:
     if driver is None or (fence is not None and fence.request_id == request_id):
         return
     last = read_last_acknowledgement(control)
-    is_answered = last is not None and (
-        last.request_id == request_id or last.is_last_word_of(driver)
-    )
+    is_answered = last is not None and last.answers(request_id, driver)
     if (driver.ended or is_answered) and (problem := locations.control_problem(driver)):
         raise StopError(problem)
 

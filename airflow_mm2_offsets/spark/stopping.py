@@ -151,7 +151,7 @@ def _has_stopped(root: UPath, request_id: str) -> bool:
     driver, last = read_driver(root), read_last_acknowledgement(root)
     if driver is not None and driver.stopping == request_id:
         return True
-    return last is not None and (last.request_id == request_id or last.is_last_word_of(driver))
+    return last is not None and last.answers(request_id, driver)
 
 
 def _known_location(location: UPath | str) -> UPath:

@@ -191,9 +191,8 @@ class SparkStoppedTrigger(PollingTrigger):
             )
         # The driver first: a later heartbeat starts the wait again.
         driver, answer = read_driver(place), read_last_acknowledgement(place)
-        if answer is None or answer.request_id == self.request_id or answer.is_last_word_of(driver):
-            return driver, answer
-        return driver, None
+        counts = answer is not None and answer.answers(self.request_id, driver)
+        return driver, answer if counts else None
 
     def _still(
         self,
