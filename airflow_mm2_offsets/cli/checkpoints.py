@@ -7,7 +7,8 @@ from typer import Argument, Typer
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
-from airflow_mm2_offsets.core import Positions, TopicPartition
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 
@@ -54,17 +55,12 @@ def _text(state: Checkpoint) -> str:
 
 
 def _rows(state: Checkpoint) -> Iterator[tuple[object, ...]]:
-    columns = (state.start, state.positions, state.pending or {})
-    places = {
-        TopicPartition(topic, partition)
-        for positions in columns
-        for topic, partitions in positions.items()
-        for partition in partitions
-    }
-    for place in sorted(places):
-        topic, partition = place
-        cells = (positions.get(topic, {}).get(partition, "-") for positions in columns)
-        yield place, *cells
+    columns = [
+        by_topic_partition(positions)
+        for positions in (state.start, state.positions, state.pending or {})
+    ]
+    for partition in sorted({partition for column in columns for partition in column}):
+        yield partition, *(column.get(partition, "-") for column in columns)
 
 
 def _to_json(state: Checkpoint) -> dict[str, object]:

@@ -23,6 +23,15 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}[{self.partition}]"
 
 
+def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
+    """Return positions by topic-partition, in the order that they have."""
+    return {
+        TopicPartition(topic, partition): position
+        for topic, partitions in positions.items()
+        for partition, position in partitions.items()
+    }
+
+
 def check_position(topic: str, partition: int, position: object) -> int:
     """Return ``position`` if it is one.
 

@@ -7,6 +7,7 @@ from upath import UPath
 from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.partition_plan import pending_records
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.storage import read_text, write_text
@@ -86,11 +87,7 @@ def check_target(plan: FailoverPlan, path: UPath, pair: ClusterPair) -> None:
         PlanError: A start lies outside what the target holds; both are named.
         ClusterUnreachableError: The target does not answer.
     """
-    starts = {
-        TopicPartition(topic, partition): start
-        for topic, partitions in plan.target_positions().items()
-        for partition, start in partitions.items()
-    }
+    starts = by_topic_partition(plan.target_positions())
     for partition, held in pair.target.watermarks(starts).items():
         start = starts[TopicPartition(*partition)]
         if held.low <= start <= held.high:

@@ -9,12 +9,12 @@ from airflow_mm2_offsets.core import (
     FailoverPlan,
     Positions,
     Status,
-    TopicPartition,
     Translation,
     check_positions,
     plan_partitions,
 )
 from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.evidence_collector import EvidenceCollector
@@ -79,7 +79,7 @@ def plan_failover(
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=_flat(positions),
+        positions=by_topic_partition(check_positions(positions)),
         options=options,
         connector=connector.name if connector else None,
     )
@@ -141,7 +141,10 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
     """
     index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
     collector = EvidenceCollector(
-        pair=pair, index=index, positions=_flat(positions), options=DEFAULT_OPTIONS
+        pair=pair,
+        index=index,
+        positions=by_topic_partition(check_positions(positions)),
+        options=DEFAULT_OPTIONS,
     )
     collector.collect_offsets()
     behind = (each for each in collector.translations() if each.basis in STILL_COPYING)
@@ -151,11 +154,3 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
         else each
         for each in behind
     )
-
-
-def _flat(positions: Positions) -> dict[TopicPartition, int]:
-    return {
-        TopicPartition(topic, partition): position
-        for topic, partitions in check_positions(positions).items()
-        for partition, position in partitions.items()
-    }

@@ -2,7 +2,7 @@
 
 from upath import UPath
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.control import Acknowledgement, QueryAnswer
@@ -27,11 +27,9 @@ def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> bool:
         return False
     committed = read_logs(root).committed
     _same(f"{root}/commits: the last committed batch", said.batch_id, committed)
-    positions = read_checkpoint(root).positions if said.offsets else {}
-    for topic, partitions in (said.offsets or {}).items():
-        for partition, offset in partitions.items():
-            found = positions.get(topic, {}).get(partition)
-            _same(f"{root}: the position of {TopicPartition(topic, partition)}", offset, found)
+    positions = by_topic_partition(read_checkpoint(root).positions if said.offsets else {})
+    for partition, offset in by_topic_partition(said.offsets or {}).items():
+        _same(f"{root}: the position of {partition}", offset, positions.get(partition))
     return answer.clean
 
 

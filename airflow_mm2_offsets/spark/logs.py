@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from upath import UPath
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import CheckpointError, CheckpointNotBegunError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
@@ -188,20 +188,18 @@ def _check_pending(logs: CheckpointLogs) -> None:
     base_place = f"{logs.root}/sources" if logs.base is None else logs.path(logs.base)
     starts, ends = logs.base_sources(), logs.sources(logs.pending)
     for name in sorted(starts.keys() & ends.keys()):
-        start = offset_log.kafka_positions([starts[name]], base_place)
-        end = offset_log.kafka_positions([ends[name]], place)
-        for topic, partitions in start.items():
-            for partition, position in partitions.items():
-                stop = end.get(topic, {}).get(partition)
-                if stop is None or stop < position:
-                    found = "no end" if stop is None else f"its end {stop}"
-                    raise CheckpointError(
-                        f"poisoned: {TopicPartition(topic, partition)} has {found}, and batch "
-                        f"{logs.pending} starts at {position}: {_CAUSES[stop is None]}. Where that "
-                        f"batch did nothing, a copy of the checkpoint without this file stands "
-                        f"where it was",
-                        file=place,
-                    )
+        start = by_topic_partition(offset_log.kafka_positions([starts[name]], base_place))
+        end = by_topic_partition(offset_log.kafka_positions([ends[name]], place))
+        for partition, position in start.items():
+            stop = end.get(partition)
+            if stop is None or stop < position:
+                found = "no end" if stop is None else f"its end {stop}"
+                raise CheckpointError(
+                    f"poisoned: {partition} has {found}, and batch {logs.pending} starts at "
+                    f"{position}: {_CAUSES[stop is None]}. Where that batch did nothing, a copy of "
+                    f"the checkpoint without this file stands where it was",
+                    file=place,
+                )
 
 
 def _start_texts(root: UPath) -> Sources:

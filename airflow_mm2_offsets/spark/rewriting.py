@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from airflow_mm2_offsets.core.positions import Positions, TopicPartition
+from airflow_mm2_offsets.core.positions import Positions, TopicPartition, by_topic_partition
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, Sources, read_required
@@ -60,10 +60,9 @@ class KeptFile:
     def asked(self) -> set[Asked]:
         """Return all positions in it, of every source."""
         return {
-            Asked(topic, partition, position)
+            Asked(*partition, position)
             for source in self.sources
-            for topic, partitions in self.positions(source).items()
-            for partition, position in partitions.items()
+            for partition, position in by_topic_partition(self.positions(source)).items()
         }
 
     def rewrite(self, answer: Answer) -> str:
