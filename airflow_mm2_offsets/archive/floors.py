@@ -75,10 +75,12 @@ def floors_of_recreated(
 
 def _reached(held: "ArchivedSyncs", place: TopicPartition, begin: Floor, end: Floor) -> int:
     """Return the target offset after the last sync of a partition from one floor to another."""
+    columns, number = held.columns, held.columns.places.index(place)
     ranks = _rank(held.generations, begin), _rank(held.generations, end)
-    for at in np.flatnonzero(held.columns.place == held.columns.places.index(place))[::-1]:
-        if ranks[0] <= (int(held.generation[at]), int(held.columns.offset[at])) < ranks[1]:
-            return int(held.columns.downstream[at]) + 1
+    start, stop = columns.place.searchsorted([number, number + 1]).tolist()
+    for at in reversed(range(start, stop)):
+        if ranks[0] <= (int(held.generation[at]), int(columns.offset[at])) < ranks[1]:
+            return int(columns.downstream[at]) + 1
     return 0
 
 

@@ -10,7 +10,7 @@ hidden: MirrorMaker 2 may have passed the second sync, gone back, and copied aga
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -136,8 +136,14 @@ class PartitionSyncs:
     def until(self, sync: SyncPoint) -> "PartitionSyncs":
         """Return what was known when ``sync`` was the newest."""
         stop = bisect_right(self.downstream, sync.downstream)
-        pairs = zip(self.upstream[:stop], self.downstream[:stop], strict=True)
-        return PartitionSyncs(pairs, history=self.history, settled_below=self.settled_below)
+        return PartitionSyncs.of_columns(
+            self.upstream[:stop].tobytes(),
+            self.downstream[:stop].tobytes(),
+            starts=self.starts[: bisect_left(self.starts, stop)],
+            surplus_steps=self.surplus_steps[: bisect_left(self.surplus_steps, stop - 1)],
+            history=self.history,
+            settled_below=self.settled_below,
+        )
 
     @property
     def epochs(self) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from airflow_mm2_offsets.archive.building import build_index
 from airflow_mm2_offsets.archive.columns import Columns
-from airflow_mm2_offsets.core.epochs import History
+from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from tests.unit.archive.runs import Sync, contents, index_of, rows_of
 
@@ -55,3 +55,15 @@ def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
         pairs.setdefault(sync[:2], []).append(sync[2:])
     built = build_index(columns, {}, {}).extended(pairs)
     assert contents(built) == contents(index_of([*log, *more], complete=False))
+
+
+@given(rising(), st.integers(0, 59))
+def test_what_was_known_at_a_sync_is_what_the_syncs_up_to_it_make(log: list[Sync], at: int) -> None:
+    """Cut out of the index, it is what indexing them anew would give."""
+    syncs = index_of(log, complete=False).partitions.get(log[0][:2]) if log else None
+    if syncs is None or at >= len(syncs):
+        return
+    pairs = zip(syncs.upstream[: at + 1], syncs.downstream[: at + 1], strict=True)
+    known, again = syncs.until(syncs[at]), PartitionSyncs(pairs, history=syncs.history)
+    for field in ("upstream", "downstream", "starts", "surplus_steps", "history"):
+        assert getattr(known, field) == getattr(again, field)
