@@ -49,30 +49,40 @@ def match_content(
     if pair is None:
         return None
     originals, copies = pair
-    unread = {content: None for offset, content in originals if offset >= search.position}
     read_on = _between(search.begin.downstream, target.last, target.records)
-    last_copies = {content: offset for offset, content in read_on}
     is_whole = source_end is not None and source.last >= source_end - 1
-    if is_whole and source.first <= search.begin.upstream:
+    reaches_back = source.first <= search.begin.upstream
+    if is_whole and reaches_back:
         last = _last_copy(search.position, source, copies, read_on, settled_from)
         if last is not None:
             return last, last
-    known = {content for _, content in originals}
-    first_copies = {content: offset for offset, content in reversed(copies) if content in known}
-    earliest = min(first_copies[content] for content in unread if content in first_copies)
-    low = earliest
-    if not _is_complete(search, unread, first_copies):
-        before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-        if search.is_ordered and _rise(originals, copies):
-            before = _after_last_known(before, unread, first_copies)
-        unknown = (offset for offset, content in before if first_copies.get(content) != offset)
-        low = min(unknown, default=earliest)
-    content = next(content for offset, content in copies if offset == earliest)
-    if source.first <= search.begin.upstream and low == earliest:
+    earliest, low = _lowest_copy(search, originals, copies)
+    if reaches_back and low == earliest:
+        content = next(content for offset, content in copies if offset == earliest)
         times = sum(each == content for _, each in originals)
         if times == sum(each == content for _, each in read_on) == 1:
             return earliest, earliest
-    return low, last_copies[originals[-1][1]]
+    return low, _last_offsets(read_on)[originals[-1][1]]
+
+
+def _lowest_copy(
+    search: SearchRange, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
+) -> tuple[int, int]:
+    """Return the first known copy of a record from the position on, and the lower bound.
+
+    The bound is that copy, or an unknown target record before it.
+    """
+    unread = {content: None for offset, content in originals if offset >= search.position}
+    known = {content for _, content in originals}
+    first_copies = _first_offsets([copy for copy in copies if copy[1] in known])
+    earliest = min(first_copies[content] for content in unread if content in first_copies)
+    if _is_complete(search, unread, first_copies):
+        return earliest, earliest
+    before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
+    if search.is_ordered and _rise(originals, copies):
+        before = _after_last_known(before, unread, first_copies)
+    unknown = (offset for offset, content in before if first_copies.get(content) != offset)
+    return earliest, min(unknown, default=earliest)
 
 
 def _is_complete(
@@ -146,8 +156,7 @@ def _last_copy(
     far again.
     """
     times = Counter(content for _, content in source.records)
-    last_copies = {content: offset for offset, content in read_on}
-    first_copies = {content: offset for offset, content in reversed(read_on)}
+    first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
     unread = [
         record for record in source.records if record[0] >= position and record[1] in last_copies
     ]
@@ -164,6 +173,14 @@ def _last_copy(
         if offset < end
     )
     return first if min(behind, default=first) >= first else None
+
+
+def _first_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
+    return {content: offset for offset, content in reversed(records)}
+
+
+def _last_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
+    return {content: offset for offset, content in records}
 
 
 def _between(first: int, last: int, records: Sequence[WindowRecord]) -> list[WindowRecord]:

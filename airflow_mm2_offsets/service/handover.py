@@ -109,6 +109,11 @@ def confirm_handover(
         _check_driver(control, read, earlier_run)
         _check_originals(control, checkpoint, request_id)
     found = read_checkpoint(checkpoint)
+    _check_checkpoint(found, read, earlier_run)
+    return found
+
+
+def _check_checkpoint(found: Checkpoint, read: Mapping[str, Any], earlier_run: str | None) -> None:
     for field in ("query_id", "committed_batch", "pending_batch"):
         if (now := getattr(found, field)) != read[field]:
             raise HandoverError(
@@ -117,7 +122,6 @@ def confirm_handover(
             )
     pending = parse_offsets(read["pending"]) if read["pending"] else None
     check_unmoved(found, parse_offsets(read["positions"]), pending, earlier_run=earlier_run)
-    return found
 
 
 def _check_fence(control: UPath, request_id: str, earlier_run: str | None) -> None:
