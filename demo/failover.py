@@ -80,7 +80,7 @@ class Failover:
         return run_id
 
     def trigger(self, **params: object) -> None:
-        """Trigger the failover DAG; what is not given of its params is as it is by default."""
+        """Trigger the failover DAG; params that are not given keep their defaults."""
         folders = {
             f"{side}_folder": str(self.world.job_folder(side)) for side in ("source", "target")
         }

@@ -121,7 +121,7 @@ def report_requests(app: ASGIApp) -> ASGIApp:
 
 
 class _CountingTransport:
-    """Counts what the client took, and drops what is written to a client that is gone.
+    """Counts the bytes that the client took; bytes for a client that is gone are dropped.
 
     uvicorn learns only when the loop next turns that the client is gone. Until then uvloop raises
     RuntimeError for each write.

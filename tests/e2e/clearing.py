@@ -12,20 +12,9 @@ from airflow_mm2_offsets.spark.stopping import forget_stop
 from demo.failover import FAILOVER, STREAM, Failover
 from demo.world import World
 from tests.e2e.drivers import last_batch, send
+from tests.unit.dags.folder import STEPS
 
-TASKS = (
-    "check",
-    "stop_source",
-    "read_positions",
-    "wait_replicated",
-    "translate",
-    "submit_target",
-    "wait_started",
-    "report",
-    "verify",
-)
-"""The tasks of mm2_failover, in order."""
-HARMLESS = tuple(task for task in TASKS if task != "stop_source")
+HARMLESS = tuple(task for task in STEPS if task != "stop_source")
 """Those that never move a job which runs again: the stop has to be asked for that."""
 
 
@@ -108,7 +97,7 @@ class Clearing:
         self._expect("a fence", read_fence(self.control), None)
 
     def finish(self) -> None:
-        """Clear the failed run as a whole: the job is stopped anew, and moved from there."""
+        """Clear the whole failed run: it stops the job again, and moves it from there."""
         # A task translate that was cleared between two batches may have kept a plan; it is of other
         # positions, and whoever clears is told to delete it.
         for plan in (self.world.job_folder("target") / "plans").glob("*.json"):
@@ -125,10 +114,10 @@ class Clearing:
         """Clear every task alone, every task with all after it, and in random orders."""
         moved = self._moved()
         for downstream in (False, True):
-            for task in TASKS:
+            for task in STEPS:
                 self.clear(task, downstream=downstream)
                 self._expect_unmoved(moved)
-        for tasks in self._orders(TASKS, orders):
+        for tasks in self._orders(STEPS, orders):
             for task in tasks:
                 self.clear(task, downstream=False)
                 if self.chance.random() < 0.3:  # else while others still run

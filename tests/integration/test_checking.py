@@ -105,9 +105,9 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
         elsewhere,
     )
     assert "offset-syncs.topic.location" in elsewhere
-    naming = replace(pair.naming, source_alias="nobody")
+    naming = replace(pair.naming, source_alias="unknown")
     other = _only_problem(replace(pair, naming=naming, connect=None), positions)
-    assert "mm2-offset-syncs.nobody.internal: the offset-syncs topic does not exist; " in other
+    assert "mm2-offset-syncs.unknown.internal: the offset-syncs topic does not exist; " in other
     assert pair.syncs_topic in other
 
 

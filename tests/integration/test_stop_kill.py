@@ -7,37 +7,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
 
-from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
 from tests.unit.operators.clusters import define
 from tests.unit.operators.jobs import Job
+from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
-
-ASKED = "failover:manual__1"
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
-
-
-def _stop(**settings: Any) -> StopSparkStreamingOperator:
-    with DAG("failover", schedule=None):
-        return StopSparkStreamingOperator(
-            task_id="stop",
-            **{
-                "control": "{{ dag_run.conf.folder }}/control",
-                "checkpoint": "{{ dag_run.conf.folder }}/checkpoint",
-                "still_for": 0.05,
-                "poll_interval": 0.02,
-                **settings,
-            },
-        )
 
 
 def _sleeper() -> "subprocess.Popen[bytes]":
@@ -63,7 +45,7 @@ def test_a_driver_that_does_not_stop_is_killed_where_that_was_said(
     """First it is asked; then it is killed, and only its stillness after that is the proof."""
     define(monkeypatch, "spark_here", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(kill_after=0.1, spark_conn_id="spark_here")
+    task = stop_task(kill_after=0.1, spark_conn_id="spark_here")
     with _sleeper() as process:
         _describe(job, process)
         asked = worker.run(task)
@@ -91,7 +73,7 @@ def test_a_job_without_stop_control_is_killed(
     monkeypatch.setattr("airflow_mm2_offsets.operators.stop.UNSEEN_END_SECONDS", 0.2)
     define(monkeypatch, "spark_default", conn_type="spark", host="yarn")
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=None, kill_after=0.3, driver_id="application_1_2")
+    task = stop_task(control=None, kill_after=0.3, driver_id="application_1_2")
     began = time.monotonic()
     waiting = worker.run(task)
     (event,) = events(rebuild(waiting))

@@ -151,7 +151,7 @@ def test_a_file_of_hdfs_is_never_lost(monkeypatch: pytest.MonkeyPatch, steps: in
 def test_what_others_wrote_since_a_crash_on_hdfs_counts(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    """A job that replaces a file by a rename of its own knows nothing of our copy beside it."""
+    """A job replaces the file by renaming another one, and leaves our copy beside it."""
     path = storage_path("hdfs://bucket/control/stopped.json")
     write_text(path, "old", CheckpointError)
     crash = Crash(monkeypatch)

@@ -6,40 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
 from airflow.sdk.exceptions import TaskDeferralError
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
-from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark import stopping
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
 from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
 from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.clusters import define
 from tests.unit.operators.jobs import Job
+from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
-
-ASKED = "failover:manual__1"
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
-
-
-def _stop(**settings: Any) -> StopSparkStreamingOperator:
-    with DAG("failover", schedule=None):
-        return StopSparkStreamingOperator(
-            task_id="stop",
-            **{
-                "control": "{{ dag_run.conf.folder }}/control",
-                "checkpoint": "{{ dag_run.conf.folder }}/checkpoint",
-                "still_for": 0.05,
-                "poll_interval": 0.02,
-                **settings,
-            },
-        )
 
 
 def _written(job: Job) -> tuple[int, int]:
@@ -51,14 +34,14 @@ def _written(job: Job) -> tuple[int, int]:
 def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
     """Deferred, polled as the triggerer does and resumed, the task returns the job's answer."""
     worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(_stop())
+    deferred = worker.run(stop_task())
     assert deferred.classpath == "airflow_mm2_offsets.triggers.stop.SparkStoppedTrigger"
     assert job.asked() == ASKED
     job.acknowledge()
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
     assert time.monotonic() - began >= 0.05
-    assert worker.run(_stop(), after=deferred, event=event).type == "SucceedTask"
+    assert worker.run(stop_task(), after=deferred, event=event).type == "SucceedTask"
     assert worker.xcoms == {
         ("stop", "return_value"): {
             "request_id": ASKED,
@@ -74,11 +57,11 @@ def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
 def test_a_retry_asks_once(worker: Worker, job: Job) -> None:
     """Run again before and after the answer, the task leaves the request as it was written."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(_stop())
+    worker.run(stop_task())
     written = _written(job)
-    worker.run(_stop())
+    worker.run(stop_task())
     job.acknowledge()
-    deferred = worker.run(_stop())
+    deferred = worker.run(stop_task())
     assert _written(job) == written
     (event,) = events(rebuild(deferred))
     assert event["result"]["request_id"] == ASKED
@@ -97,7 +80,7 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
         write(path, values)
 
     monkeypatch.setattr(stopping, "write_object", note)
-    task = _stop(moved_to="{{ dag_run.conf.folder }}/target")
+    task = stop_task(moved_to="{{ dag_run.conf.folder }}/target")
     deferred = worker.run(task)
     (fence,) = before
     assert fence is not None
@@ -108,10 +91,10 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
     assert read_fence(str(job.control)) == fence
 
 
-def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
+def test_a_task_that_is_killed_withdraws_itsstop_task(worker: Worker, job: Job) -> None:
     """Marked failed, cleared or ended while it runs or is deferred: the job runs on untouched."""
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=ASKED)
     deferred = worker.run(task)
     task.on_kill()
     assert (job.asked(), read_fence(str(job.control))) == (None, None)
@@ -127,7 +110,7 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
     """It ends the task in none of its own methods: the triggerer was down all the time."""
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=ASKED)
     worker.run(task)
     with pytest.raises(TaskDeferralError):
         task.resume_execution("__fail__", {"error": "the triggerer is gone"}, {})
@@ -139,7 +122,7 @@ def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
 ) -> None:
     """The log says that it HAS stopped, and how to let it run again."""
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=ASKED)
     worker.run(task)
     job.acknowledge()
     said = withdraw(task)
@@ -151,12 +134,12 @@ def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
 def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker, job: Job) -> None:
     """The earlier answer is the proof where nothing has followed; the fence is the new run's."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(_stop())
+    worker.run(stop_task())
     job.acknowledge(queries=[job.says(0)])
     worker.run_id = "manual__2"
-    deferred = worker.run(_stop())
+    deferred = worker.run(stop_task())
     (event,) = events(rebuild(deferred))
-    worker.run(_stop(), after=deferred, event=event)
+    worker.run(stop_task(), after=deferred, event=event)
     result = worker.xcoms["stop", "return_value"]
     assert (result["request_id"], result["proof"]) == ("failover:manual__2", "acknowledged")
     assert (result["batch_id"], result["clean"]) == (0, True)
@@ -171,31 +154,31 @@ def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker,
 def test_a_job_that_another_run_has_moved_is_not_moved_again(worker: Worker, job: Job) -> None:
     """The second run fails before it asks anything, and names the first."""
     worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(_stop())
+    deferred = worker.run(stop_task())
     job.acknowledge(queries=[job.says(0)])
     (event,) = events(rebuild(deferred))
-    worker.run(_stop(), after=deferred, event=event)
+    worker.run(stop_task(), after=deferred, event=event)
     mark_moved(str(job.control), ASKED, "s3://lake/target")
     worker.run_id = "manual__2"
     with pytest.raises(StopError, match=f"was moved to s3://lake/target by '{ASKED}'"):
-        worker.run(_stop())
+        worker.run(stop_task())
     assert job.asked() == ASKED
 
 
 def test_the_request_can_be_named(worker: Worker, job: Job) -> None:
     """A request id of one's own is rendered and used."""
     worker.conf = {"folder": str(job.folder), "id": "by hand"}
-    worker.run(_stop(request_id="{{ dag_run.conf.id }}"))
+    worker.run(stop_task(request_id="{{ dag_run.conf.id }}"))
     assert job.asked() == "by hand"
 
 
 def test_another_open_request_is_not_overwritten(worker: Worker, job: Job) -> None:
     """Of two failovers of one job the second fails, and says which one is under way."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(_stop())
+    worker.run(stop_task())
     worker.run_id = "manual__2"
     with pytest.raises(StopError, match=f"the stop '{ASKED}' is open"):
-        worker.run(_stop())
+        worker.run(stop_task())
     assert job.asked() == ASKED
 
 
@@ -203,28 +186,28 @@ def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path:
     """Nothing waits for a job that can't answer."""
     worker.conf = {"folder": str(tmp_path)}
     with pytest.raises(StopError, match="no job has ever run with this control location"):
-        worker.run(_stop())
+        worker.run(stop_task())
 
 
 def test_a_job_that_does_not_answer_is_told(worker: Worker, job: Job) -> None:
     """The error says how long was waited, for what, and what is known of the driver."""
     worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(_stop(timeout=0.05))
+    deferred = worker.run(stop_task(timeout=0.05))
     (event,) = events(rebuild(deferred))
     with pytest.raises(StopError) as caught:
-        worker.run(_stop(timeout=0.05), after=deferred, event=event)
+        worker.run(stop_task(timeout=0.05), after=deferred, event=event)
     assert str(caught.value).startswith("waited 0 s for the proof that the Spark job has stopped: ")
     assert f"holds no acknowledgement of {ASKED} (driver h:7, heartbeat 1)" in str(caught.value)
     assert (job.asked(), read_fence(str(job.control))) == (None, None)
     # Tried again, the same run asks again.
-    worker.run(_stop())
+    worker.run(stop_task())
     assert job.asked() == ASKED
 
 
 def test_airflow_ends_the_wait_where_the_trigger_can_not(worker: Worker, job: Job) -> None:
     """Airflow's own limit lies beyond the trigger's, whose error says more."""
     worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(_stop(timeout=60))
+    deferred = worker.run(stop_task(timeout=60))
     assert deferred.trigger_timeout.total_seconds() > 60
     assert rebuild(deferred).deadline == pytest.approx(time.time() + 60, abs=5)
 
@@ -233,7 +216,7 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     """Silence is the proof then, the XCom says so, and the request stops no later driver."""
     worker.conf = {"folder": str(job.folder)}
     job.beat(1, lease=0.1)
-    task = _stop(gone_after=0.1)
+    task = stop_task(gone_after=0.1)
     deferred = worker.run(task)
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
@@ -251,14 +234,14 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     assert answer is not None
     assert answer.proof is Proof.SILENT
     # Cleared and run again, it finds the same proof.
-    (again,) = events(rebuild(worker.run(_stop())))
+    (again,) = events(rebuild(worker.run(stop_task())))
     assert again["result"] == worker.xcoms["stop", "return_value"]
 
 
 def test_a_driver_that_stops_in_time_is_not_killed(worker: Worker, job: Job) -> None:
     """Its word comes first: no Spark connection is even there."""
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(kill_after=60)
+    task = stop_task(kill_after=60)
     deferred = worker.run(task)
     job.acknowledge()
     (event,) = events(rebuild(deferred))
@@ -272,7 +255,7 @@ def test_a_driver_that_can_not_be_killed_fails_the_task(
     """The error says where it runs; the request is withdrawn, and the driver runs on."""
     define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
-    task = _stop(kill_after=0.0)
+    task = stop_task(kill_after=0.0)
     deferred = worker.run(task)
     (event,) = events(rebuild(deferred))
     with pytest.raises(StopError, match="run this task on h, or end it there"):
@@ -284,7 +267,7 @@ def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) ->
     """Nothing could stop it, and the error says what to give."""
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match="give control, or kill_after"):
-        worker.run(_stop(control=None))
+        worker.run(stop_task(control=None))
 
 
 @pytest.mark.parametrize(
@@ -303,5 +286,5 @@ def test_times_that_are_none_or_never_pass(
     """They are refused before the job is asked: nobody finds out ten minutes later."""
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match=message):
-        worker.run(_stop(**settings))
+        worker.run(stop_task(**settings))
     assert job.asked() is None

@@ -163,7 +163,7 @@ def test_an_answer_that_is_none_of_ours(control: UPath, change: dict[str, object
 
 
 def test_a_request_that_is_none_of_ours(control: UPath) -> None:
-    """A list that is none is named, not stumbled over."""
+    """The error names a field that must hold a list and holds something else."""
     request_stop(control, "stop-1")
     (control / "stop-request.json").write_text('{"request_id": "stop-1", "earlier": 3}')
     with pytest.raises(StopError, match="earlier is 3"):
