@@ -51,10 +51,12 @@ class DriverWatch:
     def alive(self) -> Counter[str]:
         """Return how many drivers live on each side."""
         found = {process: self._side(process) for process in psutil.process_iter()}
-        drivers = {process.pid: side for process, side in found.items() if side}
+        drivers = {process: side for process, side in found.items() if side}
         # What a driver has just forked bears its command until it runs another program.
-        forked = {process.pid for process in found if _parent(process) in drivers}
-        return Counter(side for pid, side in drivers.items() if pid not in forked)
+        not_counted = {None, *(process.pid for process in drivers)}
+        return Counter(
+            side for process, side in drivers.items() if _parent(process) not in not_counted
+        )
 
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_SECONDS):
@@ -74,9 +76,10 @@ class DriverWatch:
 
 
 def _parent(process: psutil.Process) -> int | None:
+    """Return the id of its parent; None where the process has ended meanwhile."""
     try:
         return int(process.ppid())
-    except psutil.Error:  # it has ended
+    except psutil.Error:
         return None
 
 
