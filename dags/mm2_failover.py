@@ -268,3 +268,5 @@ with DAG(
     )
     check >> stop_source >> read_positions >> wait_replicated >> translate
     translate >> submit_target >> wait_started >> reported >> verify
+    # Cleared with wait_started, it waits for the positions that it reads of it.
+    wait_started >> verify

@@ -1,6 +1,7 @@
 """The DAGs that users copy: what Airflow makes of the folder."""
 
 import ast
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -93,6 +94,20 @@ def test_the_steps_of_the_failover(failover: DAG) -> None:
         upstream = failover.get_task(task_id).get_flat_relative_ids(upstream=True)
         assert upstream == before
     assert set(failover.task_ids) == set(STEPS)
+
+
+def test_each_task_waits_itself_for_what_it_reads(failover: DAG) -> None:
+    """Cleared together with a task whose XCom it reads, it does not run before that one has."""
+    read = {
+        task.task_id: set(re.findall(r"task_ids='(\w+)'", str(vars(task))))
+        for task in failover.tasks
+    }
+    assert read["verify"] == {"wait_started"}
+    assert not {
+        task_id: missing
+        for task_id, names in read.items()
+        if (missing := names - failover.get_task(task_id).upstream_task_ids)
+    }
 
 
 def test_a_failed_step_ends_the_failover(failover: DAG) -> None:
