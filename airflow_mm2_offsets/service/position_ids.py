@@ -9,12 +9,14 @@ cleared task and a failed run.
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core import Positions, check_positions
+from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.storage import read_text, write_text
@@ -43,21 +45,46 @@ class _Note:
     request_id: str
     """The failover: DAG id and run id."""
     query_id: str
-    committed_batch: int | None
-    pending_batch: int | None
-    clusters: dict[str, Any]
-    """``PairIds`` as plain JSON."""
+    read_until: Positions
+    """The positions before which all may have been read: the end of a batch that was begun."""
+    clusters: PairIds
 
-    def is_of_positions(self, other: "_Note") -> bool:
-        """Tell whether the job has begun no batch between the two notes."""
-        fields = ("query_id", "committed_batch", "pending_batch")
-        return all(getattr(self, field) == getattr(other, field) for field in fields)
+    def source_ids(self, now: "_Note") -> ClusterIds:
+        """Return the source's ids of now, and the noted ones of topics that stand where they stood.
+
+        A job that has moved on all topics may read another cluster since.
+        """
+        noted = self.clusters.source
+        kept = {
+            topic: topic_id
+            for topic, topic_id in noted.topic_ids.items()
+            if self.read_until.get(topic) == now.read_until.get(topic)
+        }
+        if not kept:
+            return now.clusters.source
+        return replace(noted, topic_ids=kept).completed_by(now.clusters.source)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {"schema_version": 1, **asdict(self), "clusters": self.clusters.to_json()}
+
+    @classmethod
+    def from_json(cls, note: Mapping[str, Any]) -> "_Note":
+        """Return the note that ``to_json`` made."""
+        return cls(
+            request_id=note["request_id"],
+            query_id=note["query_id"],
+            read_until=check_positions(note["read_until"]),
+            clusters=PairIds.from_json(note["clusters"]),
+        )
 
 
 def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds) -> PairIds:
     """Return the ids from when a job's positions were first read, and note them.
 
-    An earlier note counts where it is of the same failover, or the job has begun no batch since.
+    An earlier note counts if it is of the same failover. That of another failover counts for the
+    topics of which the job has begun no batch since: a batch of other topics does not tell which
+    incarnation of a topic a position is of.
 
     Args:
         checkpoint: The job's checkpoint location.
@@ -72,18 +99,16 @@ def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds
     fresh = _Note(
         request_id=request_id,
         query_id=found.query_id,
-        committed_batch=found.committed_batch,
-        pending_batch=found.pending_batch,
-        clusters=now.to_json(),
+        read_until=found.read_until,
+        clusters=now,
     )
     earlier, first = _read(path), now
     if earlier is not None and earlier.query_id == fresh.query_id:
-        noted = PairIds.from_json(earlier.clusters)
         if earlier.request_id == request_id:
-            first = noted.completed_by(now)
-        elif earlier.is_of_positions(fresh):
-            first = PairIds(source=noted.source.completed_by(now.source), target=now.target)
-    kept = replace(fresh, clusters=first.to_json())
+            first = earlier.clusters.completed_by(now)
+        else:
+            first = replace(now, source=earlier.source_ids(fresh))
+    kept = replace(fresh, clusters=first)
     if kept != earlier:
         _write(path, kept)
     return first
@@ -116,21 +141,17 @@ def _read(path: UPath) -> _Note | None:
     if not text:
         return None
     try:
-        values = json.loads(text)
-        note = _Note(**{field: values[field] for field in _Note.__slots__})
-        PairIds.from_json(note.clusters)
+        return _Note.from_json(json.loads(text))
     except (KeyError, TypeError, ValueError) as error:
         raise HandoverError(
             f"{path} does not hold the ids of clusters and topics: {text[:100]!r}; delete it if no "
             f"failover of this job is under way"
         ) from error
-    return note
 
 
 def _write(path: UPath, note: _Note) -> None:
-    text = json.dumps({"schema_version": 1, **asdict(note)})
     try:
-        write_text(path, text, HandoverError)
+        write_text(path, json.dumps(note.to_json()), HandoverError)
     except HandoverError as error:
         # The source's storage may be read-only for us: the ids still pass from task to task.
         log.warning("The ids are not kept for a cleared task or another run: %s", error)

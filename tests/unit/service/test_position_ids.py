@@ -30,12 +30,44 @@ def found(root: UPath) -> Checkpoint:
     return read_checkpoint(root)
 
 
-def test_the_first_ids_count_until_another_batch_is_begun(root: UPath, found: Checkpoint) -> None:
+def _moved(found: Checkpoint, **ends: int) -> Checkpoint:
+    """Return the checkpoint after a batch that ends there, by topic."""
+    return replace(found, positions={topic: {0: end} for topic, end in ends.items()})
+
+
+def test_the_first_ids_count_until_a_batch_of_the_topic_is_begun(
+    root: UPath, found: Checkpoint
+) -> None:
     """Positions that have not moved are of the topic that was there when they were first read."""
     assert note_ids(root, found, "run 1", ids("s1")) == ids("s1")
     assert note_ids(root, found, "run 2", ids("s2")) == ids("s1")
-    moved = replace(found, pending_batch=2)
-    assert note_ids(root, moved, "run 3", ids("s2")) == ids("s2")
+    begun = replace(found, pending={"orders": {0: 99}})
+    assert note_ids(root, begun, "run 3", ids("s2")) == ids("s2")
+
+
+def test_a_batch_of_other_topics_leaves_a_topics_ids(root: UPath, found: Checkpoint) -> None:
+    """A topic without new records may be recreated after the job has read others.
+
+    Its position is still of the topic that was deleted.
+    """
+    first = _moved(found, orders=100, bills=5)
+    note_ids(root, first, "run 1", ids("s1", bills="b1"))
+    later = _moved(found, orders=100, bills=9)
+    assert note_ids(root, later, "run 2", ids("s2", bills="b2")) == ids("s1", bills="b2")
+    begun = replace(later, pending={"orders": {0: 100}, "bills": {0: 12}})
+    assert note_ids(root, begun, "run 3", ids("s2", bills="b3")) == ids("s1", bills="b3")
+    ended = _moved(found, orders=100, bills=12)
+    assert note_ids(root, ended, "run 4", ids("s2", bills="b4")) == ids("s1", bills="b3")
+
+
+def test_a_job_that_has_moved_on_all_topics_may_read_another_cluster(
+    root: UPath, found: Checkpoint
+) -> None:
+    """Nothing that was noted is of its positions; where one has not moved, the note counts."""
+    elsewhere = replace(ids("x1"), source=ClusterIds(cluster_id="X", topic_ids={"orders": "x1"}))
+    note_ids(root, _moved(found, orders=100), "run 1", ids("s1"))
+    assert note_ids(root, _moved(found, orders=100), "run 2", elsewhere) == ids("s1")
+    assert note_ids(root, _moved(found, orders=101), "run 3", elsewhere) == elsewhere
 
 
 def test_within_a_run_the_first_ids_count_though_the_job_runs_on(
@@ -43,7 +75,7 @@ def test_within_a_run_the_first_ids_count_though_the_job_runs_on(
 ) -> None:
     """Between check and stop the job may have read either topic: nothing tells which."""
     note_ids(root, found, "run 1", ids("s1"))
-    moved = replace(found, committed_batch=7)
+    moved = _moved(found, orders=99)
     assert note_ids(root, moved, "run 1", ids("s2")) == ids("s1")
     assert note_ids(root, moved, "run 2", ids("s2")) == ids("s1")
 
