@@ -18,7 +18,7 @@ from airflow_mm2_offsets.service.handover import (
     claim_target,
     confirm_handover,
     describe_start,
-    read_claim,
+    has_claimed,
 )
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.plan_file import check_plan, check_target, read_plan
@@ -123,7 +123,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         if fence and fence.request_id == self.request_id:
             may_exist = fence.state is FenceState.MOVED
         else:
-            may_exist = read_claim(storage_path(self.target_checkpoint)) == self.request_id
+            may_exist = has_claimed(storage_path(self.target_checkpoint), self.request_id)
         if not may_exist:
             return None
         return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
