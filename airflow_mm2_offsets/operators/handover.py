@@ -9,11 +9,17 @@ from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, NotReadyError, PlanError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    HandoverError,
+    Mm2OffsetsError,
+    NotReadyError,
+    PlanError,
+)
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.target_dag import find_dag_problems
+from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 from airflow_mm2_offsets.service.handover import (
     claim_target,
     confirm_handover,
@@ -52,8 +58,9 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Raises:
-        HandoverError: The job has run since, or may, or a topic was recreated. The message says
-            whether an earlier try of this task may have triggered the target job.
+        HandoverError: The job has run since, or may, or a topic was recreated, or the DAG run
+            exists though no earlier try can have triggered it. The message says whether an
+            earlier try of this task may have triggered the target job.
         PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
         AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
@@ -109,6 +116,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             problems += self._target_problems()
         if problems:
             raise NotReadyError(f"{describe_start(earlier_run)}: {'; '.join(problems)}")
+        if not earlier_run:
+            self._check_no_run(context)
         claim_target(storage_path(self.target_checkpoint), self.request_id)
         if control is not None:
             mark_moved(control, self.request_id, self.moved_to)
@@ -158,6 +167,20 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"conf says starting_offsets {told!r}, and the plan in {path} "
                 f"{format_offsets(planned)}: clear the task that translates, with all after "
                 f"it"
+            )
+
+    def _check_no_run(self, context: Context) -> None:
+        """Raise where the DAG run exists that no try of this hand-over can have triggered.
+
+        It would be taken for this hand-over's (``skip_when_already_exists``), and no job started.
+        """
+        run_id = self.trigger_run_id
+        if run_id and has_dag_run(context, self.trigger_dag_id, run_id):
+            raise HandoverError(
+                f"{describe_start(None)}: DAG {self.trigger_dag_id} has the run {run_id!r} "
+                f"already, from before the job was stopped this time, with offsets of then. See "
+                f"that its job does not run, delete that DAG run and clear this task; or start a "
+                f"new run of the failover"
             )
 
     def _skip_if_begun(self, earlier_run: str) -> None:

@@ -42,3 +42,13 @@ def find_dag_problems(context: Context, dag_id: str) -> list[str]:
         f"the job then: unpause it first"
     )
     return [problem]
+
+
+def has_dag_run(context: Context, dag_id: str, run_id: str) -> bool:
+    """Tell whether a DAG has a run of this id, whatever its state.
+
+    Raises:
+        AirflowRuntimeError: Airflow did not answer.
+    """
+    ask: Any = context["ti"]
+    return bool(ask.get_dr_count(dag_id=dag_id, run_ids=[run_id]))

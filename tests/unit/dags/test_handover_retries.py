@@ -1,6 +1,8 @@
 """The task that starts the target job, tried again: what it finds, and what its message says."""
 
 import re
+import shutil
+from functools import partial
 
 import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
@@ -9,7 +11,8 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError, StopError
 from airflow_mm2_offsets.operators import handover
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, read_fence
-from tests.unit.dags.failovers import Failover
+from airflow_mm2_offsets.spark.stopping import forget_stop
+from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.dags.test_handover import STOP, tells_of_dags
 
 FRESH = "nothing was started on the target. Stop the job with a new run of the failover"
@@ -152,3 +155,32 @@ def test_without_a_control_location_a_target_in_use_is_refused(run: Failover) ->
     ):
         run.run("submit_target")
     assert not run.worker.triggered
+
+
+@pytest.mark.parametrize("has_control", [True, False])
+def test_a_dag_run_of_a_former_life_is_not_taken_for_this_ones(
+    run: Failover, *, has_control: bool
+) -> None:
+    """The run failed after the trigger, the job ran on the source again, and all is cleared.
+
+    The DAG run of that id is long dead, and was given other offsets. Deleted, the task goes on.
+    """
+    if not has_control:
+        vars(run.dag.get_task("submit_target"))["control"] = None
+    run.run_until("wait_started")
+    forget_stop(str(run.source.control), STOP)
+    shutil.rmtree(run.target)
+    run.source.beat(1, run_id="r2")
+    run.source.commit(1, 9, 0, 0, 0)
+    vars(run.source)["acknowledge"] = partial(run.source.acknowledge, batch_id=1)
+    run.run_until("submit_target")
+    before = dict(run.worker.triggered)
+    named = "DAG orders_stream has the run 'mm2_failover__manual__1' already.* delete that DAG run"
+    for _ in range(2):
+        with pytest.raises(HandoverError, match=f"^nothing was started on the target: {named}"):
+            run.run("submit_target")
+    assert run.worker.triggered == before
+    run.worker.triggered.clear()
+    run.run("submit_target")
+    (conf,) = run.worker.triggered.values()
+    assert conf["starting_offsets"] == STARTING.replace("9", "14")

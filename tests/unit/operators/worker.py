@@ -16,8 +16,10 @@ from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import (
     DeferTask,
+    DRCount,
     ErrorResponse,
     GetConnection,
+    GetDRCount,
     GetXCom,
     GetXComSequenceSlice,
     OKResponse,
@@ -66,16 +68,22 @@ class Worker:
         match msg:
             case SetXCom():
                 self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
-            case GetXCom():
-                return XComResult(key=msg.key, value=self.xcoms.get((msg.task_id, msg.key)))
-            case GetXComSequenceSlice():
-                value = self.xcoms.get((msg.task_id, msg.key))
-                return XComSequenceSliceResult(root=[] if value is None else [value])
+            case GetXCom() | GetXComSequenceSlice():
+                return self._xcom(msg)
             case GetConnection():
                 return ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
+            case GetDRCount():
+                runs = [each for each in self.triggered if each[0] == msg.dag_id]
+                return DRCount(count=sum(run_id in (msg.run_ids or ()) for _, run_id in runs))
             case TriggerDagRun():
                 return self._trigger(msg)
         return None
+
+    def _xcom(self, msg: GetXCom | GetXComSequenceSlice) -> object:
+        value = self.xcoms.get((msg.task_id, msg.key))
+        if isinstance(msg, GetXCom):
+            return XComResult(key=msg.key, value=value)
+        return XComSequenceSliceResult(root=[] if value is None else [value])
 
     def _trigger(self, msg: TriggerDagRun) -> object:
         if (msg.dag_id, msg.run_id) in self.triggered:
