@@ -27,7 +27,8 @@ from airflow_mm2_offsets.service.handover import (
     has_claimed,
 )
 from airflow_mm2_offsets.service.ids import read_known_ids
-from airflow_mm2_offsets.service.plan_file import check_plan, check_target, read_plan
+from airflow_mm2_offsets.service.kept_plan import check_kept_plan
+from airflow_mm2_offsets.service.plan_file import read_plan
 from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
@@ -61,7 +62,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         HandoverError: The job has run since, or may, or a topic was recreated, or the DAG run
             exists though no earlier try can have triggered it. The message says whether an
             earlier try of this task may have triggered the target job.
-        PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
+        PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
+            contradicts what the clusters say now: MirrorMaker 2 was reset, say.
         AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
@@ -149,8 +151,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         ids = read_known_ids(pair, found.positions)
         if first := self.read.get("clusters"):
             check_ids(PairIds.from_json(first), ids)
-        check_plan(plan, path, found.positions, found.pending, ids)
-        check_target(plan, path, pair)
+        check_kept_plan(plan, path, pair, positions=found.positions, pending=found.pending, ids=ids)
         self._check_told(plan.target_positions(), path)
 
     def _check_told(self, planned: Positions, path: UPath) -> None:

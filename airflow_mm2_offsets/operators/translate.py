@@ -22,8 +22,9 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.service.kept_plan import check_kept_plan
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.plan_file import check_plan, check_target, read_plan, save_plan
+from airflow_mm2_offsets.service.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.service.plan_options import (
     DEFAULT_OPTIONS,
     PLAN_OPTIONS,
@@ -51,7 +52,8 @@ class TranslateOffsetsOperator(BaseOperator):
             ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
             refused; without them only what happens after this task can be noticed.
         plan_path: A file to keep the plan in. A retry finds it there and moves no position, where
-            it is whole, and of these positions, clusters and topics; an auditor finds it later.
+            it is whole, of these positions, clusters and topics, and what MirrorMaker 2 has copied
+            since does not contradict it; an auditor finds it later.
         strategy: ``safe`` loses nothing; see ``core.Strategy``.
         read_source: Ask the source too: positions are checked against it, and records are
             matched by content.
@@ -82,7 +84,8 @@ class TranslateOffsetsOperator(BaseOperator):
             pushed all the same.
         HandoverError: The checkpoint stands elsewhere than ``positions`` say, or a cluster or topic
             has another id than in ``clusters``.
-        PlanError: The kept plan is damaged, edited, or of other clusters, topics or positions.
+        PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
+            contradicts what the clusters say now.
         Mm2OffsetsError: See ``service.planning.plan_failover``.
     """
 
@@ -184,8 +187,7 @@ class TranslateOffsetsOperator(BaseOperator):
         kept = read_plan(path) if path else None
         ids = self._checked_ids(pair, positions) if kept or self.clusters else None
         if path is not None and kept is not None and ids is not None:
-            check_plan(kept, path, positions, pending, ids)
-            check_target(kept, path, pair)
+            check_kept_plan(kept, path, pair, positions=positions, pending=pending, ids=ids)
             self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
             return kept
         values = {name: getattr(self, name) for name in PLAN_OPTIONS}

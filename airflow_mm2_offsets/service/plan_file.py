@@ -4,12 +4,10 @@ import json
 
 from upath import UPath
 
-from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition
+from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.partition_plan import pending_records
-from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.storage import read_text, write_text
 
 _STEP = (
@@ -75,32 +73,6 @@ def check_plan(
                 f"{plan.created_at}, and {found} now; {_STEP}",
                 file=str(path),
             )
-
-
-def check_target(plan: FailoverPlan, path: UPath, pair: ClusterPair) -> None:
-    """Raise unless the target still holds what a plan is to begin with.
-
-    Retention deletes records there, and a topic can be truncated, between the plan and the job's
-    start.
-
-    Raises:
-        PlanError: A start lies outside what the target holds; both are named.
-        ClusterUnreachableError: The target does not answer.
-    """
-    starts = by_topic_partition(plan.target_positions())
-    for partition, held in pair.target.watermarks(starts).items():
-        start = starts[TopicPartition(*partition)]
-        if held.low <= start <= held.high:
-            continue
-        lost = "the topic was truncated"
-        if start < held.low:
-            lost = "it has deleted records that the job has yet to read"
-        raise PlanError(
-            f"starts {partition} at {start}, and the target holds [{held.low}, {held.high}) now: "
-            f"{lost}. Delete the file and clear the task that translates, with all after it: it "
-            f"refuses the partition, or starts it where on_unmapped says",
-            file=str(path),
-        )
 
 
 def save_plan(path: UPath, plan: FailoverPlan) -> None:

@@ -75,18 +75,42 @@ def plan_failover(
     connector = _find_connector(pair)
     if connector is not None:
         options = _options_for(connector, options)
+    collector, syncs = collect_evidence(
+        pair, positions, options, connector=connector.name if connector else None
+    )
+    return _make_plan(collector, syncs, ids, pending)
+
+
+def collect_evidence(
+    pair: ClusterPair,
+    positions: Positions,
+    options: PlanOptions,
+    *,
+    connector: str | None = None,
+) -> tuple[EvidenceCollector, LoadedSyncs]:
+    """Read all that tells where positions are on the target.
+
+    Args:
+        pair: The clusters.
+        positions: Where the job stands on the source.
+        options: What the user decides.
+        connector: The name of the pair's connector, if it is known.
+
+    Raises:
+        Mm2OffsetsError: See ``plan_failover``.
+    """
     syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
         positions=by_topic_partition(check_positions(positions)),
         options=options,
-        connector=connector.name if connector else None,
+        connector=connector,
     )
     collector.compare_records()
     collector.collect_offsets()
     collector.collect_records()
-    return _make_plan(collector, syncs, ids, pending)
+    return collector, syncs
 
 
 def _make_plan(

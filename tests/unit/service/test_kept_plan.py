@@ -1,0 +1,90 @@
+"""A kept plan against the clusters of now."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.errors import PlanError
+from airflow_mm2_offsets.service.ids import read_ids
+from airflow_mm2_offsets.service.kept_plan import check_kept_plan
+from airflow_mm2_offsets.service.pair import ClusterPair
+from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.service.planning import plan_failover
+from tests.support.pairs import STOPPED_CONNECT, Pair
+
+POSITIONS = {"orders": {0: 6}}
+
+
+@pytest.fixture
+def clusters() -> Pair:
+    """The syncs lie on the target; of source offset 6 only the content tells, or nothing."""
+    pair = Pair()
+    pair.write("orders", range(10))
+    pair.copy("orders", range(-5, 10))
+    pair.sync("orders", (0, 5), (4, 9), (9, 14))
+    return pair
+
+
+def _copy_again(clusters: Pair) -> None:
+    clusters.copy("orders", range(10))
+    clusters.sync("orders", (0, 15), (4, 19), (9, 24))
+
+
+def _check(plan: FailoverPlan, pair: ClusterPair, tmp_path: Path, ids: PairIds) -> None:
+    path = UPath(tmp_path / "plan.json")
+    check_kept_plan(plan, path, pair, positions=POSITIONS, pending=None, ids=ids)
+
+
+def test_without_the_source_a_less_close_answer_passes_and_a_reset_shows(
+    clusters: Pair, tmp_path: Path
+) -> None:
+    """By content the plan is exact; without the source the syncs bound it, and tell of a reset."""
+    plan = plan_failover(clusters.pair, POSITIONS)
+    (only,) = plan.partitions
+    assert (only.translation.low, only.translation.high) == (11, 11)
+    clusters.source.is_running = False
+    ids = read_ids(clusters.pair, POSITIONS, ask_source=False)
+    _check(plan, clusters.pair, tmp_path, ids)
+    _copy_again(clusters)
+    with pytest.raises(PlanError, match=r"plan\.json: starts orders\[0\] at 11 for position 6: "):
+        _check(plan, clusters.pair, tmp_path, ids)
+
+
+@pytest.mark.parametrize("max_evidence_bytes", [0, 2**20])
+def test_no_records_are_read_where_the_plan_has_read_none(
+    clusters: Pair, tmp_path: Path, max_evidence_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may not read the topics goes by the plan all the same; the syncs show a reset."""
+    options = PlanOptions(max_evidence_bytes=max_evidence_bytes)
+    plan = plan_failover(clusters.pair, POSITIONS, options=options)
+    ids = read_ids(clusters.pair, POSITIONS, ask_source=True)
+    read = []
+    module = "airflow_mm2_offsets.service.planning.EvidenceCollector"
+    monkeypatch.setattr(f"{module}.compare_records", lambda each: read.append(each.options))
+    _check(plan, clusters.pair, tmp_path, ids)
+    assert [bool(each.max_evidence_bytes) for each in read] == [bool(max_evidence_bytes)]
+    _copy_again(clusters)
+    with pytest.raises(PlanError, match="has gone back to 0 on the source"):
+        _check(plan, clusters.pair, tmp_path, ids)
+
+
+def test_a_connect_that_is_down_does_not_hold_the_job_back(clusters: Pair, tmp_path: Path) -> None:
+    """Nothing is asked of it."""
+    plan = plan_failover(clusters.pair, POSITIONS)
+    ids = read_ids(clusters.pair, POSITIONS, ask_source=True)
+    _check(plan, replace(clusters.pair, connect=STOPPED_CONNECT.client()), tmp_path, ids)
+
+
+def test_a_plan_of_the_archive_alone_asks_for_no_syncs(
+    clusters: Pair, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The topic was gone then; the log says that nothing is compared."""
+    plan = replace(plan_failover(clusters.pair, POSITIONS), syncs_as_of="2026-11-21T08:00:00+00:00")
+    _copy_again(clusters)
+    with caplog.at_level("WARNING"):
+        _check(plan, clusters.pair, tmp_path, read_ids(clusters.pair, POSITIONS, ask_source=True))
+    assert "of an archive alone" in caplog.text
