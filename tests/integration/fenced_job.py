@@ -6,6 +6,7 @@ While a file "hold" exists, no batch ends; while "hold-NAME" does, none of that 
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
 from pyspark.sql import DataFrame, SparkSession
@@ -21,13 +22,19 @@ def write(folder: Path, name: str, number: int) -> None:
         time.sleep(0.02)
 
 
-def start(spark: SparkSession, folder: Path, name: str, *, once: bool) -> StreamingQuery:
-    """Start a query; it runs batch after batch, or what there is once."""
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "stream": {"processingTime": "0 seconds"},  # batch after batch
+    "paced": {"processingTime": "3 seconds"},  # with a pause after each
+    "once": {"availableNow": True},
+}
+
+
+def start(spark: SparkSession, folder: Path, name: str, trigger: dict[str, Any]) -> StreamingQuery:
+    """Start a query."""
 
     def write_batch(batch: DataFrame, number: int) -> None:  # noqa: ARG001 - as Spark calls it
         write(folder, name, number)
 
-    trigger = {"availableNow": True} if once else {"processingTime": "0 seconds"}
     return (
         spark.readStream.format("rate")
         .load()
@@ -46,7 +53,7 @@ def main() -> None:
     spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     control = StopControl(spark, str(folder / "control"), interval=0.2)
-    queries = [start(spark, folder, name, once=kind == "once") for name in names if name != "not"]
+    queries = [start(spark, folder, name, TRIGGERS[kind]) for name in names if name != "not"]
     known = names.index("not") if "not" in names else len(names)
     control.run(*queries[:known])
 

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.spark.job.core_zip import core_zip
 _FILES = (
     "mm2_stop_control.py",
     "mm2_stop_decision.py",
+    "mm2_stop_gate.py",
     "mm2_stop_heartbeat.py",
     "mm2_stop_jvm.py",
     "mm2_stop_query.py",

@@ -118,8 +118,6 @@ class StopControl:
         if not queries:
             raise ValueError("run() needs the job's queries: control.run(query)")
         streams = [Stream(self._spark, query, self._files) for query in queries]
-        for stream in streams:
-            stream.renew(self._lease)
         self._heartbeat.run(queries)
         request_id, failure = None, None
         try:
@@ -175,9 +173,8 @@ class StopControl:
             if fence is not None and is_answered(self._files, fence):
                 self._abandon(streams, fence)
             request_id = open_request(self._files)
-            left = self._lease - (time.monotonic() - begun)
             for stream in streams:
-                stream.renew(left)
+                stream.renew(begun + self._lease)
         except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
             log.warning("Can't look for a stop request, trying again: %s", summary(error))
             return None

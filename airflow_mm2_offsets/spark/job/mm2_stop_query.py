@@ -1,4 +1,4 @@
-"""How the stop control ends a query between two batches, and keeps one from beginning.
+"""How the stop control ends a query between two batches.
 
 It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .mm2_stop_decision import StopDecision
 
 GAP_POLL_SECONDS = 0.05
-SHUT_SECONDS = 10
 
 
 def report_of(query: StreamingQuery, batch_id: int | None) -> dict[str, Any] | None:
@@ -64,7 +63,7 @@ class BatchLoop:
         self._state.set(self._terminated)
 
     def break_off(self) -> None:
-        """Do what ``query.stop()`` does, but don't wait: a thread that waits for the lock stays."""
+        """Do what ``query.stop()`` does, but don't wait for the end of the thread."""
         self.end()
         self._spark.sparkContext.cancelJobGroup(str(self.query.runId))
         self.thread.interrupt()
@@ -72,68 +71,6 @@ class BatchLoop:
     def go_on(self) -> None:
         """Set the state back."""
         self._state.set(self._active)
-
-
-class BatchGate:
-    """Lets no batch begin or end when it was not renewed for a while.
-
-    A timer of the JVM takes the query's lock. So the gate closes while Python is paused, while the
-    control location is out of reach, and when a JVM that was paused goes on. There the query's
-    thread may take the lock first, and begin a batch that it can't commit.
-
-    Args:
-        spark: The job's session.
-        loop: The query's.
-    """
-
-    def __init__(self, spark: SparkSession, loop: BatchLoop) -> None:
-        """Start the timer's thread; the gate is open."""
-        jvm: Any = spark._jvm  # noqa: SLF001
-        invoke, runnable = jvm.java.lang.invoke, jvm.java.lang.Class.forName("java.lang.Runnable")
-        void = jvm.java.lang.Class.forName("java.lang.Void").getField("TYPE").get(None)
-        self._close, self._open = (
-            invoke.MethodHandleProxies.asInterfaceInstance(
-                runnable,
-                invoke.MethodHandles.publicLookup().bind(
-                    loop.lock, name, invoke.MethodType.methodType(void)
-                ),
-            )
-            for name in ("lock", "unlock")
-        )
-        # A daemon thread does not keep the JVM alive. One thread, because the thread that has
-        # locked must unlock.
-        threads = jvm.org.apache.spark.util.ThreadUtils
-        self._timer: Any = threads.newDaemonSingleThreadScheduledExecutor("mm2-stop-gate")
-        self._unit: Any = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._closing: Any = None
-
-    def renew(self, seconds: float) -> None:
-        """Open the gate, and close it after a while unless this is called again."""
-        closing = self._timer.schedule(self._close, round(seconds * 1000), self._unit)
-        self._forget()
-        self._closing = closing
-
-    def release(self) -> None:
-        """Open the gate for good."""
-        self._forget()
-        self._timer.shutdown()
-
-    def shut(self) -> None:
-        """Close the gate for good: no batch begins or is committed any more in this driver.
-
-        Raises:
-            Py4JError: A batch that begins or ends holds the lock; the gate closes after it.
-        """
-        if self._closing is not None:
-            self._closing.cancel(False)  # noqa: FBT003 - Java has no keywords
-        self._timer.submit(self._close).get(SHUT_SECONDS * 1000, self._unit)
-
-    def _forget(self) -> None:
-        if self._closing is not None:
-            self._closing.cancel(False)  # noqa: FBT003 - Java has no keywords
-        # It fails in silence where the gate is open. A close that waits for the lock is not
-        # cancelled, so the answer to that tells nothing.
-        self._timer.execute(self._open)
 
 
 class LastBatch:

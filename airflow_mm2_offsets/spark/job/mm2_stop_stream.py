@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 if __package__:
-    from .mm2_stop_query import GAP_POLL_SECONDS, BatchGate, BatchLoop, LastBatch, report_of
+    from .mm2_stop_gate import BatchGate
+    from .mm2_stop_query import GAP_POLL_SECONDS, BatchLoop, LastBatch, report_of
 else:  # by --py-files
+    from mm2_stop_gate import BatchGate  # type: ignore[import-not-found,no-redef]
     from mm2_stop_query import (  # type: ignore[import-not-found,no-redef]
         GAP_POLL_SECONDS,
-        BatchGate,
         BatchLoop,
         LastBatch,
         report_of,
@@ -57,7 +58,7 @@ class Stream:
         self._gate: BatchGate | None = None
         try:
             self._loop = BatchLoop(spark, query)
-            self._gate = BatchGate(spark, self._loop)
+            self._gate = BatchGate(spark, query)
         except (Py4JError, TypeError) as error:
             log.warning("Batches can't be held back: %s", summary(error))
 
@@ -73,10 +74,10 @@ class Stream:
             self._release()
         return has_ended
 
-    def renew(self, seconds: float) -> None:
-        """Let batches begin and end for a while."""
+    def renew(self, until: float) -> None:
+        """Let batches begin and end until a ``time.monotonic()``."""
         if self._gate is not None:
-            self._gate.renew(seconds)
+            self._gate.renew(until)
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
         """Stop between two batches; return False where the stop was withdrawn before.
@@ -85,7 +86,7 @@ class Stream:
             deadline: A ``time.monotonic()`` after which the running batch is abandoned.
             decision: The job's: all its queries stop, or all run on.
         """
-        self.renew(max(0.0, deadline - time.monotonic()))
+        self.renew(deadline)
         try:
             self._await_pause(deadline, decision)
             if not decision.carry_out():
@@ -98,18 +99,11 @@ class Stream:
         return True
 
     def abandon(self) -> None:
-        """Stop at once. No batch begins or is committed any more until the driver ends.
-
-        A thread that waits to begin a batch would begin it when the lock is free. So the lock is
-        kept: it ends with the driver, as the thread does.
-        """
+        """Stop at once. No batch begins or is committed any more until the driver ends."""
         if self._loop is None or self._gate is None:
             self._end()
             return
-        try:
-            self._gate.shut()
-        except Py4JError as error:
-            log.warning("The gate closes after the batch that begins or ends: %s", summary(error))
+        self._gate.shut()
         self._loop.break_off()
 
     def answer(self) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""A driver on real Spark that was paused for longer than its lease, and wakes."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.spark.fence import mark_moved
+from stack.waiting import wait_until
+from tests.integration.test_spark_fence import Job, stop
+from tests.unit.operators.worker import Worker
+
+WAKES = int(os.environ.get("WOKEN_DRIVERS", "8"))
+"""Without the gate's clock two of five pauses end with a batch that was begun."""
+LEASE_SECONDS = 4 * 0.2
+
+
+IDLE_AFTER_SECONDS = 0.5
+"""After a commit: the query is idle then until its next trigger."""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    running = Job(tmp_path, "paced", "a")
+    running.start()
+    try:
+        yield running
+    finally:
+        running.program.kill()
+
+
+def _pause_between_batches(job: Job) -> None:
+    while True:
+        committed = job.last("commits")
+        wait_until(lambda: job.last("commits") > committed, "a batch", seconds=60)  # noqa: B023 - asked at once
+        time.sleep(IDLE_AFTER_SECONDS)
+        job.signal(signal.SIGSTOP)
+        time.sleep(0.1)  # a thread stops when it comes to run
+        if job.last("offsets") == job.last("commits"):
+            return
+        job.signal(signal.SIGCONT)
+
+
+def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Worker) -> None:
+    """Taken for gone and moved away between two batches, it begins no other."""
+    _pause_between_batches(job)
+    try:
+        assert stop(worker, job, gone_after=1.0)["proof"] == "silent"
+        batches, begun = job.batches(), job.last("offsets")
+        mark_moved(job.control, "failover:manual__1", "the target")
+    finally:
+        job.signal(signal.SIGCONT)
+    job.ends_refused()
+    assert (job.batches(), job.last("offsets"), job.last("commits")) == (batches, begun, begun)
+
+
+@pytest.mark.timeout(120 + 30 * WAKES)
+def test_a_driver_that_wakes_begins_no_batch_before_it_has_looked(job: Job) -> None:
+    """It can't look for the fence as it wakes, so it waits; then it looks, and goes on."""
+    fence = Path(job.control, "fence.json")
+    for _ in range(WAKES):
+        _pause_between_batches(job)
+        batches, begun = job.batches(), job.last("offsets")
+        fence.mkdir()  # a look can't open it
+        time.sleep(max(2 * LEASE_SECONDS, 3))  # the next batch is due
+        job.signal(signal.SIGCONT)
+        time.sleep(LEASE_SECONDS)  # the claim is about time that passes
+        assert (job.batches(), job.last("offsets")) == (batches, begun)
+        fence.rmdir()
+        wait_until(lambda: job.last("commits") > begun, "batches go on", seconds=60)  # noqa: B023 - asked at once
