@@ -20,40 +20,29 @@ from __future__ import annotations
 
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if __package__:
-    from .mm2_stop_decision import StopDecision
     from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
     from .mm2_stop_jvm import HadoopFiles
-    from .mm2_stop_requests import (
-        JobMovedError,
-        is_answered,
-        is_wanted,
-        moved_error,
-        open_request,
-    )
-    from .mm2_stop_stream import Stream, answer_of, summary
+    from .mm2_stop_lease import Lease
+    from .mm2_stop_requests import JobMovedError, moved_error, open_request
+    from .mm2_stop_stream import Stream, summary
+    from .mm2_stop_streams import Streams
 else:  # by --py-files
-    from mm2_stop_decision import StopDecision  # type: ignore[import-not-found,no-redef]
     from mm2_stop_heartbeat import (  # type: ignore[import-not-found,no-redef]
         STORAGE_ERRORS,
         Heartbeat,
     )
     from mm2_stop_jvm import HadoopFiles  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_lease import Lease  # type: ignore[import-not-found,no-redef]
     from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
         JobMovedError,
-        is_answered,
-        is_wanted,
         moved_error,
         open_request,
     )
-    from mm2_stop_stream import (  # type: ignore[import-not-found,no-redef]
-        Stream,
-        answer_of,
-        summary,
-    )
+    from mm2_stop_stream import Stream, summary  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_streams import Streams  # type: ignore[import-not-found,no-redef]
 
 __all__ = ["JobMovedError", "StopControl"]
 
@@ -99,9 +88,10 @@ class StopControl:
         self._location = location
         self._files = HadoopFiles(spark, location)
         self._interval = interval
-        self._lease = LEASE_INTERVALS * interval
         self._batch_timeout = batch_timeout
-        self._heartbeat = Heartbeat(spark, self._files, interval, self._lease)
+        lease = LEASE_INTERVALS * interval
+        self._heartbeat = Heartbeat(spark, self._files, interval, lease)
+        self._lease = Lease(self._files, location, self._heartbeat, lease)
         self._start()
 
     def run(self, *queries: StreamingQuery) -> None:
@@ -117,7 +107,7 @@ class StopControl:
         """
         if not queries:
             raise ValueError("run() needs the job's queries: control.run(query)")
-        streams = [Stream(self._spark, query, self._files) for query in queries]
+        streams = Streams([Stream(self._spark, query, self._files) for query in queries])
         self._heartbeat.run(queries)
         request_id, failure = None, None
         try:
@@ -151,86 +141,47 @@ class StopControl:
             self._heartbeat.note_end()
             raise moved_error(fence, self._location)
 
-    def _wait(self, streams: list[Stream]) -> str | None:
+    def _wait(self, streams: Streams) -> str | None:
         """Wait for the end of all queries; return the request that stopped them, if one did."""
         while True:
-            request_id = self._look(streams)
+            request_id = self._lease.renew(streams)
             if request_id is not None:
                 log.warning("Stopping: %s asks for %r", self._location, request_id)
                 if self._stop(streams, request_id):
                     return request_id
                 log.warning("Running on: the stop %r was withdrawn", request_id)
-            seconds = self._interval / len(streams)
-            have_ended = [stream.wait(seconds) for stream in streams]
-            if all(have_ended):
+            if streams.wait(self._interval):
                 return None
 
-    def _look(self, streams: list[Stream]) -> str | None:
-        """Return the open request, if any, and let batches run until the next look is due."""
-        begun = time.monotonic()
-        try:
-            fence = self._files.read("fence.json")
-            if fence is not None and is_answered(self._files, fence):
-                self._abandon(streams, fence)
-            request_id = open_request(self._files)
-            for stream in streams:
-                stream.renew(begun + self._lease)
-        except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
-            log.warning("Can't look for a stop request, trying again: %s", summary(error))
-            return None
-        # The driver was paused since: the look is too old.
-        if time.monotonic() - begun > self._lease:
-            return self._look(streams)
-        return request_id
-
-    def _abandon(self, streams: list[Stream], fence: dict[str, Any]) -> None:
-        error = moved_error(fence, self._location)
-        log.error("%s", error)
-        with ThreadPoolExecutor(len(streams)) as pool:
-            list(pool.map(Stream.abandon, streams))
-        raise error
-
-    def _stop(self, streams: list[Stream], request_id: str | None) -> bool:
+    def _stop(self, streams: Streams, request_id: str | None) -> bool:
         """Stop all queries between batches; return False where the stop was withdrawn before."""
-        decision = self._decision(request_id)
+
+        def look() -> None:
+            self._lease.renew(streams, request_id)
+
+        decision = self._lease.decide(streams, request_id)
         deadline = time.monotonic() + self._batch_timeout
-        with ThreadPoolExecutor(len(streams)) as pool:
-            stopped = list(pool.map(lambda stream: stream.stop(deadline, decision), streams))
-        return all(stopped)
+        has_stopped = streams.stop(deadline, decision, look, interval=self._interval)
+        if not has_stopped:
+            look()  # it raises where the job was moved
+        return has_stopped
 
-    def _decision(self, request_id: str | None) -> StopDecision:
-        """Return whether to stop; without a request there is nothing to withdraw."""
-        if request_id is None:
-            return StopDecision(lambda: True, lambda _stops: None)
-
-        def is_asked() -> bool:
-            try:
-                return is_wanted(self._files, request_id)
-            except STORAGE_ERRORS:
-                return True
-
-        def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
-            self._heartbeat.announce_stop(request_id if stops else None)
-
-        return StopDecision(is_asked, announce)
-
-    def _stop_others(self, streams: list[Stream], failure: Exception) -> Exception:
+    def _stop_others(self, streams: Streams, failure: Exception) -> Exception:
         try:
-            if others := [stream for stream in streams if stream.query.isActive]:
-                self._stop(others, None)
+            self._stop(streams.active(), None)
+        except JobMovedError as moved:
+            return moved
         except Exception as second:  # noqa: BLE001 - the first failure is what must be seen
             log.warning("Can't stop the other queries: %s", summary(second))
         return failure
 
-    def _finish(
-        self, streams: list[Stream], request_id: str | None, failure: Exception | None
-    ) -> None:
+    def _finish(self, streams: Streams, request_id: str | None, failure: Exception | None) -> None:
         """Answer the request, and note that the queries have ended."""
         try:
             request_id = request_id or open_request(self._files)
             if request_id is not None:
                 application = {"application_id": self._heartbeat.application_id}
-                found = answer_of(self._spark, streams, failure)
+                found = streams.answer(self._spark, failure)
                 answer = {"schema_version": 1, "request_id": request_id, **application, **found}
                 self._files.write("stopped.json", answer)
             self._heartbeat.end()

@@ -45,6 +45,11 @@ class StopDecision:
                     self._decided = False
             return self._decided is not False
 
+    def cancel(self) -> None:
+        """Let no query wait for its last batch any more: the job ends in another way."""
+        with self._deciding:
+            self._decided = False
+
     def carry_out(self) -> bool:
         """Decide, unless that is done: return whether all queries stop. Call it before one ends."""
         with self._deciding:

@@ -10,6 +10,7 @@ first.
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_MILLISECONDS = 10
-OPEN_SECONDS = 1e9
-"""Longer than any driver runs."""
 
 
 class BatchGate:
@@ -47,24 +46,26 @@ class BatchGate:
         java_nanoseconds = jvm.java.lang.System.nanoTime()
         self._clock_difference = java_nanoseconds - time.monotonic_ns()
         self._deadline = jvm.java.util.concurrent.atomic.AtomicReference()
-        self.shut()
+        self._set_deadline(time.monotonic())
+        self._is_shut = False
+        self._moving = threading.Lock()
         wait = _wait_while_overdue(jvm, self._deadline)
         self._clock = _clock_after(jvm, wait, self._execution.triggerClock())
         self._fields: dict[tuple[str, str], list[Any]] = {}
         self._place_clock()
 
     def renew(self, until: float) -> None:
-        """Let batches begin and end until a ``time.monotonic()``."""
-        self._place_clock()
-        self._set_deadline(until)
-
-    def release(self) -> None:
-        """Open the gate for good."""
-        self._set_deadline(time.monotonic() + OPEN_SECONDS)
+        """Let batches begin and end until a ``time.monotonic()``; a shut gate stays shut."""
+        with self._moving:
+            if not self._is_shut:
+                self._place_clock()
+                self._set_deadline(until)
 
     def shut(self) -> None:
-        """Shut the gate until it is renewed."""
-        self._set_deadline(time.monotonic())
+        """Shut the gate for good, whoever would renew it at the same moment."""
+        with self._moving:
+            self._is_shut = True
+            self._set_deadline(time.monotonic())
 
     def _set_deadline(self, until: float) -> None:
         duration = self._jvm.scala.concurrent.duration

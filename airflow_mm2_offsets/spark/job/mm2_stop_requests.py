@@ -27,11 +27,18 @@ def moved_error(fence: dict[str, Any], location: str) -> JobMovedError:
     )
 
 
-def is_answered(files: HadoopFiles, fence: dict[str, Any]) -> bool:
-    """Tell whether this job counts as stopped: it was answered in its place, or moved already."""
+def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | None = None) -> bool:
+    """Tell whether this job counts as stopped: it was answered in its place, or moved already.
+
+    Args:
+        files: The control location's.
+        fence: The one that stands there.
+        request_id: The stop that the job carries out and has not answered yet, if any. Another run
+            may have taken the fence over since it was answered.
+    """
     answer = files.read("stopped.json") or {}
-    is_moved = fence.get("state") == "moved"
-    return is_moved or fence.get("request_id") == answer.get("request_id")
+    unanswered = {fence.get("request_id"), request_id or fence.get("request_id")}
+    return fence.get("state") == "moved" or answer.get("request_id") in unanswered
 
 
 def open_request(files: HadoopFiles) -> str | None:
@@ -43,8 +50,5 @@ def open_request(files: HadoopFiles) -> str | None:
 
 
 def is_wanted(files: HadoopFiles, request_id: str) -> bool:
-    """Tell whether a stop still holds: it was not withdrawn.
-
-    Answered in the job's place or taken over by another run, it holds: the job may run elsewhere.
-    """
+    """Tell whether a stop still holds: it was not withdrawn. Taken over by another run, it does."""
     return files.read("fence.json") is not None or open_request(files) == request_id

@@ -25,8 +25,6 @@ else:  # by --py-files
     )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -68,16 +66,21 @@ class Stream:
             has_ended = bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
         except Exception as error:
             self._error = summary(error)
-            self._release()
+            self._gate = None
             raise
         if has_ended:
-            self._release()
+            self._gate = None
         return has_ended
 
     def renew(self, until: float) -> None:
         """Let batches begin and end until a ``time.monotonic()``."""
         if self._gate is not None:
             self._gate.renew(until)
+
+    def hold(self) -> None:
+        """Let no batch begin or be committed any more."""
+        if self._gate is not None:
+            self._gate.shut()
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
         """Stop between two batches; return False where the stop was withdrawn before.
@@ -86,7 +89,6 @@ class Stream:
             deadline: A ``time.monotonic()`` after which the running batch is abandoned.
             decision: The job's: all its queries stop, or all run on.
         """
-        self.renew(deadline)
         try:
             self._await_pause(deadline, decision)
             if not decision.carry_out():
@@ -103,7 +105,7 @@ class Stream:
         if self._loop is None or self._gate is None:
             self._end()
             return
-        self._gate.shut()
+        self.hold()
         self._loop.break_off()
 
     def answer(self) -> dict[str, Any]:
@@ -134,38 +136,9 @@ class Stream:
             time.sleep(GAP_POLL_SECONDS)
 
     def _end(self) -> None:
-        self._release()
         if self._spark.conf.get(STOP_TIMEOUT, None) is None:  # without one it may wait for ever
             self._spark.conf.set(STOP_TIMEOUT, f"{STOP_TIMEOUT_SECONDS}s")
         self.query.stop()
-
-    def _release(self) -> None:
-        if self._gate is not None:
-            self._gate.release()
-            self._gate = None
-
-
-def answer_of(
-    spark: SparkSession, streams: Sequence[Stream], failure: Exception | None
-) -> dict[str, Any]:
-    """Return what ``stopped.json`` says of queries that have stopped."""
-    answers = [stream.answer() for stream in streams]
-    error = summary(failure) if failure else _others(spark, streams)
-    alone = answers[0] if len(answers) == 1 else {"batch_id": None, "offsets": None}
-    return {
-        "batch_id": alone["batch_id"],
-        "offsets": alone["offsets"],
-        "clean": error is None and all(answer["clean"] for answer in answers),
-        "error": error,
-        "queries": answers,
-    }
-
-
-def _others(spark: SparkSession, streams: Sequence[Stream]) -> str | None:
-    """Name the queries of the session that still run because they were not given to ``run``."""
-    known = {stream.query.id for stream in streams}
-    others = [other.name or other.id for other in spark.streams.active if other.id not in known]
-    return f"not given to run(), and still running: {', '.join(others)}" if others else None
 
 
 def summary(error: BaseException) -> str:

@@ -1,21 +1,26 @@
 """Whether a job that stops is still wanted to, once its batches come to their commit."""
 
 import json
+import threading
+import time
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from airflow_mm2_offsets.spark import stopping
 from airflow_mm2_offsets.spark.fence import new_fence, read_fence
-from airflow_mm2_offsets.spark.job.mm2_stop_control import StopControl
+from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError, StopControl
 from airflow_mm2_offsets.spark.job.mm2_stop_decision import StopDecision
+from airflow_mm2_offsets.spark.job.mm2_stop_lease import Lease
+from airflow_mm2_offsets.spark.job.mm2_stop_streams import Streams
 from airflow_mm2_offsets.spark.stopping import Withdrawal, begin_stop, withdraw_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+INTERVAL_SECONDS = 0.02
+LEASE_SECONDS = 4 * INTERVAL_SECONDS
 FENCE = {"request_id": "first", "state": "stopping"}
 STOP = new_fence("first", "the target")
 DRIVER = {"application_id": "a", "query_id": "q", "run_id": "r", "host": "h", "pid": 7}
@@ -28,7 +33,7 @@ class _Files:
         self.folder = folder
         self.accesses = 0
         self.before: dict[int, Callable[[], None]] = {}
-        self._one_at_a_time = Lock()
+        self._one_at_a_time = threading.Lock()
 
     def read(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         self._access()
@@ -54,19 +59,32 @@ class _Stream:
 
     stops: bool
 
+    def __init__(self) -> None:
+        self.did: list[str] = []
+
+    def renew(self, _until: float) -> None:
+        self.did.append("renewed")
+
+    def hold(self) -> None:
+        self.did.append("held")
+
+    def abandon(self) -> None:
+        self.did.append("abandoned")
+
     def stop(self, _deadline: float, decision: StopDecision) -> bool:
         self.stops = decision.is_wanted() and decision.carry_out()
         return self.stops
 
 
 def _control(files: _Files) -> StopControl:
-    control = StopControl.__new__(StopControl)
-    vars(control).update(_files=files, _heartbeat=files, _batch_timeout=1.0)
+    control, given = StopControl.__new__(StopControl), cast("Any", files)
+    lease = Lease(given, "the location", given, LEASE_SECONDS)
+    vars(control).update(_lease=lease, _batch_timeout=60.0, _interval=INTERVAL_SECONDS)
     return control
 
 
 def _stop(files: _Files, streams: list[_Stream]) -> bool:
-    given: Any = streams
+    given = Streams(cast("Any", streams))
     return _control(files)._stop(given, "first")  # noqa: SLF001 - the job's side
 
 
@@ -75,29 +93,11 @@ def _stop(files: _Files, streams: list[_Stream]) -> bool:
     [
         ({"stop-request.json": {"request_id": "first"}, "fence.json": FENCE}, False),
         ({"stop-request.json": {"request_id": None}}, True),
-        # It was taken for gone, and answered for: the job may be running elsewhere.
-        (
-            {
-                "stop-request.json": {"request_id": "first"},
-                "fence.json": FENCE,
-                "stopped.json": {"request_id": "first", "proof": "silent"},
-            },
-            False,
-        ),
-        (
-            {
-                "stop-request.json": {"request_id": "first"},
-                "fence.json": {**FENCE, "state": "moved"},
-                "stopped.json": {"request_id": "first", "proof": "silent"},
-            },
-            False,
-        ),
         # Another run has taken the fence over.
         (
             {
                 "stop-request.json": {"request_id": "second"},
                 "fence.json": {**FENCE, "request_id": "second"},
-                "stopped.json": {"request_id": "first", "proof": "silent"},
             },
             False,
         ),
@@ -111,6 +111,58 @@ def test_a_job_goes_on_where_its_stop_was_withdrawn_alone(
     for name, value in files.items():
         location.write(name, value)
     assert _stop(location, [_Stream()]) is not goes_on
+
+
+ANSWERED = {"request_id": "first", "proof": "silent"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        # It was taken for gone, and answered for: the job may be running elsewhere.
+        {"fence.json": FENCE, "stopped.json": ANSWERED},
+        {"fence.json": {**FENCE, "state": "moved"}, "stopped.json": ANSWERED},
+        {"fence.json": {**FENCE, "state": "moved"}},
+        # Another run has taken the fence over since.
+        {"fence.json": {**FENCE, "request_id": "second"}, "stopped.json": ANSWERED},
+    ],
+)
+def test_a_job_that_counts_as_stopped_ends_no_batch(files: dict[str, Any], tmp_path: Path) -> None:
+    """A batch that has come to its commit is held before it is let go, and then abandoned."""
+    location, streams = _Files(tmp_path), [_Stream(), _Stream()]
+    location.write("stop-request.json", {"request_id": "first"})
+    for name, value in files.items():
+        location.write(name, value)
+    with pytest.raises(JobMovedError, match="fence lift the location"):
+        _stop(location, streams)
+    for stream in streams:
+        assert (stream.did[0], stream.did[-1], stream.stops) == ("held", "abandoned", False)
+
+
+class _Slow(_Stream):
+    """A query whose batch does not end."""
+
+    def stop(self, deadline: float, decision: StopDecision) -> bool:
+        while decision.is_wanted():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        return False
+
+
+def test_a_job_that_waits_for_its_batch_looks_on(tmp_path: Path) -> None:
+    """The lease is renewed look by look; a job that finds itself moved ends at once."""
+    files, stream = _asked(tmp_path), _Slow()
+    began = time.monotonic()
+
+    def move() -> None:
+        files.write("fence.json", {**FENCE, "state": "moved"})
+
+    files.before[10] = move  # some looks later
+    with pytest.raises(JobMovedError):
+        _stop(files, [stream])
+    assert time.monotonic() - began < 30  # half of what the batch is given
+    assert stream.did.count("renewed") > 1
+    assert stream.did[-1] == "abandoned"
 
 
 def _asked(folder: Path) -> _Files:
@@ -172,7 +224,8 @@ def test_queries_that_stop_while_their_stop_is_withdrawn(
 def test_a_decision_is_not_taken_back(tmp_path: Path, *, withdrawn: bool) -> None:
     """A query that comes to its commit later does what the first one did, whatever was asked."""
     files = _asked(tmp_path)
-    decision = _control(files)._decision("first")  # noqa: SLF001 - the job's side
+    given: Any = files
+    decision = Lease(given, "the location", given, LEASE_SECONDS).decide(Streams([]), "first")
     if withdrawn:
         withdraw_request(str(tmp_path), "first")
     assert decision.carry_out() is not withdrawn

@@ -1,0 +1,119 @@
+"""A driver's lease: each look at the control location lets its batches run until the next is due.
+
+It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+if __package__:
+    from .mm2_stop_decision import StopDecision
+    from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
+    from .mm2_stop_requests import (
+        JobMovedError,
+        is_answered,
+        is_wanted,
+        moved_error,
+        open_request,
+    )
+    from .mm2_stop_stream import summary
+else:  # by --py-files
+    from mm2_stop_decision import StopDecision  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_heartbeat import (  # type: ignore[import-not-found,no-redef]
+        STORAGE_ERRORS,
+        Heartbeat,
+    )
+    from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
+        JobMovedError,
+        is_answered,
+        is_wanted,
+        moved_error,
+        open_request,
+    )
+    from mm2_stop_stream import summary  # type: ignore[import-not-found,no-redef]
+
+if TYPE_CHECKING:
+    from .mm2_stop_jvm import HadoopFiles
+    from .mm2_stop_streams import Streams
+
+log = logging.getLogger(__name__)
+
+
+class Lease:
+    """Looks for what asks the job to stop, and renews the lease where nothing forbids that.
+
+    Args:
+        files: The control location's.
+        location: The control location as the job was given it.
+        heartbeat: The driver's.
+        seconds: How long the lease lasts.
+    """
+
+    def __init__(
+        self, files: HadoopFiles, location: str, heartbeat: Heartbeat, seconds: float
+    ) -> None:
+        """Keep what is asked later."""
+        self._files = files
+        self._location = location
+        self._heartbeat = heartbeat
+        self._seconds = seconds
+
+    def find_refusal(self, stopping: str | None = None) -> JobMovedError | None:
+        """Return why this driver must run no batch any more; None where it may.
+
+        Args:
+            stopping: The stop that the job carries out, if any.
+        """
+        fence = self._files.read("fence.json")
+        if fence is not None and is_answered(self._files, fence, stopping):
+            return moved_error(fence, self._location)
+        return None
+
+    def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
+        """Look, and let batches run until the next look is due; return the open request, if any.
+
+        Args:
+            streams: The job's queries.
+            stopping: The stop that the job carries out, if any.
+
+        Raises:
+            JobMovedError: The job counts as stopped; the queries are abandoned.
+        """
+        begun = time.monotonic()
+        try:
+            refusal = self.find_refusal(stopping)
+            if refusal is not None:
+                log.error("%s", refusal)
+                streams.abandon()
+                raise refusal
+            request_id = open_request(self._files)
+            streams.renew(begun + self._seconds)
+        except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
+            log.warning("Can't look for a stop request, trying again: %s", summary(error))
+            return None
+        # The driver was paused since: the look is too old.
+        if time.monotonic() - begun > self._seconds:
+            return self.renew(streams, stopping)
+        return request_id
+
+    def decide(self, streams: Streams, request_id: str | None) -> StopDecision:
+        """Return whether to stop; without a request there is nothing to withdraw."""
+        if request_id is None:
+            return StopDecision(lambda: True, lambda _stops: None)
+
+        def is_asked() -> bool:
+            try:
+                if self.find_refusal(request_id) is not None:
+                    streams.hold()  # a batch that comes to its commit is not committed
+                    return False
+                return is_wanted(self._files, request_id)
+            except STORAGE_ERRORS:
+                return True
+
+        def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
+            self._heartbeat.announce_stop(request_id if stops else None)
+
+        return StopDecision(is_asked, announce)
