@@ -29,8 +29,8 @@ def close_request(
         checkpoint: The checkpoint that was proved to be the job's; the hand-over compares it.
 
     Raises:
-        StopError: Another stop was asked since, the location can't be written, or no job has ever
-            run with it.
+        StopError: Another stop was asked since, another driver has begun since the answer, the
+            location can't be written, or no job has ever run with it.
     """
     root = open_location(location, StopError)
     asked, _ = read_requests(root)
@@ -43,6 +43,11 @@ def close_request(
     last = read_last_acknowledgement(root)
     if last is not None and last.answers(request_id, driver):
         answer = read_object(root / "stopped.json") or {}
+    elif proof is Proof.ACKNOWLEDGED:
+        raise StopError(
+            f"{root}: the driver {driver.application_id} has begun since {request_id!r} was "
+            f"answered; clear the task to ask again"
+        )
     else:
         answer = _answer_for(driver, proof)
     answer["request_id"] = request_id

@@ -13,7 +13,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.spark.control_files import field_of, read_object
+from airflow_mm2_offsets.spark.control_files import field_of, objects_of, read_object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
 
@@ -124,11 +124,15 @@ class Acknowledgement:
     def answers(self, request_id: str, driver: Driver | None) -> bool:
         """Tell whether it answers a stop: this very one, or an earlier one that ended the job.
 
+        An answer that another driver than the last has given says nothing of the last one.
+
         Args:
             request_id: The stop.
             driver: The driver that ran last.
         """
-        return self.request_id == request_id or self.is_last_word_of(driver)
+        if self.request_id != request_id:
+            return self.is_last_word_of(driver)
+        return self.proof is not Proof.ACKNOWLEDGED or self.is_of(driver)
 
     @property
     def _runs(self) -> Mapping[str, str]:
@@ -173,7 +177,7 @@ def read_last_acknowledgement(location: UPath | str) -> Acknowledgement | None:
                 batch_id=field_of(query, "batch_id", int | None, root),
                 offsets=_positions(query, root),
             )
-            for query in _queries(answer, root)
+            for query in objects_of(answer, "queries", root)
         ),
     )
 
@@ -188,7 +192,7 @@ def read_driver(location: UPath | str) -> Driver | None:
     driver = read_object(root / "driver.json", may_be_empty=True)
     if driver is None:
         return None
-    named = _queries(driver, root) or [driver]
+    named = objects_of(driver, "queries", root) or [driver]
     queries = {field_of(query, "query_id", str, root): query for query in named}
     return Driver(
         application_id=field_of(driver, "application_id", str, root),
@@ -233,14 +237,6 @@ def _proof(answer: dict[str, Any], root: UPath) -> Proof:
     if given not in set(Proof):
         raise StopError(f"{root}: proof is {given!r}; is it of a newer release?")
     return Proof(given)
-
-
-def _queries(values: dict[str, Any], root: UPath) -> list[dict[str, Any]]:
-    queries: list[Any] = field_of(values, "queries", list | None, root) or []
-    for query in queries:
-        if not isinstance(query, dict):
-            raise StopError(f"{root}: queries holds {query!r}; is it a control location?")
-    return queries
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:

@@ -52,3 +52,16 @@ def field_of(values: Mapping[str, Any], name: str, kind: Any, place: UPath) -> A
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise StopError(f"{place}: {name} is {value!r} in {values!r}; is it a control location?")
     return value
+
+
+def objects_of(values: Mapping[str, Any], name: str, place: UPath) -> list[dict[str, Any]]:
+    """Return a field that holds a list of objects; none where it is missing.
+
+    Raises:
+        StopError: It holds something else.
+    """
+    objects: list[Any] = field_of(values, name, list | None, place) or []
+    for each in objects:
+        if not isinstance(each, dict):
+            raise StopError(f"{place}: {name} holds {each!r}; is it a control location?")
+    return objects

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .mm2_stop_control import AnotherDriverError as AnotherDriverError
     from .mm2_stop_control import JobMovedError as JobMovedError
     from .mm2_stop_control import StopControl as StopControl
 
@@ -44,6 +45,6 @@ def py_files() -> str:
 
 def __getattr__(name: str) -> object:
     """Import PySpark when the stop control is asked for, not for ``py_files``."""
-    if name in {"JobMovedError", "StopControl"}:
+    if name in {"AnotherDriverError", "JobMovedError", "StopControl"}:
         return getattr(import_module(f"{__name__}.mm2_stop_control"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,13 @@ if __package__:
     from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
     from .mm2_stop_jvm import HadoopFiles
     from .mm2_stop_lease import Lease
-    from .mm2_stop_requests import JobMovedError, moved_error, open_request
+    from .mm2_stop_requests import (
+        AnotherDriverError,
+        JobMovedError,
+        another_driver_error,
+        moved_error,
+        open_request,
+    )
     from .mm2_stop_stream import Stream, summary
     from .mm2_stop_streams import Streams
 else:  # by --py-files
@@ -37,14 +43,16 @@ else:  # by --py-files
     from mm2_stop_jvm import HadoopFiles  # type: ignore[import-not-found,no-redef]
     from mm2_stop_lease import Lease  # type: ignore[import-not-found,no-redef]
     from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
+        AnotherDriverError,
         JobMovedError,
+        another_driver_error,
         moved_error,
         open_request,
     )
     from mm2_stop_stream import Stream, summary  # type: ignore[import-not-found,no-redef]
     from mm2_stop_streams import Streams  # type: ignore[import-not-found,no-redef]
 
-__all__ = ["JobMovedError", "StopControl"]
+__all__ = ["AnotherDriverError", "JobMovedError", "StopControl"]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +60,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+REFUSALS = (JobMovedError, AnotherDriverError)
 LEASE_INTERVALS = 4
 """A job that could not look at its control location for so many intervals begins no batch."""
 
@@ -72,6 +81,7 @@ class StopControl:
 
     Raises:
         JobMovedError: A fence stands in the location.
+        AnotherDriverError: Another driver runs with the location.
         OSError: The location can't be read or written.
     """
 
@@ -102,6 +112,7 @@ class StopControl:
         Raises:
             StreamingQueryException: A query failed; an open request is answered before.
             JobMovedError: A fence stands: the queries were stopped at once.
+            AnotherDriverError: Another driver has begun with the control location; likewise.
             Py4JError: A query was asked to stop and its last batch hangs; answered likewise.
             OSError: The control location can't be written.
         """
@@ -109,14 +120,11 @@ class StopControl:
             raise ValueError("run() needs the job's queries: control.run(query)")
         streams = Streams([Stream(self._spark, query, self._files) for query in queries])
         self._heartbeat.run(queries)
-        request_id, failure = None, None
         try:
-            request_id = self._wait(streams)
-        except JobMovedError:
+            request_id, failure = self._run_to_end(streams)
+        except REFUSALS:
             self._heartbeat.end()
             raise
-        except Exception as error:  # noqa: BLE001 - raised below, when it was answered
-            failure = self._stop_others(streams, error)
         self._finish(streams, request_id, failure)
         if failure is not None:
             raise failure
@@ -124,10 +132,16 @@ class StopControl:
     def _start(self) -> None:
         try:
             self._check_fence()
-            # Not before: a driver that a cluster manager starts again and again writes nothing.
+            if (other := self._heartbeat.find_living()) is not None:
+                raise another_driver_error(other, self._location)
+            # Not before: a driver that is refused, however often it is started, writes nothing.
             self._heartbeat.begin()
-            # Again: of a stop and a start in one moment, one sees the other.
-            self._check_fence()
+            try:
+                # Again: of a stop and a start in one moment, one sees the other.
+                self._check_fence()
+            except JobMovedError:
+                self._heartbeat.take_back()
+                raise
         except STORAGE_ERRORS as error:
             raise OSError(
                 f"The control location {self._location} can't be read and written, so the job "
@@ -138,8 +152,17 @@ class StopControl:
     def _check_fence(self) -> None:
         fence = self._files.read("fence.json")
         if fence is not None:
-            self._heartbeat.note_end()
             raise moved_error(fence, self._location)
+
+    def _run_to_end(self, streams: Streams) -> tuple[str | None, Exception | None]:
+        """Return the request that stopped the queries, and why one failed, if it is so."""
+        try:
+            return self._wait(streams), None
+        except REFUSALS:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised by run, when it was answered
+            self._stop_others(streams)
+            return None, error
 
     def _wait(self, streams: Streams) -> str | None:
         """Wait for the end of all queries; return the request that stopped them, if one did."""
@@ -166,14 +189,13 @@ class StopControl:
             look()  # it raises where the job was moved
         return has_stopped
 
-    def _stop_others(self, streams: Streams, failure: Exception) -> Exception:
+    def _stop_others(self, streams: Streams) -> None:
         try:
             self._stop(streams.active(), None)
-        except JobMovedError as moved:
-            return moved
+        except REFUSALS:
+            raise
         except Exception as second:  # noqa: BLE001 - the first failure is what must be seen
             log.warning("Can't stop the other queries: %s", summary(second))
-        return failure
 
     def _finish(self, streams: Streams, request_id: str | None, failure: Exception | None) -> None:
         """Answer the request, and note that the queries have ended."""

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STORAGE_ERRORS = (Py4JError, OSError, ValueError)
+MISSED_BEATS = 3
+"""A driver that lives and is slow may miss two heartbeats."""
+MOST_SECONDS = 30.0
+"""How long a heartbeat is waited for at most."""
+LOOK_SECONDS = 0.2
+_NAMES = ("application_id", "host", "pid", "processes")
+"""What tells one driver from another: attempts of one application share its id."""
 _NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
 
 
@@ -58,6 +65,7 @@ class Heartbeat:
             "interval": interval,
             "lease": lease,
         }
+        self._earlier: dict[str, Any] | None = None
         self._count = 0
         self._writing = threading.Lock()
 
@@ -66,11 +74,43 @@ class Heartbeat:
         """What Spark calls the driver's application."""
         return str(self._driver["application_id"])
 
+    def find_other(self) -> dict[str, Any] | None:
+        """Return what another driver has written; None where the last word is this one's."""
+        found = self._read()
+        is_own = found is None or all(found.get(name) == self._driver[name] for name in _NAMES)
+        return None if is_own else found
+
+    def find_living(self) -> dict[str, Any] | None:
+        """Return another driver that lives: its heartbeat moves while we look.
+
+        One that died without a word costs three of its intervals, at most 30 s.
+        """
+        first = found = self.find_other()
+        interval = (first or {}).get("interval") or self._interval
+        deadline = time.monotonic() + min(MISSED_BEATS * interval, MOST_SECONDS)
+        while found is not None and not found.get("ended"):
+            if found != first:
+                return found
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(LOOK_SECONDS)
+            found = self.find_other()
+        return None
+
     def begin(self) -> None:
         """Say that a driver starts, in the place of the one before; the job stays the same."""
-        earlier = self._files.read("driver.json") or {}
-        kept = {name: earlier.get(name, empty) for name, empty in _NO_QUERY.items()}
-        self._write(kept, ended=False)
+        self._earlier = self._read()
+        earlier = self._earlier or {}
+        self._driver.update({name: earlier.get(name, empty) for name, empty in _NO_QUERY.items()})
+        self._driver["ended"] = False
+        self._put()
+
+    def take_back(self) -> None:
+        """Write what the driver before had written: this one is refused, and has run nothing."""
+        if self._earlier is None:
+            self.end()
+        elif self.find_other() is None:
+            self._files.write("driver.json", self._earlier)
 
     def keep(self) -> None:
         """Go on until the process ends: code of the last batch may run when all have stopped."""
@@ -91,20 +131,24 @@ class Heartbeat:
         """Say that no query runs any more."""
         self._write({}, ended=True)
 
-    def note_end(self) -> None:
-        """Say that nothing runs here, for a driver that ended without a word; once is enough."""
-        found = self._files.read("driver.json")
-        if found is not None and not found.get("ended"):
-            self._files.write("driver.json", {**found, "ended": True})
-
     def _write(self, more: dict[str, Any], *, ended: bool) -> None:
         self._driver.update(more, ended=ended)
         self._beat()
 
     def _beat(self) -> None:
+        if self.find_other() is None:  # a driver that was paused leaves the word to the next one
+            self._put()
+
+    def _put(self) -> None:
         with self._writing:
             self._count += 1
             self._files.write("driver.json", {**self._driver, "heartbeat": self._count})
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            return self._files.read("driver.json")
+        except ValueError:  # damaged, or being created: as good as absent
+            return None
 
     def _run(self) -> None:
         while True:

@@ -13,7 +13,9 @@ if __package__:
     from .mm2_stop_decision import StopDecision
     from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
     from .mm2_stop_requests import (
+        AnotherDriverError,
         JobMovedError,
+        another_driver_error,
         is_answered,
         is_wanted,
         moved_error,
@@ -27,7 +29,9 @@ else:  # by --py-files
         Heartbeat,
     )
     from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
+        AnotherDriverError,
         JobMovedError,
+        another_driver_error,
         is_answered,
         is_wanted,
         moved_error,
@@ -61,7 +65,9 @@ class Lease:
         self._heartbeat = heartbeat
         self._seconds = seconds
 
-    def find_refusal(self, stopping: str | None = None) -> JobMovedError | None:
+    def find_refusal(
+        self, stopping: str | None = None
+    ) -> JobMovedError | AnotherDriverError | None:
         """Return why this driver must run no batch any more; None where it may.
 
         Args:
@@ -70,7 +76,8 @@ class Lease:
         fence = self._files.read("fence.json")
         if fence is not None and is_answered(self._files, fence, stopping):
             return moved_error(fence, self._location)
-        return None
+        other = self._heartbeat.find_other()
+        return None if other is None else another_driver_error(other, self._location)
 
     def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
         """Look, and let batches run until the next look is due; return the open request, if any.
@@ -81,6 +88,7 @@ class Lease:
 
         Raises:
             JobMovedError: The job counts as stopped; the queries are abandoned.
+            AnotherDriverError: Another driver has begun here since; likewise.
         """
         begun = time.monotonic()
         try:

@@ -15,6 +15,20 @@ class JobMovedError(RuntimeError):
     """The job was moved to another cluster: it must not run here any more."""
 
 
+class AnotherDriverError(RuntimeError):
+    """Another driver runs with this control location: two must never run one job."""
+
+
+def another_driver_error(driver: dict[str, Any], location: str) -> AnotherDriverError:
+    """Return the error for another driver's ``driver.json``: which one, and what to do."""
+    return AnotherDriverError(
+        f"The driver {driver.get('application_id')} on {driver.get('host')} (process "
+        f"{driver.get('pid')}) runs with the control location {location}, so this driver ends. A "
+        f"control location belongs to one job: end that driver first, or give this job another "
+        f"location"
+    )
+
+
 def moved_error(fence: dict[str, Any], location: str) -> JobMovedError:
     """Return the error for a fence: which run moved the job, where to, and how to undo it."""
     run, deed = fence.get("request_id"), "was moved"

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.spark.job.mm2_stop_decision import StopDecision
 from airflow_mm2_offsets.spark.job.mm2_stop_lease import Lease
 from airflow_mm2_offsets.spark.job.mm2_stop_streams import Streams
 from airflow_mm2_offsets.spark.stopping import Withdrawal, begin_stop, withdraw_request
+from tests.unit.spark.drivers import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,9 @@ class _Files:
         path = self.folder / name
         return json.loads(path.read_text()) if path.exists() else None
 
+    def find_other(self) -> None:
+        """Find no other driver."""
+
     def announce_stop(self, request_id: str | None) -> None:
         """Do what the heartbeat does."""
         self._access()
@@ -54,22 +58,10 @@ class _Files:
             self.before.pop(self.accesses, lambda: None)()
 
 
-class _Stream:
+class _Stream(Query):
     """A query whose batch has come to its commit."""
 
     stops: bool
-
-    def __init__(self) -> None:
-        self.did: list[str] = []
-
-    def renew(self, _until: float) -> None:
-        self.did.append("renewed")
-
-    def hold(self) -> None:
-        self.did.append("held")
-
-    def abandon(self) -> None:
-        self.did.append("abandoned")
 
     def stop(self, _deadline: float, decision: StopDecision) -> bool:
         self.stops = decision.is_wanted() and decision.carry_out()

@@ -15,7 +15,9 @@ from airflow_mm2_offsets.errors import (
     StopError,
     TargetJobError,
 )
-from airflow_mm2_offsets.spark.stopping import request_stop
+from airflow_mm2_offsets.spark.fence import new_fence
+from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError
+from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -24,6 +26,7 @@ from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.spark import checkpoints
+from tests.unit.spark.drivers import driver
 
 TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
 
@@ -371,3 +374,27 @@ def test_a_stop_beside_an_answer_that_can_not_be_read_says_what_to_do(job: Job) 
         poll_interval=1,
     )
     assert "airflow-mm2-offsets fence lift" in withdraw(trigger)
+
+
+def test_an_answer_of_another_driver_than_the_last_is_none(job: Job) -> None:
+    """Two drivers had one control location: the one that wrote last has not stopped."""
+    request_stop(str(job.control), "stop-1")
+    job.acknowledge(queries=[job.says(0)])
+    assert isinstance(_stopped(job, 0.0).poll(), Over)
+    for other in ({"run_id": "another"}, {"application_id": "app-2"}):
+        job.beat(1, **other)
+        assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+    job.acknowledge(queries=[job.says(0)], proof="silent")  # of the stop step
+    assert isinstance(_stopped(job, 0.0).poll(), Over)
+
+
+def test_a_driver_that_is_refused_proves_no_end(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a cluster manager starts another, the paused one has not ended."""
+    job.beat(30, lease=0.01)
+    begin_stop(str(job.control), new_fence("stop-1", "the target"))
+    with pytest.raises(JobMovedError):
+        driver(monkeypatch, job.control, "app-2")._start()  # noqa: SLF001 - as constructed
+    trigger = _stopped(job, 0.0)
+    trigger.poll()
+    _pass(0.02)
+    assert isinstance(trigger.poll(), Waiting)
