@@ -58,6 +58,12 @@ def folder_id(path: UPath) -> str:
     return f"{kind}://{host}/{path.path.strip('/')}/"
 
 
+def beside(folder: UPath, ending: str) -> UPath:
+    """Return the file ``<folder>.<ending>`` beside a folder."""
+    named = (folder / ending).parent  # without a slash at the end, which may count as a name
+    return named.with_name(f"{named.name}.{ending}")
+
+
 def same_folder(path: UPath, written: str) -> bool:
     """Tell whether a location is the folder that somebody else writes as ``written``.
 

@@ -171,8 +171,10 @@ class StopSparkStreamingOperator(WaitingOperator):
 
     def _kill(self) -> NoReturn:
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
-        if driver is not None and (problem := job_locations(self).control_problem(driver)):
-            raise StopError(f"nothing was killed: {problem}")
+        if driver is not None:
+            places = job_locations(self)
+            if problem := places.control_problem(driver) or places.note_problem(driver):
+                raise StopError(f"nothing was killed: {problem}")
         is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
         self._wait(
             self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),

@@ -9,6 +9,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.service.handover import read_claim
+from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
@@ -45,7 +46,8 @@ def find_job_problems(locations: JobLocations, checkpoint: Checkpoint | None) ->
         checkpoint: What was read from its checkpoint location, if that could be read.
 
     Raises:
-        StopError: The control location can't be read.
+        StopError: The control location can't be read, or the checkpoint has gone on since the job
+            ended.
     """
     control = locations.control
     driver = read_driver(control)
@@ -69,10 +71,14 @@ def find_job_problems(locations: JobLocations, checkpoint: Checkpoint | None) ->
             f"stopped; give both of one job"
         )
         return [problem]
+    if checkpoint is not None:
+        check_ended(driver, locations.checkpoint)
     return _copy_problems(locations, driver)
 
 
 def _copy_problems(locations: JobLocations, driver: Driver) -> list[str]:
+    if moved := locations.note_problem(driver):
+        return [moved]
     problems = locations.problems(driver)
     # Where the control location has the name that the job writes, so must the checkpoint.
     is_renamed = driver.control and locations.control_problem(driver) is not None

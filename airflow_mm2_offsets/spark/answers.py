@@ -3,9 +3,9 @@
 from upath import UPath
 
 from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.errors import CheckpointNotBegunError, StopError
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.control import Acknowledgement, QueryAnswer
+from airflow_mm2_offsets.spark.control import Acknowledgement, Driver, QueryAnswer
 from airflow_mm2_offsets.spark.logs import read_logs
 from airflow_mm2_offsets.storage import open_location
 
@@ -33,10 +33,42 @@ def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> bool:
     return answer.clean
 
 
+def check_ended(driver: Driver, checkpoint: UPath | str) -> None:
+    """Raise where a checkpoint has gone on since its driver said that its queries have ended.
+
+    Then the job runs with another control location, or without one.
+
+    Raises:
+        StopError: It has: both batches are named.
+        CheckpointError: The checkpoint can't be read.
+    """
+    if not driver.ended or not driver.batches:
+        return
+    root = open_location(checkpoint, StopError)
+    try:
+        logs = read_logs(root)
+    except CheckpointNotBegunError:  # nor was it begun then
+        return
+    if logs.query_id not in driver.batches:
+        return
+    said = driver.batches[logs.query_id]
+    if said != logs.committed:
+        raise StopError(
+            f"{root}/commits: the last committed batch is {_text(logs.committed)}, and it was "
+            f"{_text(said)} when the queries of the driver {driver.application_id} had ended: the "
+            f"job runs with another control location, or without one. Give the one that it runs "
+            f"with; if that job has ended too, run it once more with this control location"
+        )
+
+
+def _text(batch: int | None) -> str:
+    return "none" if batch is None else str(batch)
+
+
 def _same(what: str, said: int, found: int | None) -> None:
     if said != found:
         raise StopError(
-            f"{what} is {'none' if found is None else found}, and the job that has stopped says "
+            f"{what} is {_text(found)}, and the job that has stopped says "
             f"{said}: the checkpoint is another job's, or a copy from another time; give the one "
             f"that the job writes"
         )

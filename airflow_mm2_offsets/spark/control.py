@@ -13,7 +13,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.spark.control_files import field_of, objects_of, read_object
+from airflow_mm2_offsets.spark.control_files import field_of, numbers_of, objects_of, read_object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
 
@@ -68,6 +68,8 @@ class Driver:
     """Its control location, as Spark spells it; empty: unknown."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     """The checkpoint location of each of its queries, as Spark spells it, by the query's id."""
+    batches: Mapping[str, int | None] = field(default_factory=dict)
+    """The last batch that each query had committed when it ended, by its id, if it says so."""
     subscribe_patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Each ``subscribePattern`` of a query's Kafka sources, by the query's id."""
 
@@ -124,11 +126,7 @@ class Acknowledgement:
     def answers(self, request_id: str, driver: Driver | None) -> bool:
         """Tell whether it answers a stop: this very one, or an earlier one that ended the job.
 
-        An answer that another driver than the last has given says nothing of the last one.
-
-        Args:
-            request_id: The stop.
-            driver: The driver that ran last.
+        ``driver`` is the one that ran last; what another one answered says nothing of it.
         """
         if self.request_id != request_id:
             return self.is_last_word_of(driver)
@@ -192,8 +190,6 @@ def read_driver(location: UPath | str) -> Driver | None:
     driver = read_object(root / "driver.json", may_be_empty=True)
     if driver is None:
         return None
-    named = objects_of(driver, "queries", root) or [driver]
-    queries = {field_of(query, "query_id", str, root): query for query in named}
     return Driver(
         application_id=field_of(driver, "application_id", str, root),
         query_id=field_of(driver, "query_id", str, root),
@@ -201,35 +197,39 @@ def read_driver(location: UPath | str) -> Driver | None:
         host=field_of(driver, "host", str, root),
         pid=field_of(driver, "pid", int, root),
         heartbeat=field_of(driver, "heartbeat", int, root),
-        processes=_processes(driver, root),
+        processes=numbers_of(driver, "processes", root),
         kubernetes_driver=field_of(driver, "kubernetes_driver", str | None, root),
         bootstrap_servers=frozenset(field_of(driver, "bootstrap_servers", list | None, root) or ()),
-        runs={
-            query_id: field_of(query, "run_id", str, root) for query_id, query in queries.items()
-        },
         interval=field_of(driver, "interval", int | float | None, root) or 0.0,
         lease=field_of(driver, "lease", int | float | None, root) or 0.0,
         ended="ended" in driver and field_of(driver, "ended", bool, root),
         stopping=field_of(driver, "stopping", str | None, root),
         control=field_of(driver, "control", str | None, root) or "",
-        checkpoints={
-            query_id: checkpoint
-            for query_id, query in queries.items()
-            if (checkpoint := field_of(query, "checkpoint", str | None, root))
-        },
-        subscribe_patterns={
-            query_id: tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
-            for query_id, query in queries.items()
-        },
+        **_said_of_queries(driver, root),
     )
 
 
-def _processes(driver: dict[str, Any], root: UPath) -> dict[int, int]:
-    given = field_of(driver, "processes", dict | None, root) or {}
-    try:
-        return {int(pid): int(start) for pid, start in given.items()}
-    except (TypeError, ValueError) as error:
-        raise StopError(f"{root}: processes is {given!r}; is it a control location?") from error
+def _said_of_queries(driver: dict[str, Any], root: UPath) -> dict[str, Any]:
+    """Return the fields of ``Driver`` that are by query."""
+    named = objects_of(driver, "queries", root) or [driver]
+    queries = {field_of(query, "query_id", str, root): query for query in named}
+    return {
+        "runs": {each: field_of(query, "run_id", str, root) for each, query in queries.items()},
+        "checkpoints": {
+            each: checkpoint
+            for each, query in queries.items()
+            if (checkpoint := field_of(query, "checkpoint", str | None, root))
+        },
+        "batches": {
+            each: field_of(query, "batch_id", int | None, root)
+            for each, query in queries.items()
+            if "batch_id" in query
+        },
+        "subscribe_patterns": {
+            each: tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
+            for each, query in queries.items()
+        },
+    }
 
 
 def _proof(answer: dict[str, Any], root: UPath) -> Proof:

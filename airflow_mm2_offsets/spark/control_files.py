@@ -65,3 +65,16 @@ def objects_of(values: Mapping[str, Any], name: str, place: UPath) -> list[dict[
         if not isinstance(each, dict):
             raise StopError(f"{place}: {name} holds {each!r}; is it a control location?")
     return objects
+
+
+def numbers_of(values: Mapping[str, Any], name: str, place: UPath) -> dict[int, int]:
+    """Return a field that maps numbers to numbers; JSON makes text of the first ones.
+
+    Raises:
+        StopError: It holds something else.
+    """
+    given = field_of(values, name, dict | None, place) or {}
+    try:
+        return {int(key): int(value) for key, value in given.items()}
+    except (TypeError, ValueError) as error:
+        raise StopError(f"{place}: {name} is {given!r}; is it a control location?") from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.locations import same_folder, spark_location
+from airflow_mm2_offsets.locations import beside, same_folder, spark_location
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
@@ -19,6 +19,7 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
+from airflow_mm2_offsets.spark.control_files import field_of, read_object
 from airflow_mm2_offsets.spark.fence import read_fence
 
 MISSED_BEATS = 3
@@ -53,6 +54,24 @@ class JobLocations:
         """Return why the checkpoint may be a copy; None if it is the one of a driver's query."""
         written = sorted(driver.checkpoints.values())
         return _problem("checkpoint", self.checkpoint, self.spark_checkpoint, written)
+
+    def note_problem(self, driver: Driver) -> str | None:
+        """Return which other control location the job runs with, as noted beside its checkpoint.
+
+        Raises:
+            StopError: The note can't be read.
+        """
+        path = beside(self.checkpoint, "control.json")
+        note = read_object(path, may_be_empty=True)
+        noted = field_of(note, "control", str, path) if note else driver.control
+        # Airflow may reach the folder by another name than the job, which has written both.
+        if noted == driver.control or same_folder(self.control, noted):
+            return None
+        return (
+            f"{path} says that the job runs with the control location {noted}, and not with "
+            f"{self.control}: a stop there would not reach it. Give {noted}; only if no job runs "
+            f"with that one any more, delete {path}"
+        )
 
 
 def _problem(what: str, path: UPath, spark_name: str | None, written: list[str]) -> str | None:
@@ -93,12 +112,15 @@ def check_before_stop(locations: JobLocations, request_id: str) -> None:
     A stop that was begun in this folder before has been looked at then.
 
     Raises:
-        StopError: The driver names another location, or none; or the location can't be read.
+        StopError: The driver names another location, or none; the job runs with another control
+            location; or the location can't be read.
     """
     control = locations.control
     fence, driver = read_fence(control), read_driver(control)
     if driver is None or (fence is not None and fence.request_id == request_id):
         return
+    if problem := locations.note_problem(driver):
+        raise StopError(problem)
     last = read_last_acknowledgement(control)
     is_answered = last is not None and last.answers(request_id, driver)
     if (driver.ended or is_answered) and (problem := locations.control_problem(driver)):
@@ -126,11 +148,12 @@ def check_stopped(
         agrees: Whether the answer names the last batch of this checkpoint.
 
     Raises:
-        StopError: The driver names other locations, or none.
+        StopError: The driver names other locations, or none; or the job runs with another control
+            location by now.
     """
     if driver is None:
         return
-    problems = []
+    problems = [locations.note_problem(driver)]
     if not _answers_here(locations.control, request_id, answer):
         problems.append(locations.control_problem(driver))
     if not agrees:
@@ -153,7 +176,13 @@ def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | Non
 def find_unproved(
     locations: JobLocations, driver: Driver, answer: Acknowledgement | None
 ) -> list[str]:
-    """Return which location is not the one that the stop has proved, or the driver names."""
+    """Return which location is not the one that the stop has proved, or the driver names.
+
+    Raises:
+        StopError: The note beside the checkpoint can't be read.
+    """
+    if problem := locations.note_problem(driver):
+        return [problem]
     if answer is None or answer.proved_control is None or answer.proved_checkpoint is None:
         return locations.problems(driver)
     proved = {

@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.spark.answers import check_answer
+from airflow_mm2_offsets.spark.answers import check_answer, check_ended
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
@@ -144,6 +144,8 @@ class SparkStoppedTrigger(PollingTrigger):
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
         """Raise where the proof is another job's, or of a copy of this one's folders."""
+        if driver is not None:
+            check_ended(driver, storage_path(self.checkpoint))
         agrees = answer is not None and check_answer(answer, storage_path(self.checkpoint))
         if self.control is not None:
             check_stopped(job_locations(self), self.request_id, driver, answer, agrees=agrees)

@@ -1,5 +1,6 @@
 """A job that was moved away, on real Spark: it runs no more, whatever brings it back."""
 
+import json
 import os
 import signal
 import time
@@ -17,7 +18,13 @@ from airflow_mm2_offsets.spark.control import (
     read_acknowledgement,
     read_driver,
 )
-from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence, read_fence
+from airflow_mm2_offsets.spark.fence import (
+    lift_fence,
+    mark_moved,
+    new_fence,
+    raise_fence,
+    read_fence,
+)
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
@@ -88,13 +95,13 @@ class Job:
         assert answer is not None
         return answer
 
-    def ends_refused(self) -> None:
+    def ends_refused(self, control: str | None = None) -> None:
         """Wait for an end by the fence, which says who moved the job and how to undo it."""
         with pytest.raises(ProgramError):
             self.program.wait_end(seconds=START_SECONDS)
         said = self.program.log.read_text()
         assert "JobMovedError: This job" in said
-        assert f"fence lift {self.control} --request-id 'failover:manual__1'" in said
+        assert f"fence lift {control or self.control} --request-id 'failover:manual__1'" in said
 
 
 @pytest.fixture
@@ -164,6 +171,36 @@ def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: W
     job.program.start()
     job.program.wait_end(seconds=START_SECONDS)
     assert job.last("commits") > begun
+
+
+@pytest.mark.parametrize("job", [("once", "a")], indirect=True)
+def test_a_job_that_was_moved_by_another_control_location(job: Job) -> None:
+    """It says beside its checkpoint which one it runs with, and looks for a fence in that."""
+    note = job.checkpoint().with_name("a.control.json")
+
+    def noted() -> str:
+        return str(json.loads(note.read_text())["control"])
+
+    job.program.start()
+    job.program.wait_end(seconds=START_SECONDS)
+    driver, batch = job.driver(), job.last("commits")
+    assert noted() == driver.control == f"file:{job.control}"
+    assert driver.batches == {driver.query_id: batch}
+
+    old = job.folder / "old"
+    old.mkdir()
+    raise_fence(str(old), new_fence("failover:manual__1", "the target"))
+    note.write_text(json.dumps({"control": f"file:{old}"}))
+    job.program.start()
+    job.ends_refused(f"file:{old}")
+    assert (job.last("offsets"), job.last("commits"), noted()) == (batch, batch, f"file:{old}")
+    assert job.driver().ended
+
+    lift_fence(str(old), "failover:manual__1")
+    job.program.start()
+    job.program.wait_end(seconds=START_SECONDS)
+    assert job.last("commits") > batch
+    assert noted() == f"file:{job.control}"
 
 
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.spark.fence import mark_moved
+from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
+from airflow_mm2_offsets.spark.stopping import begin_stop
 from stack.waiting import wait_until
 from tests.integration.test_spark_fence import Job, stop
 from tests.unit.operators.worker import Worker
@@ -55,6 +56,23 @@ def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Work
         job.signal(signal.SIGCONT)
     job.ends_refused()
     assert (job.batches(), job.last("offsets"), job.last("commits")) == (batches, begun, begun)
+
+
+def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker: Worker) -> None:
+    """It waits for the end of its batch as it is paused; moved by then, it abandons the batch."""
+    job.hold("hold", "a")
+    begin_stop(job.control, new_fence("failover:manual__1", "the target"))
+    wait_until(lambda: "asks for" in job.program.log.read_text(), "that the job sees the stop")
+    job.signal(signal.SIGSTOP)
+    try:
+        assert stop(worker, job, gone_after=1.0)["proof"] == "silent"
+        logs = job.last("offsets"), job.last("commits")
+        mark_moved(job.control, "failover:manual__1", "the target")
+        (job.folder / "hold").unlink()
+    finally:
+        job.signal(signal.SIGCONT)
+    job.ends_refused()
+    assert (job.last("offsets"), job.last("commits")) == logs == (logs[1] + 1, logs[1])
 
 
 @pytest.mark.timeout(120 + 30 * WAKES)

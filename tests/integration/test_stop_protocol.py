@@ -1,5 +1,6 @@
 """The Scala of docs/stop-protocol.md, on real Spark: it is run as it stands on the page."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -17,11 +18,11 @@ from tests.unit.operators.worker import Worker
 PAGE = ROOT / "docs" / "stop-protocol.md"
 JOB = """
 try {{
-  val control = new StopControl(spark, "{folder}/control", 200)
+  val control = new StopControl(spark, "{folder}/control", "{folder}/checkpoint", 200)
   val query = spark.readStream.format("rate").load().writeStream.format("noop").
     option("checkpointLocation", "{folder}/checkpoint").
     trigger(org.apache.spark.sql.streaming.Trigger.ProcessingTime("1 second")).start()
-  control.run(query, "{folder}/checkpoint")
+  control.run(query)
 }} catch {{ case error: Throwable => error.printStackTrace() }} finally System.exit(0)
 """
 
@@ -58,10 +59,20 @@ def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_pa
     assert (result["proof"], result["batch_id"]) == ("acknowledged", last)
     driver = read_driver(str(tmp_path / "control"))
     assert driver is not None
-    assert driver.ended
+    assert (driver.ended, driver.batches) == (True, {driver.query_id: last})
+    note = json.loads((tmp_path / "checkpoint.control.json").read_text())
+    assert (note["control"], note["application_id"]) == (driver.control, driver.application_id)
 
     job.wait_end(seconds=START_SECONDS)
     job.start()
     job.wait_end(seconds=START_SECONDS)
     assert "This job was moved away, and must not run here" in job.log.read_text()
     assert read_driver(str(tmp_path / "control")) == driver
+    # Nor with another control location.
+    script, said = tmp_path / "job.scala", len(job.log.read_text())
+    script.write_text(script.read_text().replace(f"{tmp_path}/control", f"{tmp_path}/control2"))
+    job.start()
+    job.wait_end(seconds=START_SECONDS)
+    assert "This job was moved away, and must not run here" in job.log.read_text()[said:]
+    assert json.loads((tmp_path / "checkpoint.control.json").read_text()) == note
+    assert read_driver(str(tmp_path / "control2")) is None

@@ -20,6 +20,7 @@ _FILES = (
     "mm2_stop_heartbeat.py",
     "mm2_stop_jvm.py",
     "mm2_stop_lease.py",
+    "mm2_stop_note.py",
     "mm2_stop_query.py",
     "mm2_stop_requests.py",
     "mm2_stop_stream.py",

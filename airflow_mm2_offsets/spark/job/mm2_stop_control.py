@@ -13,7 +13,7 @@ In the job, construct ``StopControl`` before the query is started, and call ``ru
 
 It needs nothing but PySpark: Hadoop's FileSystem, inside the JVM, reads and writes the files, on
 any storage that the job's Spark knows. One job per control location. docs/stop-protocol.md says
-what the four files in it hold, and who writes which when.
+what the four files in it hold, and the note beside each checkpoint, and who writes which when.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if __package__:
     from .mm2_stop_heartbeat import STORAGE_ERRORS, Heartbeat
     from .mm2_stop_jvm import HadoopFiles
     from .mm2_stop_lease import Lease
+    from .mm2_stop_note import note_control
     from .mm2_stop_requests import (
         AnotherDriverError,
         JobMovedError,
@@ -42,6 +43,7 @@ else:  # by --py-files
     )
     from mm2_stop_jvm import HadoopFiles  # type: ignore[import-not-found,no-redef]
     from mm2_stop_lease import Lease  # type: ignore[import-not-found,no-redef]
+    from mm2_stop_note import note_control  # type: ignore[import-not-found,no-redef]
     from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
         AnotherDriverError,
         JobMovedError,
@@ -111,10 +113,11 @@ class StopControl:
 
         Raises:
             StreamingQueryException: A query failed; an open request is answered before.
-            JobMovedError: A fence stands: the queries were stopped at once.
+            JobMovedError: A fence stands, here or in the control location that the job ran with
+                before: the queries were stopped at once.
             AnotherDriverError: Another driver has begun with the control location; likewise.
             Py4JError: A query was asked to stop and its last batch hangs; answered likewise.
-            OSError: The control location can't be written.
+            OSError: The control location can't be written, or the earlier one not be read.
         """
         if not queries:
             raise ValueError("run() needs the job's queries: control.run(query)")
@@ -123,7 +126,7 @@ class StopControl:
         try:
             request_id, failure = self._run_to_end(streams)
         except REFUSALS:
-            self._heartbeat.end()
+            self._heartbeat.end(streams.committed())
             raise
         self._finish(streams, request_id, failure)
         if failure is not None:
@@ -157,12 +160,23 @@ class StopControl:
     def _run_to_end(self, streams: Streams) -> tuple[str | None, Exception | None]:
         """Return the request that stopped the queries, and why one failed, if it is so."""
         try:
+            self._note(streams)
             return self._wait(streams), None
         except REFUSALS:
             raise
         except Exception as error:  # noqa: BLE001 - raised by run, when it was answered
             self._stop_others(streams)
             return None, error
+
+    def _note(self, streams: Streams) -> None:
+        """Note beside the checkpoints where this control location is, before a batch may run."""
+        application_id, checkpoints = self._heartbeat.application_id, streams.checkpoints()
+        try:
+            note_control(self._spark, checkpoints, self._files.location, application_id)
+        except (JobMovedError, OSError) as error:
+            log.error("%s", error)  # noqa: TRY400 - it is raised
+            streams.abandon()
+            raise
 
     def _wait(self, streams: Streams) -> str | None:
         """Wait for the end of all queries; return the request that stopped them, if one did."""
@@ -201,12 +215,13 @@ class StopControl:
         """Answer the request, and note that the queries have ended."""
         try:
             request_id = request_id or open_request(self._files)
-            if request_id is not None:
+            # A driver that another one has followed answers no stop of that one.
+            if request_id is not None and self._heartbeat.find_other() is None:
                 application = {"application_id": self._heartbeat.application_id}
                 found = streams.answer(self._spark, failure)
                 answer = {"schema_version": 1, "request_id": request_id, **application, **found}
                 self._files.write("stopped.json", answer)
-            self._heartbeat.end()
+            self._heartbeat.end(streams.committed())
         except STORAGE_ERRORS as second:
             if failure is None:
                 raise

@@ -23,7 +23,7 @@ else:  # by --py-files
     from mm2_stop_stream import summary  # type: ignore[import-not-found,no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -108,7 +108,7 @@ class Heartbeat:
     def take_back(self) -> None:
         """Write what the driver before had written: this one is refused, and has run nothing."""
         if self._earlier is None:
-            self.end()
+            self.end({})
         elif self.find_other() is None:
             self._files.write("driver.json", self._earlier)
 
@@ -127,9 +127,19 @@ class Heartbeat:
         except STORAGE_ERRORS as error:  # the next heartbeat says it
             log.warning("Can't announce the stop yet: %s", summary(error))
 
-    def end(self) -> None:
-        """Say that no query runs any more."""
-        self._write({}, ended=True)
+    def end(self, batches: Mapping[str, int | None]) -> None:
+        """Say that no query runs any more.
+
+        Args:
+            batches: The last batch that each query has committed, by the query's id, if known.
+        """
+        queries = [
+            {**query, "batch_id": batches[query["query_id"]]}
+            if query["query_id"] in batches
+            else query
+            for query in self._driver["queries"]
+        ]
+        self._write({"queries": queries}, ended=True)
 
     def _write(self, more: dict[str, Any], *, ended: bool) -> None:
         self._driver.update(more, ended=ended)

@@ -80,9 +80,13 @@ class HadoopFiles:
         context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
         context.rename(temporary, path, options)
 
+    def close(self) -> None:
+        """Let go of the storage."""
+        self._fs.close()
+
     def last_batches(self, query: StreamingQuery) -> tuple[int | None, int | None]:
         """Return the last batch that a query's checkpoint has begun, and the last committed."""
-        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
+        root = checkpoint_of(query)
         # Commits first: a batch that is committed in between then looks pending, never clean.
         committed = self._last_batch(f"{root}/commits")
         return self._last_batch(f"{root}/offsets"), committed
@@ -106,6 +110,11 @@ class HadoopFiles:
             stream.write(bytearray(json.dumps(value), "utf-8"))
         finally:
             stream.close()
+
+
+def checkpoint_of(query: StreamingQuery) -> str:
+    """Return a query's checkpoint location, as Spark names it."""
+    return str(query._jsq.streamingQuery().resolvedCheckpointRoot())  # noqa: SLF001
 
 
 def describe_driver(spark: SparkSession) -> dict[str, Any]:
@@ -132,9 +141,10 @@ def describe_queries(queries: Sequence[StreamingQuery]) -> dict[str, Any]:
         given = (each.get("kafka.bootstrap.servers") for each in options)
         servers |= {server.strip() for each in given if each for server in each.split(",")}
         patterns = {pattern for each in options if (pattern := each.get("subscribePattern"))}
-        root = query._jsq.streamingQuery().resolvedCheckpointRoot()  # noqa: SLF001
         names = {"query_id": str(query.id), "run_id": str(query.runId)}
-        described.append({**names, "checkpoint": str(root), "subscribe_patterns": sorted(patterns)})
+        described.append(
+            {**names, "checkpoint": checkpoint_of(query), "subscribe_patterns": sorted(patterns)}
+        )
     first = {name: described[0][name] for name in ("query_id", "run_id")}
     return {**first, "queries": described, "bootstrap_servers": sorted(servers)}
 

@@ -108,6 +108,14 @@ class Stream:
         self.hold()
         self._loop.break_off()
 
+    def committed(self) -> dict[str, int | None]:
+        """Return the last batch that the query has committed, by its id; empty if not known."""
+        try:
+            return {str(self.query.id): self._files.last_batches(self.query)[1]}
+        except Py4JError as error:
+            log.warning("Can't read the checkpoint: %s", summary(error))
+            return {}
+
     def answer(self) -> dict[str, Any]:
         """Return what the query has committed, and whether it stopped between two batches."""
         begun, committed = self._files.last_batches(self.query)

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 if __package__:
+    from .mm2_stop_jvm import checkpoint_of
     from .mm2_stop_stream import Stream, summary
 else:  # by --py-files
+    from mm2_stop_jvm import checkpoint_of  # type: ignore[import-not-found,no-redef]
     from mm2_stop_stream import Stream, summary  # type: ignore[import-not-found,no-redef]
 
 if TYPE_CHECKING:
@@ -85,6 +87,17 @@ class Streams:
                 decision.cancel()
                 raise
         return all(stop.result() for stop in stops)
+
+    def committed(self) -> dict[str, int | None]:
+        """Return the last batch that each query has committed, by its id, where it is known."""
+        known: dict[str, int | None] = {}
+        for stream in self._streams:
+            known |= stream.committed()
+        return known
+
+    def checkpoints(self) -> list[str]:
+        """Return each query's checkpoint location, as Spark names it."""
+        return [checkpoint_of(stream.query) for stream in self._streams]
 
     def answer(self, spark: SparkSession, failure: Exception | None) -> dict[str, Any]:
         """Return what ``stopped.json`` says of the queries, when they have stopped."""

@@ -28,6 +28,9 @@ class Files:
     def write(self, name: str, value: dict[str, Any]) -> None:
         (self.folder / name).write_text(json.dumps(value))
 
+    def close(self) -> None:
+        """Do nothing: a folder is not opened."""
+
 
 def driver(
     monkeypatch: pytest.MonkeyPatch, folder: Path, application_id: str, **more: object
@@ -65,3 +68,7 @@ class Query:
 
     def abandon(self) -> None:
         self.did.append("abandoned")
+
+    def committed(self) -> dict[str, int | None]:
+        """Say nothing: there is no checkpoint."""
+        return {}

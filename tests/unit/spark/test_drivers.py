@@ -145,9 +145,10 @@ def test_a_driver_that_wakes_beside_the_next_one_ends(
     first._heartbeat._beat()  # noqa: SLF001 - what its thread does
     with pytest.raises(AnotherDriverError, match=f"The driver {name} on there"):
         first._lease.renew(Streams([cast("Any", query)]))  # noqa: SLF001
-    first._heartbeat.end()  # noqa: SLF001
+    first._finish(Streams([cast("Any", query)]), "a stop", None)  # noqa: SLF001
     assert query.did == ["held", "abandoned"]
     assert _written(job) == before
+    assert not (job.control / "stopped.json").exists()
 
 
 def test_a_damaged_word_is_written_anew(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
