@@ -5,6 +5,7 @@ that fails never leaves two jobs running.
 """
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -87,6 +88,22 @@ def request_stop(location: UPath | str, request_id: str) -> None:
     _forget_old_answer(root, request_id)
     if request is not None:
         write_object(root / "stop-request.json", request)
+
+
+def keep_asking(location: UPath | str, request_id: str, interval: float) -> None:
+    """Write that a stop still waits for its answer; one that nobody waits for does not count.
+
+    Args:
+        location: The control location that the job was given.
+        request_id: The stop.
+        interval: Seconds until this is called again.
+
+    Raises:
+        StopError: The location can't be written.
+    """
+    root = open_location(location, StopError)
+    sign = {"request_id": request_id, "at": datetime.now(UTC).isoformat(), "interval": interval}
+    write_object(root / "stop-heartbeat.json", sign)
 
 
 def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:

@@ -17,7 +17,12 @@ from airflow_mm2_offsets.spark.control import (
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.originals import MISSED_BEATS, JobLocations, check_stopped
-from airflow_mm2_offsets.spark.stopping import Withdrawal, is_withdrawn, withdraw_request
+from airflow_mm2_offsets.spark.stopping import (
+    Withdrawal,
+    is_withdrawn,
+    keep_asking,
+    withdraw_request,
+)
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
 
@@ -140,6 +145,8 @@ class SparkStoppedTrigger(PollingTrigger):
         if needed is not None and still >= needed:
             self._check_proof(driver, answer)
             return Over(result=self._result(driver, answer))
+        if self.control is not None and answer is None:
+            keep_asking(storage_path(self.control), self.request_id, self.poll_interval)
         return Waiting(reason=self._missing(driver, answer, still, needed))
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:

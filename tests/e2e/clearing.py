@@ -4,6 +4,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,19 +49,38 @@ class Clearing:
         return f"{FAILOVER}:{self.failover.run_id}"
 
     def fail_while_stopping(self) -> None:
-        """Mark the run's stop as failed while the job, paused, can't answer: it is withdrawn."""
+        """Mark the run's stop as failed while the job, paused, can't answer: the job runs on.
+
+        The first time before the stop's trigger has started: then Airflow calls nothing that could
+        withdraw the stop, and the job itself must notice.
+        """
         self.failover.start_stream()
-        send(self.source, signal.SIGSTOP)
-        try:
+        with self._paused():
             self.failover.trigger()
             self._wait_deferred("stop_source")
+            self._mark_failed("stop_source")
+        self.wait_batches()
+        if read_fence(self.control) is not None:
+            forget_stop(self.control, self.request_id)
+        heartbeat = self.source / "control" / "stop-heartbeat.json"
+        with self._paused():
+            heartbeat.unlink(missing_ok=True)
+            self.clear("stop_source", downstream=True)
+            self.world.wait("the stop's trigger", heartbeat.exists)
             self._mark_failed("stop_source")
             self.world.wait(
                 "a stop that is withdrawn", lambda: read_fence(self.control) is None, 60
             )
+        self.wait_batches()
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """Pause the source job's driver."""
+        send(self.source, signal.SIGSTOP)
+        try:
+            yield
         finally:
             send(self.source, signal.SIGCONT)
-        self.wait_batches()
 
     def fail_without_mirror(self) -> None:
         """Stop the job at positions that MirrorMaker 2, which is down, has not copied."""

@@ -15,11 +15,10 @@ if __package__:
     from .mm2_stop_requests import (
         AnotherDriverError,
         JobMovedError,
+        StopRequests,
         another_driver_error,
         is_answered,
-        is_wanted,
         moved_error,
-        open_request,
     )
     from .mm2_stop_stream import summary
 else:  # by --py-files
@@ -31,11 +30,10 @@ else:  # by --py-files
     from mm2_stop_requests import (  # type: ignore[import-not-found,no-redef]
         AnotherDriverError,
         JobMovedError,
+        StopRequests,
         another_driver_error,
         is_answered,
-        is_wanted,
         moved_error,
-        open_request,
     )
     from mm2_stop_stream import summary  # type: ignore[import-not-found,no-redef]
 
@@ -64,6 +62,7 @@ class Lease:
         self._location = location
         self._heartbeat = heartbeat
         self._seconds = seconds
+        self._requests = StopRequests(files)
 
     def find_refusal(
         self, stopping: str | None = None
@@ -80,7 +79,7 @@ class Lease:
         return None if other is None else another_driver_error(other, self._location)
 
     def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
-        """Look, and let batches run until the next look is due; return the open request, if any.
+        """Look, and let batches run until the next look is due; return the stop that counts.
 
         Args:
             streams: The job's queries.
@@ -97,7 +96,7 @@ class Lease:
                 log.error("%s", refusal)
                 streams.abandon()
                 raise refusal
-            request_id = open_request(self._files)
+            request_id = self._requests.look()
             streams.renew(begun + self._seconds)
         except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
             log.warning("Can't look for a stop request, trying again: %s", summary(error))
@@ -117,7 +116,7 @@ class Lease:
                 if self.find_refusal(request_id) is not None:
                     streams.hold()  # a batch that comes to its commit is not committed
                     return False
-                return is_wanted(self._files, request_id)
+                return self._requests.look() is not None
             except STORAGE_ERRORS:
                 return True
 

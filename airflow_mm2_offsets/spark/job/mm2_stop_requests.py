@@ -5,10 +5,20 @@ It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .mm2_stop_jvm import HadoopFiles
+
+log = logging.getLogger(__name__)
+
+ASKED_SECONDS = 60.0
+"""How long a stop counts whose stop step gives no sign of life."""
+MISSED_SIGNS = 4
+"""Of a stop step that gives its signs of life in longer intervals."""
 
 
 class JobMovedError(RuntimeError):
@@ -63,6 +73,50 @@ def open_request(files: HadoopFiles) -> str | None:
     return next((each for each in named if each != answer.get("request_id")), None)
 
 
-def is_wanted(files: HadoopFiles, request_id: str) -> bool:
-    """Tell whether a stop still holds: it was not withdrawn. Taken over by another run, it does."""
-    return files.read("fence.json") is not None or open_request(files) == request_id
+class StopRequests:
+    """The stop that is asked for, as long as the stop step waits for its answer.
+
+    A failover that was cancelled, killed or deleted must not stop the job later. Its stop step
+    writes ``stop-heartbeat.json`` while it waits: a stop that was neither asked nor followed by a
+    sign of life in the last minute does not count. Only this driver's clock measures that.
+
+    Args:
+        files: The control location's.
+    """
+
+    def __init__(self, files: HadoopFiles) -> None:
+        """Begin directly after a look that found no fence."""
+        self._files = files
+        self._found: tuple[str | None, object] = (None, None)
+        self._looked = self._changed = time.monotonic()
+        self._counted = True
+        self._looking = threading.Lock()
+
+    def look(self) -> str | None:
+        """Return the stop that counts; None when there's none.
+
+        Taken over by another run, it is that one's.
+        """
+        with self._looking:
+            begun = time.monotonic()
+            request_id = open_request(self._files)
+            sign = self._files.read("stop-heartbeat.json") or {}
+            is_of_it = sign.get("request_id") == request_id
+            found = (request_id, sign.get("at") if is_of_it else None)
+            if found != self._found:
+                # It may have changed directly after the last look: what a driver finds when it
+                # wakes may be old.
+                self._found, self._changed = found, self._looked
+            self._looked = begun
+            counts = begun - self._changed <= max(
+                ASKED_SECONDS, MISSED_SIGNS * (sign.get("interval") or 0)
+            )
+            self._tell(request_id, counts=counts)
+        return request_id if counts else None
+
+    def _tell(self, request_id: str | None, *, counts: bool) -> None:
+        if request_id is not None and self._counted and not counts:
+            log.warning(
+                "Running on: the stop %r is asked for, but the task that asked is gone", request_id
+            )
+        self._counted = counts

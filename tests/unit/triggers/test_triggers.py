@@ -247,6 +247,22 @@ def test_an_answer_to_another_request_is_none(job: Job) -> None:
     assert found.reason.startswith(f"{job.control} holds no acknowledgement of stop-1 (driver h:7")
 
 
+def test_a_stop_gives_signs_of_life_until_it_is_answered(job: Job) -> None:
+    """Without them the job takes it for given up."""
+    request_stop(str(job.control), "stop-1")
+    trigger, heartbeat = _stopped(job, 0.0), job.control / "stop-heartbeat.json"
+    signs = []
+    for _ in range(2):
+        trigger.poll()
+        signs.append(json.loads(heartbeat.read_text()))
+    assert [sign["request_id"] for sign in signs] == ["stop-1", "stop-1"]
+    assert signs[0]["at"] < signs[1]["at"]
+    assert signs[0]["interval"] == TIMES["poll_interval"]
+    job.acknowledge()
+    trigger.poll()
+    assert json.loads(heartbeat.read_text()) == signs[1]
+
+
 def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
     """Each heartbeat and each change of the checkpoint begins the stillness anew."""
     request_stop(str(job.control), "stop-1")
