@@ -193,7 +193,8 @@ def test_a_job_that_was_moved_by_another_control_location(job: Job) -> None:
     note.write_text(json.dumps({"control": f"file:{old}"}))
     job.program.start()
     job.ends_refused(f"file:{old}")
-    assert (job.last("offsets"), job.last("commits"), noted()) == (batch, batch, f"file:{old}")
+    # A batch may have begun before the query was given to run.
+    assert (job.last("commits"), noted()) == (batch, f"file:{old}")
     assert job.driver().ended
 
     lift_fence(str(old), "failover:manual__1")

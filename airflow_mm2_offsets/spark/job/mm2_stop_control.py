@@ -169,7 +169,7 @@ class StopControl:
             return None, error
 
     def _note(self, streams: Streams) -> None:
-        """Note beside the checkpoints where this control location is, before a batch may run."""
+        """Note beside the checkpoints where this control location is, before the first lease."""
         application_id, checkpoints = self._heartbeat.application_id, streams.checkpoints()
         try:
             note_control(self._spark, checkpoints, self._files.location, application_id)
