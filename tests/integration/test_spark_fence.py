@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
 )
 from airflow_mm2_offsets.spark.fence import (
+    Fence,
     lift_fence,
     mark_moved,
     new_fence,
@@ -28,6 +29,7 @@ from airflow_mm2_offsets.spark.fence import (
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
+    keep_asking,
     request_stop,
     withdraw_request,
 )
@@ -204,6 +206,30 @@ def test_a_job_that_was_moved_by_another_control_location(job: Job) -> None:
     assert noted() == f"file:{job.control}"
 
 
+def keep_asking_until(job: Job, fence: Fence, condition: Callable[[], bool]) -> None:
+    """Give the signs of life of a stop step that waits for what the job does."""
+
+    def has_come() -> bool:
+        keep_asking(job.control, fence.request_id, 1.0)
+        return condition()
+
+    wait_until(has_come, "what the stop is to bring about", seconds=60)
+
+
+@pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
+def test_a_stop_whose_task_is_gone_stops_nothing(job: Job) -> None:
+    """Cancelled before its trigger has started, it is not even withdrawn; the job runs on."""
+    job.start()
+    begin_stop(job.control, new_fence("failover:manual__1", "the target"))
+    wait_until(
+        lambda: "once the task that asks for it waits" in job.program.log.read_text(),
+        "that the job sees the stop",
+    )
+    committed = job.last("commits")
+    wait_until(lambda: job.last("commits") > committed + 2, "that the job runs on", seconds=60)
+    assert not job.driver().ended
+
+
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
 def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
     """Asked in the middle of a batch and taken back, the job runs on; its run may ask again."""
@@ -211,7 +237,7 @@ def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
     job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
-    wait_until(lambda: "asks for" in job.program.log.read_text(), "that the job sees the stop")
+    keep_asking_until(job, fence, lambda: "asks for" in job.program.log.read_text())
     assert withdraw_request(job.control, fence.request_id) is Withdrawal.WITHDRAWN
     wait_until(lambda: "was withdrawn" in job.program.log.read_text(), "that it is seen")
     committed = job.last("commits")
@@ -220,6 +246,7 @@ def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
     assert read_acknowledgement(job.control, fence.request_id) is None
 
     begin_stop(job.control, fence)
+    keep_asking_until(job, fence, lambda: Path(job.control, "stopped.json").exists())
     job.program.wait_end(seconds=60)
     answer = job.answer(fence.request_id)
     assert (answer.clean, answer.batch_id) == (True, job.last("commits"))
@@ -248,7 +275,7 @@ def test_a_stop_that_has_ended_one_query_is_not_withdrawn(job: Job) -> None:
     job.hold("hold-b", "b")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
-    wait_until(lambda: _has_ended(job, "a"), "the end of the first query", seconds=60)
+    keep_asking_until(job, fence, lambda: _has_ended(job, "a"))
     assert withdraw_request(job.control, fence.request_id) is Withdrawal.STOPPED
     assert read_fence(job.control) == fence
     (job.folder / "hold-b").unlink()

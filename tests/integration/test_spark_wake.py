@@ -11,7 +11,7 @@ import pytest
 from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from stack.waiting import wait_until
-from tests.integration.test_spark_fence import Job, stop
+from tests.integration.test_spark_fence import Job, keep_asking_until, stop
 from tests.unit.operators.worker import Worker
 
 WAKES = int(os.environ.get("WOKEN_DRIVERS", "8"))
@@ -61,8 +61,9 @@ def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Work
 def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker: Worker) -> None:
     """It waits for the end of its batch as it is paused; moved by then, it abandons the batch."""
     job.hold("hold", "a")
-    begin_stop(job.control, new_fence("failover:manual__1", "the target"))
-    wait_until(lambda: "asks for" in job.program.log.read_text(), "that the job sees the stop")
+    fence = new_fence("failover:manual__1", "the target")
+    begin_stop(job.control, fence)
+    keep_asking_until(job, fence, lambda: "asks for" in job.program.log.read_text())
     job.signal(signal.SIGSTOP)
     try:
         assert stop(worker, job, gone_after=1.0)["proof"] == "silent"

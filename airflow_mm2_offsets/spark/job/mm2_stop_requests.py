@@ -6,6 +6,7 @@ It comes along with ``mm2_stop_control.py``, and needs nothing but PySpark.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ASKED_SECONDS = 60.0
-"""How long a stop counts whose stop step gives no sign of life."""
+SIGN_SECONDS = 60.0
+"""How long a sign of the stop step counts."""
 MISSED_SIGNS = 4
 """Of a stop step that gives its signs of life in longer intervals."""
 
@@ -76,20 +77,22 @@ def open_request(files: HadoopFiles) -> str | None:
 class StopRequests:
     """The stop that is asked for, as long as the stop step waits for its answer.
 
-    A failover that was cancelled, killed or deleted must not stop the job later. Its stop step
-    writes ``stop-heartbeat.json`` while it waits: a stop that was neither asked nor followed by a
-    sign of life in the last minute does not count. Only this driver's clock measures that.
+    A failover that was cancelled, killed or deleted must not stop the job. Its stop step writes
+    ``stop-heartbeat.json`` while it waits: a stop with a fence counts only if another sign was seen
+    in the last minute. Only this driver's clock measures that. A request without a fence needs no
+    sign: the job is not moved.
 
     Args:
         files: The control location's.
     """
 
     def __init__(self, files: HadoopFiles) -> None:
-        """Begin directly after a look that found no fence."""
+        """Begin with no sign seen."""
         self._files = files
-        self._found: tuple[str | None, object] = (None, None)
-        self._looked = self._changed = time.monotonic()
-        self._counted = True
+        self._sign: dict[str, Any] | None = None
+        self._signed = -math.inf
+        self._looked = time.monotonic()
+        self._told: str | None = None
         self._looking = threading.Lock()
 
     def look(self) -> str | None:
@@ -99,24 +102,24 @@ class StopRequests:
         """
         with self._looking:
             begun = time.monotonic()
+            self._look_for_sign()
             request_id = open_request(self._files)
-            sign = self._files.read("stop-heartbeat.json") or {}
-            is_of_it = sign.get("request_id") == request_id
-            found = (request_id, sign.get("at") if is_of_it else None)
-            if found != self._found:
-                # It may have changed directly after the last look: what a driver finds when it
-                # wakes may be old.
-                self._found, self._changed = found, self._looked
+            counts = self._files.read("fence.json") is None or self._is_signed(request_id, begun)
+            if request_id is not None and not counts and request_id != self._told:
+                self._told = request_id
+                log.warning("The stop %r counts once the task that asks for it waits", request_id)
             self._looked = begun
-            counts = begun - self._changed <= max(
-                ASKED_SECONDS, MISSED_SIGNS * (sign.get("interval") or 0)
-            )
-            self._tell(request_id, counts=counts)
         return request_id if counts else None
 
-    def _tell(self, request_id: str | None, *, counts: bool) -> None:
-        if request_id is not None and self._counted and not counts:
-            log.warning(
-                "Running on: the stop %r is asked for, but the task that asked is gone", request_id
-            )
-        self._counted = counts
+    def _look_for_sign(self) -> None:
+        sign = self._files.read("stop-heartbeat.json") or {}
+        if self._sign is not None and sign != self._sign:
+            # It may have changed directly after the last look: a driver that wakes from a long
+            # pause takes no old sign for a new one.
+            self._signed = self._looked
+        self._sign = sign
+
+    def _is_signed(self, request_id: str | None, now: float) -> bool:
+        sign = self._sign or {}
+        most = max(SIGN_SECONDS, MISSED_SIGNS * (sign.get("interval") or 0))
+        return sign.get("request_id") == request_id and now - self._signed <= most

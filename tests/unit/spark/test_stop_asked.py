@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.spark.job import mm2_stop_requests
-from airflow_mm2_offsets.spark.job.mm2_stop_requests import ASKED_SECONDS, StopRequests
+from airflow_mm2_offsets.spark.job.mm2_stop_requests import SIGN_SECONDS, StopRequests
 
 REQUEST = "failover:manual__1"
 INTERVAL = 2.0
@@ -48,35 +48,46 @@ def control(monkeypatch: pytest.MonkeyPatch) -> Control:
     return Control(monkeypatch)
 
 
-def test_a_stop_counts_at_once(control: Control) -> None:
+def test_a_stop_counts_once_its_step_waits(control: Control) -> None:
+    """Cancelled before its trigger has started, killed or deleted: the job runs on."""
     assert control.look_for(300) == {None}
     control.ask()
+    assert control.look_for(300) == {None}
+    control.keep_asking()
     assert control.look_for(INTERVAL) == {REQUEST}
 
 
 def test_a_stop_counts_while_its_step_waits_for_the_end_of_a_long_batch(control: Control) -> None:
+    control.look_for(INTERVAL)
     control.ask()
     for _ in range(20):
         control.keep_asking()
-        assert control.look_for(ASKED_SECONDS / 2) == {REQUEST}
+        assert control.look_for(SIGN_SECONDS / 2) == {REQUEST}
 
 
 def test_a_stop_whose_step_is_gone_counts_no_more(control: Control) -> None:
-    """Cancelled before its trigger started, killed or deleted: nothing takes its request back."""
+    control.look_for(INTERVAL)
     control.ask()
     control.keep_asking()
-    control.look_for(ASKED_SECONDS + INTERVAL)
+    control.look_for(SIGN_SECONDS + INTERVAL)
     assert control.look_for(300) == {None}
 
 
-def test_a_stop_counts_again_when_its_step_is_back(control: Control) -> None:
-    control.ask()
-    control.look_for(2 * ASKED_SECONDS)
+def test_a_sign_of_an_earlier_try_does_not_count(control: Control) -> None:
+    """A cleared task asks for the same stop again; its last sign lies there from before."""
     control.keep_asking()
-    assert control.look_for(INTERVAL) == {REQUEST}
+    control.look_for(300)
+    control.ask()
+    assert control.look_for(300) == {None}
 
 
-def test_a_driver_that_wakes_waits_for_a_sign_of_life(control: Control) -> None:
+def test_a_sign_that_a_driver_finds_first_does_not_count(control: Control) -> None:
+    control.ask()
+    control.keep_asking()
+    assert control.look_for(10) == {None}
+
+
+def test_a_driver_that_wakes_waits_for_another_sign(control: Control) -> None:
     """What it finds may have been asked, and given up, while it was paused."""
     control.look_for(INTERVAL)
     control.ask()
@@ -88,19 +99,27 @@ def test_a_driver_that_wakes_waits_for_a_sign_of_life(control: Control) -> None:
 
 
 def test_signs_of_another_stop_do_not_count(control: Control) -> None:
+    control.look_for(INTERVAL)
     control.ask()
-    control.look_for(ASKED_SECONDS + INTERVAL)
     control.keep_asking(request_id="another")
     assert control.look_for(10) == {None}
 
 
 def test_a_step_that_looks_seldom_is_waited_for(control: Control) -> None:
+    control.look_for(INTERVAL)
     control.ask()
     control.keep_asking(interval=60.0)
     assert control.look_for(200) == {REQUEST}
 
 
-def test_the_log_says_once_why_the_job_runs_on(
+def test_a_request_without_a_fence_counts_at_once(control: Control) -> None:
+    """Somebody asks the job to end, and moves it nowhere."""
+    control.ask()
+    del control.files["fence.json"]
+    assert control.look_for(300) == {REQUEST}
+
+
+def test_the_log_says_once_what_a_stop_lacks(
     control: Control, caplog: pytest.LogCaptureFixture
 ) -> None:
     control.ask()
