@@ -1,8 +1,6 @@
 """The last look before a job is started on the target: what was read earlier must still hold."""
 
-import json
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 from upath import UPath
@@ -14,13 +12,6 @@ from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
-from airflow_mm2_offsets.storage import (
-    list_directory,
-    open_location,
-    read_text,
-    remove_file,
-    write_text,
-)
 
 _NEW_RUN = "nothing was started on the target. Stop the job with a new run of the failover"
 
@@ -167,79 +158,3 @@ def _check_originals(control: UPath, checkpoint: UPath, request_id: str) -> None
     answer = read_acknowledgement(control, request_id)
     if problems := find_unproved(locations, driver, answer):
         raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")
-
-
-def read_claim(target_checkpoint: UPath) -> str | None:
-    """Return the failover that has started, or is to start, a job at a checkpoint location.
-
-    Raises:
-        HandoverError: A claim can't be read.
-    """
-    return next(iter(_read_claims(target_checkpoint)), None)
-
-
-def has_claimed(target_checkpoint: UPath, request_id: str) -> bool:
-    """Tell whether a failover has claimed a checkpoint location.
-
-    Raises:
-        HandoverError: A claim can't be read.
-    """
-    return request_id in _read_claims(target_checkpoint)
-
-
-def claim_target(target_checkpoint: UPath, request_id: str) -> None:
-    """Note beside a target's checkpoint location which run starts a job there; at most one does.
-
-    Each run writes a file of its own first and lists all of them afterwards. Of two runs, the one
-    that lists last sees the other's file, on every storage whose listings show what was written
-    before: local disks, HDFS, S3, GCS and Azure do. Two runs that write in the same moment may
-    both give way; either can be cleared. What remains: folders that several machines mount and
-    whose listings they cache (NFS), where two runs in the same seconds may both go on.
-
-    Raises:
-        HandoverError: Another run has claimed it, or the claim can't be written.
-    """
-    claims = _read_claims(target_checkpoint)
-    own = _claims_folder(target_checkpoint) / _claim_name(request_id)
-    is_new = not claims
-    if is_new:
-        write_text(own, json.dumps({"schema_version": 1, "request_id": request_id}), HandoverError)
-        claims = _read_claims(target_checkpoint)
-    others = {claimed: path for claimed, path in claims.items() if claimed != request_id}
-    if not others:
-        return
-    if is_new:
-        remove_file(own, HandoverError)
-    claimed, path = next(iter(others.items()))
-    raise HandoverError(
-        f"{target_checkpoint} is the target of the run {claimed!r} already, and two jobs can't "
-        f"share it: give another target folder; or delete {path}, if that run has started no "
-        f"job there"
-    )
-
-
-def _read_claims(target_checkpoint: UPath) -> dict[str, UPath]:
-    """Return the files of all claims by the runs that they are of."""
-    folder = open_location(_claims_folder(target_checkpoint), HandoverError)
-    names = (name for name in list_directory(folder, HandoverError) if name.endswith(".json"))
-    paths = [folder / name for name in sorted(names)]
-    texts = [(path, read_text(path, HandoverError)) for path in paths]
-    return {_claimed_by(path, text): path for path, text in texts if text is not None}
-
-
-def _claimed_by(path: UPath, text: str) -> str:
-    try:
-        return str(json.loads(text)["request_id"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise HandoverError(
-            f"{path} holds {text[:100]!r}; delete it if no run starts a job there"
-        ) from error
-
-
-def _claims_folder(target_checkpoint: UPath) -> UPath:
-    return target_checkpoint.with_name(f"{target_checkpoint.name}.claims")
-
-
-def _claim_name(request_id: str) -> str:
-    # A run's id holds characters that not every storage takes in a name.
-    return f"{sha256(request_id.encode()).hexdigest()[:32]}.json"

@@ -8,7 +8,7 @@ import logging
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.handover import read_claim
+from airflow_mm2_offsets.service.claim import read_claim
 from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver

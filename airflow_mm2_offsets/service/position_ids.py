@@ -18,6 +18,7 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions, check_positions
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import HandoverError
+from airflow_mm2_offsets.locations import beside
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.storage import read_text, write_text
 
@@ -133,7 +134,7 @@ def check_ids(first: PairIds, now: PairIds) -> None:
 
 
 def _note_path(checkpoint: UPath) -> UPath:
-    return checkpoint.with_name(f"{checkpoint.name}.clusters.json")
+    return beside(checkpoint, "clusters.json")
 
 
 def _read(path: UPath) -> _Note | None:

@@ -7,8 +7,8 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError
-from airflow_mm2_offsets.service import handover
-from airflow_mm2_offsets.service.handover import claim_target, has_claimed, read_claim
+from airflow_mm2_offsets.service import claim, position_ids
+from airflow_mm2_offsets.service.claim import claim_target, has_claimed, read_claim
 
 Write = Callable[[UPath, str, type[Mm2OffsetsError]], None]
 
@@ -39,8 +39,8 @@ def test_a_claim_stays_with_its_run(target: UPath) -> None:
     ):
         claim_target(target, "B")
     assert not has_claimed(target, "B")
-    (claim,) = target.parent.rglob("*.json")
-    claim.unlink()
+    (own,) = target.parent.rglob("*.json")
+    own.unlink()
     claim_target(target, "B")
 
 
@@ -49,7 +49,7 @@ def test_of_two_runs_that_claim_at_once_at_most_one_goes_on(
     target: UPath, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """Run B looks when A has looked and has not written: before, after or while A writes."""
-    write: Write = handover.write_text
+    write: Write = claim.write_text
     on = []
 
     def write_between(path: UPath, text: str, error: type[Mm2OffsetsError]) -> None:
@@ -60,14 +60,14 @@ def test_of_two_runs_that_claim_at_once_at_most_one_goes_on(
             write(path, text, error)
 
         with monkeypatch.context() as patch:
-            patch.setattr(handover, "write_text", write if order == "before" else write_both)
+            patch.setattr(claim, "write_text", write if order == "before" else write_both)
             if order != "after":
                 on.append(_claims(target, "B"))
         write(path, text, error)
         if order == "after":
             on.append(_claims(target, "B"))
 
-    monkeypatch.setattr(handover, "write_text", write_between)
+    monkeypatch.setattr(claim, "write_text", write_between)
     on.append(_claims(target, "A"))
     monkeypatch.undo()
     assert sum(on) <= 1
@@ -83,3 +83,9 @@ def test_a_claim_that_is_damaged_is_named(target: UPath, text: str) -> None:
     path.write_text(text)
     with pytest.raises(HandoverError, match=r"json holds .*; delete it if no run starts a job"):
         claim_target(target, "B")
+
+
+@pytest.mark.parametrize("path_of", [claim._claims_folder, position_ids._note_path])  # noqa: SLF001 - no HDFS at hand
+def test_a_slash_at_the_end_makes_no_other_place(path_of: Callable[[UPath], UPath]) -> None:
+    """Of hdfs:// it counts as a name of its own: the file would lie in the folder, not beside."""
+    assert path_of(UPath("hdfs://nn/lake/x/")) == path_of(UPath("hdfs://nn/lake/x"))
