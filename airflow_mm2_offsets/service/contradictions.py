@@ -1,5 +1,6 @@
 """Finds out whether a topic on the target is a copy of the source's: their records tell."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
@@ -22,14 +23,29 @@ def find_contradictions(
 ) -> dict[TopicPartition, SyncPoint]:
     """Return the partitions of which a sync's record is not the same on both clusters.
 
-    Of each partition the syncs around the position are looked at, the last one and some older ones:
-    one of them after the other, until both clusters deliver a record.
+    Of each partition two syncs are compared. One is of the newest incarnation of the target topic:
+    one around the position, else the last one or some older one. The other is the oldest that both
+    clusters still hold: if the target topic was recreated and its new log has grown past the old
+    syncs, these fit by number and precede all that are of the new log.
     """
-    found: dict[TopicPartition, SyncPoint] = {}
-    left = {
-        key: _held_syncs(index.partitions.get(key), position, evidence[key])
+    syncs = {
+        key: (partition, position)
         for key, position in positions.items()
+        if (partition := index.partitions.get(key))
     }
+    newest = {key: _newest_held(*each, evidence[key]) for key, each in syncs.items()}
+    found = _find_differing(pair, newest)
+    oldest = {key: _oldest_held(each[0], evidence[key]) for key, each in syncs.items()}
+    is_other = {key for key in set(syncs) - set(found) if oldest[key][:1] != newest[key][:1]}
+    return found | _find_differing(pair, {key: oldest[key] for key in is_other})
+
+
+def _find_differing(
+    pair: ClusterPair, candidates: Mapping[TopicPartition, list[SyncPoint]]
+) -> dict[TopicPartition, SyncPoint]:
+    """Return the syncs that differ: of each partition the first one that both clusters deliver."""
+    found: dict[TopicPartition, SyncPoint] = {}
+    left = {key: [*syncs] for key, syncs in candidates.items()}
     while left := {key: syncs for key, syncs in left.items() if syncs}:
         syncs = {key: each.pop(0) for key, each in left.items()}
         for key, (originals, copies) in _read_syncs(pair, syncs).items():
@@ -69,19 +85,33 @@ def are_strangers(source: RecordWindow, target: RecordWindow) -> bool:
     return bool(originals and copies) and originals.isdisjoint(copies)
 
 
-def _held_syncs(syncs: PartitionSyncs | None, position: int, evidence: Evidence) -> list[SyncPoint]:
-    source, target = evidence.source, evidence.target
-    if not syncs or source is None or target is None:
-        return []
+def _newest_held(syncs: PartitionSyncs, position: int, evidence: Evidence) -> list[SyncPoint]:
     bracket = syncs.segments.bracket(position)
     # Where a cluster has no record of these any more, older ones tell: few, from everywhere.
     older = (syncs[max(0, len(syncs) - 2**power)] for power in range(len(syncs).bit_length() + 1))
     near = (bracket.before, bracket.rewind, bracket.after, *older)
-    return [
-        sync
-        for sync in dict.fromkeys(filter(None, near))
-        if source.low <= sync.upstream < source.high and target.low <= sync.downstream < target.high
-    ]
+    return [sync for sync in dict.fromkeys(filter(None, near)) if _is_held(sync, evidence)]
+
+
+def _oldest_held(syncs: PartitionSyncs, evidence: Evidence) -> list[SyncPoint]:
+    source, target = evidence.source, evidence.target
+    if source is None or target is None:
+        return []
+    first = bisect_left(syncs.downstream, target.low)
+    for start, stop in syncs.epochs:
+        at = bisect_left(syncs.upstream, source.low, max(first, start), max(first, stop))
+        if at < stop:
+            # Compaction may have removed its record on one side: few, from everywhere.
+            newer = (at + 2**power - 1 for power in range((len(syncs) - at).bit_length()))
+            return [syncs[each] for each in newer if _is_held(syncs[each], evidence)]
+    return []
+
+
+def _is_held(sync: SyncPoint, evidence: Evidence) -> bool:
+    source, target = evidence.source, evidence.target
+    if source is None or target is None:
+        return False
+    return source.low <= sync.upstream < source.high and target.low <= sync.downstream < target.high
 
 
 def _differ(originals: Sequence[RangeRecord], copies: Sequence[RangeRecord]) -> bool:

@@ -70,7 +70,7 @@ def gather_drained(
         if each.basis in _MAY_BE_DRAINED
         and each.position > _last_synced(index, each.topic_partition)
     }
-    decided = _stable_ends(pair, ends)
+    decided = stable_ends(pair, ends)
     copied = _copied(pair, index, ends, connector)
     unread = {
         key: OffsetRange(copied[key] + 1, end - 1)
@@ -80,7 +80,7 @@ def gather_drained(
     done = find_empty(pair.source, unread)
     held = Held.by(pair, done, ask_source=False)
     source = pair.source.watermarks(done)
-    decided = _stable_ends(pair, done)
+    decided = stable_ends(pair, done)
     after = {
         key: OffsetRange(ends[key], source[key].high - 1)
         for key in done
@@ -107,7 +107,7 @@ def gather_copied(
         if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
     noted = _noted(pair, ends, connector)
-    decided = _stable_ends(pair, noted)
+    decided = stable_ends(pair, noted)
     # A number beyond the source's end was noted of an earlier topic of that name.
     beyond = {
         key: OffsetRange(last + 1, ends[key] - 1)
@@ -132,7 +132,7 @@ def _never_held(
     }
 
 
-def _stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+def stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Return up to where every transaction on the source has been committed or aborted."""
     marks = pair.source.watermarks(keys, isolation="read_committed")
     return {key: each.high for key, each in marks.items()}

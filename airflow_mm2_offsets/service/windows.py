@@ -21,6 +21,7 @@ from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
+from airflow_mm2_offsets.service.evidence import stable_ends
 from airflow_mm2_offsets.service.pair import ClusterPair
 
 MAX_WINDOW = 100_000
@@ -65,7 +66,7 @@ def gather_windows(
     sources = {
         key: each.source for key, each in wanted.items() if each.source and names[key] in on_target
     }
-    on_source = read_ranges(pair.source, sources, max_bytes=max_bytes)
+    on_source = _read_source(pair, sources, max_bytes=max_bytes)
     windows = {}
     for key, each in wanted.items():
         if (copies := on_target.get(names[key])) is None:
@@ -74,7 +75,7 @@ def gather_windows(
         timed = not any(record.is_append_time for record in copies)
         first = max(each.target.first, _low(evidence[key].target))
         windows[key] = (
-            _source_window(sources[key], on_source[key], timed=timed) if key in on_source else None,
+            _source_window(*on_source[key], timed=timed) if key in on_source else None,
             TargetWindow.of(first, each.target.last, contents(copies, timed=timed), timed=timed),
         )
     return windows
@@ -104,11 +105,27 @@ def gather_whole(
                 wanted = OffsetRange(first, source.high - 1)
             if wanted.size <= MAX_WINDOW:
                 ranges[key] = wanted
+    read = _read_source(pair, ranges, max_bytes=max_bytes)
+    return {
+        key: _source_window(*offsets_and_records, timed=copies.timed)
+        for key, offsets_and_records in read.items()
+        if (copies := evidence[key].target_window)
+    }
+
+
+def _read_source(
+    pair: ClusterPair, ranges: Mapping[TopicPartition, OffsetRange], *, max_bytes: int
+) -> dict[TopicPartition, tuple[OffsetRange, Sequence[RangeRecord]]]:
+    """Return the records of each range, and the part of the range that was read.
+
+    A read ends where the first open transaction begins. MirrorMaker 2 copies what follows all the
+    same, unless it reads committed records only.
+    """
+    stable = stable_ends(pair, ranges)
     read = read_ranges(pair.source, ranges, max_bytes=max_bytes)
     return {
-        key: _source_window(ranges[key], records, timed=copies.timed)
+        key: (OffsetRange(ranges[key].first, min(ranges[key].last, stable[key] - 1)), records)
         for key, records in read.items()
-        if (copies := evidence[key].target_window)
     }
 
 

@@ -23,6 +23,7 @@ from airflow_mm2_offsets.service import contradictions, windows
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
+from airflow_mm2_offsets.testing.logs import SourceLog
 from tests.support.pairs import Pair, connect
 
 Reads = dict[str, dict[TopicPartition, OffsetRange]]
@@ -140,11 +141,14 @@ def test_a_copy_before_a_late_first_sync_is_no_proof_while_the_source_goes_on(
 
 
 def test_a_sync_is_looked_for_only_where_it_can_be_again(copied: Pair, reads: Reads) -> None:
-    """Of a sync one record is read on either side, and where it can be again."""
+    """Of a sync one record is read on either side, and where it can be again.
+
+    The same of the oldest sync, after that of the position.
+    """
     assert _answer(copied.pair, 98).basis is Basis.SYNC
     assert reads == {
-        "source": {("orders", 0): OffsetRange(98, 98)},
-        "target": {("orders", 0): OffsetRange(65, 65)},
+        "source": {("orders", 0): OffsetRange(1, 1)},
+        "target": {("orders", 0): OffsetRange(0, 0)},
     }
     answer = _answer(copied.pair, 40)
     assert (answer.status, answer.basis, answer.target) == ("exact", "sync", 26)
@@ -218,6 +222,31 @@ def test_an_open_transaction_may_hold_a_record(
     assert _answer(noted, 100).basis is Basis.AFTER_LAST_SYNC
 
 
+def test_a_source_read_ends_where_an_open_transaction_begins(clusters: Pair) -> None:
+    """MirrorMaker 2 copies what follows, by its default; the read does not show these records.
+
+    Another writer's record equals the first one. It is no second copy of all from there on.
+    """
+    clusters.write("orders", range(8))
+    clusters.copy("orders", [*range(6), *range(100, 110), 0, 6, 7])
+    clusters.sync("orders", (0, 0), (4, 4), (7, 18))
+    log = clusters.source.log("orders", 0)
+    assert isinstance(log, SourceLog)
+    log.open_from = 1
+    answer = _answer(clusters.pair, 0)
+    assert (answer.status, answer.low, answer.high) == ("bounded", 0, 16)
+
+
+def test_old_syncs_that_fit_the_log_of_a_recreated_target_are_found(clusters: Pair) -> None:
+    """MirrorMaker 2 went on at 16 in the new log, and went back to 8, which a sync shows."""
+    clusters.write("orders", range(30))
+    clusters.copy("orders", [16, 17, 18, 8, 9, 10])
+    clusters.sync("orders", (0, 0), (2, 2), (8, 3))
+    refused = _answer(clusters.pair, 16)
+    assert (refused.status, refused.basis) == ("refused", "records-differ")
+    assert "the records of the sync 0 -> 0" in refused.reason
+
+
 def test_the_end_is_exact_though_a_restart_may_be_unseen(clusters: Pair) -> None:
     """Where the target grew by more than the source, the wait still comes to an end."""
     clusters.write("orders", range(8))
@@ -285,7 +314,8 @@ def test_many_topics_are_read_at_once(
     monkeypatch.setattr(drain, "open_consumer", counting)
     plan = plan_failover(clusters.pair, {topic: {0: position} for topic in topics})
     assert plan.target_positions()
-    assert len(opened) <= 5
+    # Two for the sync at the position, two for the oldest one, two for the end or the windows.
+    assert len(opened) <= 6
 
 
 def test_a_plan_asks_connect_for_its_connector_once(copied: Pair) -> None:
