@@ -197,7 +197,7 @@ def _header_to_json(header: Header) -> dict[str, Any]:
             for run in header.runs
         ],
         "floors": [
-            [*place, *floor.generation, floor.offset, floor.settled_below]
+            [*place, *floor.generation, *floor[1:]]
             for place, floor in sorted(header.floors.items())
         ],
     }
@@ -222,9 +222,7 @@ def _header_from_json(described: Mapping[str, Any]) -> Header:
             for first, stop, time, whole, topics in described["runs"]
         ),
         floors={
-            TopicPartition(topic, partition): Floor(
-                Generation(number, topic_id), offset, settled_below
-            )
-            for topic, partition, number, topic_id, offset, settled_below in described["floors"]
+            TopicPartition(topic, partition): Floor(Generation(number, topic_id), *floor)
+            for topic, partition, number, topic_id, *floor in described["floors"]
         },
     )

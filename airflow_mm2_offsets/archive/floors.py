@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
 
+_BEGINNING = Floor(Generation(0, ""), 0)
+
+
 def raise_floors(held: "ArchivedSyncs", floors: Mapping[TopicPartition, Floor]) -> "ArchivedSyncs":
     """Return what is left of ``held`` where the usable syncs begin at ``floors``."""
     if not floors:
@@ -66,22 +69,25 @@ def floors_of_recreated(
         if recreation := changed.get(place[0]):
             floor = recreation.floor
             if recreation.surely_before is not None:
-                below = _reached(held, place, *recreation.surely_before)
+                last = _last(held, place, *recreation.surely_before)
+                below = 0 if last is None else int(held.columns.downstream[last]) + 1
                 floor = floor._replace(settled_below=below)
+            elif (last := _last(held, place, _BEGINNING, floor)) is not None:
+                floor = floor._replace(last_cut=int(held.columns.upstream[last]))
             stored = floors.get(place, floor)
             raised[place] = max(stored, floor, key=lambda each: _rank(held.generations, each))
     return raised
 
 
-def _reached(held: "ArchivedSyncs", place: TopicPartition, begin: Floor, end: Floor) -> int:
-    """Return the target offset after the last sync of a partition from one floor to another."""
+def _last(held: "ArchivedSyncs", place: TopicPartition, begin: Floor, end: Floor) -> int | None:
+    """Return the index of the last sync of a partition from one floor to another, if any is."""
     columns, number = held.columns, held.columns.places.index(place)
     ranks = _rank(held.generations, begin), _rank(held.generations, end)
     start, stop = columns.place.searchsorted([number, number + 1]).tolist()
     for at in reversed(range(start, stop)):
         if ranks[0] <= (int(held.generation[at]), int(columns.offset[at])) < ranks[1]:
-            return int(columns.downstream[at]) + 1
-    return 0
+            return at
+    return None
 
 
 def _rank(generations: tuple[Generation, ...], floor: Floor) -> tuple[int, int]:

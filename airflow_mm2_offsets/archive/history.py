@@ -10,7 +10,7 @@ Where the usable syncs of a partition begin:
   0 on, is there, or the sync names the target's offset 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -135,7 +135,18 @@ class ArchivedSyncs:
         }
         for place in self.floors:
             histories[place] = History.CUT if place in settled else History.LATE
+        for place in self._rewound():
+            histories[place] = History.REWOUND
         return build_index(self.columns, histories, settled)
+
+    def _rewound(self) -> Iterator[TopicPartition]:
+        """Yield the partitions that go on before the last sync that a recreation has cut."""
+        for place, start, _ in groups(self.columns):
+            floor = self.floors.get(place)
+            if floor is None or floor.settled_below is not None or floor.last_cut is None:
+                continue
+            if self.columns.upstream[start] <= floor.last_cut:
+                yield place
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""

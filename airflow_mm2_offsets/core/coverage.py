@@ -5,7 +5,7 @@ An older epoch, or a rewind that no sync shows, may have copied records beyond i
 copied it again. A newer epoch may lack a copy for one of two reasons:
 
 - It has not come as far yet. The target offsets after the older syncs bound how many records the
-  older copies can hold.
+  older copies can hold. Where a filter dropped some, these reach further on the source.
 - It skipped the record: offsets were altered by Connect's REST API (KIP-875), or a batch was
   retried and landed after the next one. If the target grew by less than the source between two
   syncs, records are missing; if it grew by more, extras can hide that some are. So two things show
@@ -39,6 +39,9 @@ class OlderCopies(NamedTuple):
     """The records lie after this source offset."""
     offsets: int
     """The copies take at most so many target offsets."""
+    reach: int = 0
+    """Those records lie about up to this source offset, if as few of the source offsets were
+    copied as by the syncs before: a filter may have dropped some."""
     may_be_skipped: bool = True
     """Whether they may include records that the newer syncs skipped."""
 
@@ -90,19 +93,26 @@ class Epoch:
         self._progress = progress
         self._record_counts: list[int] | None = None
         self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
-        self.unsynced_offsets = 0
-        """How many target offsets lie between its last sync and the next epoch."""
+        offsets = 0
         if self.stop < len(syncs):
-            self.unsynced_offsets = self._downs[self.stop] - self._downs[self.stop - 1] - 1
+            offsets = self._downs[self.stop] - self._downs[self.stop - 1] - 1
+        self.unsynced = self._copies_after(self.stop - 1, offsets)
+        """What it may have copied between its last sync and the next epoch."""
         self.uncovered = self.uncovered_of(older_copies, self.start)
         """The source offsets whose records may have copies in older epochs only, rising."""
         self.hidden_rewinds = list(self._hidden_rewinds(syncs.surplus_steps))
         """The possible rewinds within the epoch that it has not caught up with."""
 
+    def _copies_after(self, at: int, offsets: int) -> OlderCopies:
+        """Return what may have been copied to so many target offsets after a sync."""
+        source, target = (side[at] - side[self.start] for side in (self._ups, self._downs))
+        dropped = offsets * max(0, source - target) // max(1, target)
+        return OlderCopies(self._ups[at], offsets, self._ups[at] + offsets + dropped)
+
     def _hidden_rewinds(self, surplus_steps: Sequence[int]) -> Iterator[HiddenRewind]:
         first, last = (bisect_left(surplus_steps, at) for at in (self.start, self.stop))
         for at in surplus_steps[first:last]:
-            copies = OlderCopies(self._ups[at], self._downs[at + 1] - self._downs[at] - 1)
+            copies = self._copies_after(at, self._downs[at + 1] - self._downs[at] - 1)
             if uncovered := self.uncovered_of([copies], at + 1):
                 yield HiddenRewind(copies, lower_bound(self._downs[at]), uncovered[-1][1])
 
@@ -133,11 +143,12 @@ class Epoch:
         copied = min(1, self._ups[at] - copies.upstream)
         if copied and at > first:
             copied = max(1, self._records(at - 1) - (copies.upstream - self._ups[at - 1]))
-        if copied >= copies.offsets:
-            return at
-        counts = self._counts()
-        needed = counts[at - self.start] + copies.offsets - copied
-        covered = self.start + bisect_left(counts, needed, at - self.start)
+        covered = at
+        if copied < copies.offsets:
+            counts = self._counts()
+            needed = counts[at - self.start] + copies.offsets - copied
+            covered = self.start + bisect_left(counts, needed, at - self.start)
+        covered = max(covered, bisect_left(self._ups, copies.reach, at, self.stop))
         return covered if covered < self.stop else None
 
     def has_copied_all(self, upstream: int, until: int, *, offsets: int) -> bool:
@@ -172,7 +183,7 @@ class Epoch:
         for older in self._older_epochs:
             if older.last >= until and older.first < until:
                 return older.has_copied_all(upstream, until, offsets=offsets)
-            if older.first < until and (older.last > upstream or older.unsynced_offsets):
+            if older.first < until and (older.last > upstream or older.unsynced.offsets):
                 return False
         return False
 

@@ -33,6 +33,9 @@ class History(StrEnum):
     LATE = "late"
     """Older syncs may be missing, and positions before the first sync are refused: the archive
     began after it, or the target topic was recreated."""
+    REWOUND = "rewound"
+    """Like LATE, and MirrorMaker 2 went back just before the first sync: what it copied before may
+    lie after that sync on the source."""
     CUT = "cut"
     """The archive has dropped older syncs, which no answer needs: they are old, or of another
     incarnation of the source topic. Positions before the first sync are refused."""
@@ -40,11 +43,16 @@ class History(StrEnum):
     @property
     def is_cut(self) -> bool:
         """Positions before the first sync are refused."""
-        return self in {History.LATE, History.CUT}
+        return self in {History.LATE, History.REWOUND, History.CUT}
 
     def refuses(self, low: int) -> bool:
         """Tell whether a position with this lower bound, maybe BEGINNING, is refused."""
         return low == BEGINNING and self.is_cut
+
+    @property
+    def is_rewound(self) -> bool:
+        """What was copied before the first sync may lie after it on the source."""
+        return self is History.REWOUND
 
     @property
     def is_complete(self) -> bool:

@@ -61,7 +61,7 @@ def low_runs_of(syncs: "PartitionSyncs", progress: ConnectProgress | None = None
         open_copies = [each for each in open_copies if epoch.covered_at(each, epoch.start) is None]
         open_copies += [each.copies for each in epoch.hidden_rewinds if each.end == END]
         # What it may have copied after its last sync, before the next epoch began.
-        open_copies.append(OlderCopies(epoch.last, epoch.unsynced_offsets))
+        open_copies.append(epoch.unsynced)
         older_epochs.insert(0, epoch)
     return lows
 
@@ -106,6 +106,8 @@ def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     upstream, downstream = syncs.first
     target_offsets = downstream - syncs.settled_below
     surplus = target_offsets - upstream
+    if target_offsets and syncs.history.is_rewound:
+        return [OlderCopies(-1, target_offsets + 1)]
     if syncs.history.is_complete and target_offsets:
         return [OlderCopies(-1, target_offsets + 1, may_be_skipped=surplus > 0)]
     if surplus <= 0:

@@ -154,6 +154,23 @@ def test_a_second_copy_that_no_sync_shows_is_suspected() -> None:
     assert caught_up.translate(TOPIC, 0, 7).status is Status.EXACT
 
 
+def test_older_copies_reach_further_where_fewer_records_were_copied() -> None:
+    """Half were dropped, so that 22, 24, 26, 28 and 30 may lie at 11 to 15; then all are copied."""
+    index = index_of((0, 0), (20, 10), (20, 16), (25, 21))
+    assert index.translate(TOPIC, 0, 26).low == 11
+    caught_up = index.extended({(TOPIC, 0): [(30, 26)]})
+    assert caught_up.translate(TOPIC, 0, 26).low == 22
+
+
+def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
+    """Of a recreated target, copies before the first sync may be of records after it."""
+    cut = SyncIndex.of_partitions({(TOPIC, 0): PartitionSyncs(history=History.REWOUND)})
+    index = cut.extended({(TOPIC, 0): [(37, 18)]})
+    assert index.translate(TOPIC, 0, 37).basis is Basis.COPYING_AGAIN
+    caught_up = index.extended({(TOPIC, 0): [(55, 36)]})
+    assert caught_up.translate(TOPIC, 0, 37).target == 18
+
+
 def test_before_the_first_sync() -> None:
     """What precedes every sync lies between the target's beginning and the first sync."""
     answer = index_of((10, 10)).translate(TOPIC, 0, 5)

@@ -142,3 +142,24 @@ def test_a_gap_does_not_save_syncs_of_the_old_topic(named: Named, tmp_path: Path
     named.ids["target"]["orders"] = "t2"
     lenient = SyncArchive(archive.location, skip_damaged=True)
     assert answer(named.pair, lenient, 990).basis is Basis.HISTORY_CUT
+
+
+@pytest.mark.parametrize(("first", "history"), [(900, History.REWOUND), (950, History.LATE)])
+def test_a_rewind_next_to_the_cut_is_known(
+    named: Named, tmp_path: Path, first: int, history: History
+) -> None:
+    """A run that sees a recreated target cuts its new syncs as well; the next one may go back.
+
+    Also where a compaction has dropped what was cut.
+    """
+    archive = archived(tmp_path, named.pair, {"orders": ("s1", "t1")})
+    identity = PairIdentity(source="S", target="T", syncs_topic=named.pair.syncs_topic)
+    log = [*LOG, ("orders", 0, 910, 0), ("orders", 0, 940, 30), ("orders", 0, first, 45)]
+    ids = {"orders": ("s1", "t2")}
+    append(archive, log, 10, 12, time=2000, topics=ids, pair=identity)
+    append(archive, log, 12, 13, time=3000, topics=ids, pair=identity)
+    named.ids["target"]["orders"] = "t2"
+    for _ in range(2):
+        syncs = load_syncs(named.pair, archive, ask_source=False).index.partitions["orders", 0]
+        assert (syncs.history, syncs.first) == (history, (first, 45))
+        archive.compact(over=0)
