@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from upath import UPath
 
@@ -24,15 +25,18 @@ class Archived:
     """The incarnations of the target topic that it has seen."""
 
     @classmethod
-    def of(cls, world: World, *, reads_topic: bool) -> "Archived":
-        """Return what it holds, and what the topic has since."""
+    def of(cls, world: World, *, syncs_read: int) -> "Archived":
+        """Return what it holds, and what was read of the topic since: so many of its syncs."""
         logs = {each.syncs.incarnation: each.syncs for each in world.archived}
-        if reads_topic:
-            logs[world.syncs.incarnation] = world.syncs
+        known = logs.get(world.syncs.incarnation)
+        if syncs_read > len(known.syncs if known else ()):
+            logs[world.syncs.incarnation] = world.syncs.until(syncs_read)
+        # Before a topic has its first sync, the archive does not know of it, and notes no id.
+        with_syncs = dropwhile(lambda each: not each.syncs.syncs, world.archived)
         return cls(
             syncs=tuple(sync for log in logs.values() for sync in log.syncs),
             of_target=tuple(target for log in logs.values() for target in log.of_target),
-            targets=frozenset(each.target.incarnation for each in world.archived),
+            targets=frozenset(each.target.incarnation for each in with_syncs),
         )
 
 

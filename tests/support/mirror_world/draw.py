@@ -10,6 +10,9 @@ from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import World
 
+_MOST_WORLDS = 10**9
+"""So many worlds have seeds of their own that follow from one seed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
@@ -25,9 +28,13 @@ class Drawn:
 def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
     """Yield worlds without end; each kind takes its turn, with others unless it is to be alone."""
     for number in count():
-        first = kinds[number % len(kinds)]
-        each = seed * 10**9 + number
-        yield draw(each, first, *([] if alone else _others(each, first)))
+        yield draw_again(seed * _MOST_WORLDS + number, kinds, alone=alone)
+
+
+def draw_again(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Drawn:
+    """Return the world of ``worlds`` that a finding names by its own seed."""
+    first = kinds[seed % _MOST_WORLDS % len(kinds)]
+    return draw(seed, first, *([] if alone else _others(seed, first)))
 
 
 def _others(seed: int, first: Kind) -> list[Kind]:

@@ -1,6 +1,6 @@
 """What a world's logs hold beside those of ``airflow_mm2_offsets.testing``."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_mm2_offsets.testing import logs
 from airflow_mm2_offsets.testing.logs import Record
@@ -33,3 +33,7 @@ class SyncsLog:
         """Add a sync."""
         self.syncs.append(sync)
         self.of_target.append(of_target)
+
+    def until(self, count: int) -> "SyncsLog":
+        """Return the log as it was when it held so many syncs."""
+        return replace(self, syncs=self.syncs[:count], of_target=self.of_target[:count])

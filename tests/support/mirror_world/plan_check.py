@@ -78,10 +78,9 @@ class Asked:
             max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if self.reads_records else 0,
         )
 
-    def readable(self, drawn: Drawn) -> Readable:
-        """Return what of the world can be known."""
-        reads_topic = self.read_source or self.on is SyncsLocation.TARGET
-        known = Archived.of(drawn.world, reads_topic=reads_topic)
+    def readable(self, drawn: Drawn, *, syncs_read: int) -> Readable:
+        """Return what of the world could be known to a plan that read so many syncs."""
+        known = Archived.of(drawn.world, syncs_read=syncs_read)
         return Readable(
             syncs=known.syncs[self.cleaned :],
             of_target=known.of_target[self.cleaned :],
@@ -110,20 +109,6 @@ class Asked:
 def judge_plan(drawn: Drawn) -> Judge:
     """Judge one plan for some positions of a world."""
     asked = Asked.of(drawn)
-    readable = asked.readable(drawn)
-    words = str(asked)
-    try:
-        plan = _plan(drawn, asked)
-    except Mm2OffsetsError as error:
-        return Judge(drawn=drawn, asked=f"{words}: {error}", readable=readable)
-    # What is true when the plan is there: the job starts later still.
-    judge = Judge(drawn=drawn, asked=words, readable=readable, stands=not asked.goes_on)
-    for planned in plan.partitions:
-        judge.judge(planned.translation)
-    return judge
-
-
-def _plan(drawn: Drawn, asked: Asked) -> FailoverPlan:
     reach = Reach(
         partitions=len(asked.positions),
         cleaned=asked.cleaned,
@@ -131,9 +116,24 @@ def _plan(drawn: Drawn, asked: Asked) -> FailoverPlan:
         misnamed=asked.misnamed,
     )
     clusters = WorldClusters(drawn.world, reach, on=asked.on)
+    words, plan = str(asked), None
+    try:
+        plan = _plan(drawn, asked, clusters)
+    except Mm2OffsetsError as error:
+        words = f"{words}: {error}"
+    # Topics may grow while the plan is made: only the syncs that it has read can tell it anything.
+    readable = asked.readable(drawn, syncs_read=clusters.syncs_read)
+    # What is true when the plan is there: the job starts later still.
+    judge = Judge(drawn=drawn, asked=words, readable=readable, stands=not asked.goes_on)
+    for planned in plan.partitions if plan else ():
+        judge.judge(planned.translation)
+    return judge
+
+
+def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters) -> FailoverPlan:
     positions = {TOPIC: dict(enumerate(asked.positions))}
     archived = (
-        archive_of(drawn.world, partitions=reach.partitions, on=asked.on)
+        archive_of(drawn.world, partitions=len(asked.positions), on=asked.on)
         if asked.archived
         else nullcontext()
     )

@@ -11,7 +11,10 @@ told
   seems to have copied every offset, or as many as the step between the same two source offsets by
   which s was copied; one that leaves out more may have left out s;
 - by the ``source``, where it can be read and the target has grown by more (and one) than the
-  records that the source still has there, or has deleted;
+  records that the source still has there, or has deleted. It tells of a step back what growth
+  tells where the source has no holes, and no more: so here, too, no later step passes over s that
+  seems to have copied every offset. Of such a one the records would have to tell, of which only
+  those around the position are read;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
   holds a content twice in the step around ``t``; if the position lies in that step, for no plan
   reads the records of others;
@@ -30,7 +33,10 @@ topic.
 Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
 MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
 lies in place of another hole): the answer is right there, so ``nothing`` tells. Connect's offset
-can't: it lags by up to a flush interval in any world.
+can't: it lags by up to a flush interval in any world. As a last step it is of a record that was
+copied itself, some time: where the target has since grown by as many offsets as the source has up
+to it, that record counts with those before it as copied again. Only records tell whether others
+have written those offsets.
 """
 
 from bisect import bisect_right
@@ -121,7 +127,8 @@ def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
         for step in steps[shown + 1 :]
     ):
         return ToldBy.SYNCS
-    return _told_by_logs(world, readable, loss, steps[0])
+    is_passed = any(_has_all(record, *step) for step in steps[1:])
+    return _told_by_logs(world, readable, loss, steps[0], is_passed=is_passed)
 
 
 def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
@@ -152,15 +159,21 @@ def _growth(record: int, steps: Sequence[tuple[Sync, Sync]]) -> set[tuple[int, i
 
 
 def _has_all(record: int, before: Sync, after: Sync) -> bool:
-    """Tell whether a step passes over a record and seems to have copied all that it passed."""
-    passes = before[0] < record < after[0]
+    """Tell whether a step passes over a record and seems to have copied all that it passed.
+
+    Connect's offset is of a record that was copied itself. That of a sync is never ``record``,
+    whose last copy lies before it.
+    """
+    passes = before[0] < record <= after[0]
     return passes and after[1] - before[1] >= after[0] - before[0]
 
 
-def _told_by_logs(world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync]) -> ToldBy:
+def _told_by_logs(
+    world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
+) -> ToldBy:
     (begin_up, begin), (end_up, end) = step
-    rises = begin_up < end_up
-    if rises and readable.source and end - begin > _most_records(world, begin_up, end_up) + 1:
+    is_counted = begin_up < end_up and readable.source and not is_passed
+    if is_counted and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
     is_read = readable.target and begin_up <= loss.position < end_up
     if is_read and _is_seen(world, readable, loss.truth, begin, end):

@@ -1,0 +1,71 @@
+"""Worlds that a soak has found with an answer above the truth, each drawn again by its seed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from airflow_mm2_offsets.testing import in_memory_clients
+from tests.support.mirror_world.cases import check
+from tests.support.mirror_world.draw import Drawn, draw_again
+from tests.support.mirror_world.index_check import judge_index
+from tests.support.mirror_world.judging import Judge
+from tests.support.mirror_world.kinds import KINDS
+from tests.support.mirror_world.plan_check import judge_plan
+from tests.support.mirror_world.telling import ToldBy
+
+
+@pytest.fixture
+def described() -> None:
+    """Let the brokers in memory describe topics themselves: they know ids."""
+
+
+@pytest.fixture(autouse=True)
+def _memory() -> Iterator[None]:
+    with in_memory_clients():
+        yield
+
+
+def _drawn(seed: int, kind: str | None) -> Drawn:
+    return draw_again(seed, [each for each in KINDS if kind in {None, each.name}])
+
+
+def _judges(drawn: Drawn) -> Iterator[Judge]:
+    """Judge as a soak does: each judge draws on."""
+    yield from judge_index(drawn)
+    yield judge_plan(drawn)
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [
+        pytest.param(
+            50000004747, "target-recreated", id="old syncs fit the log of a recreated target"
+        ),
+        pytest.param(
+            50000013022, "target-recreated", id="a rewind next to the syncs that an archive cuts"
+        ),
+        pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
+        pytest.param(9101000018779, None, id="an open transaction hides equal records"),
+        pytest.param(9101000004919, None, id="a filter was loosened before records were skipped"),
+    ],
+)
+def test_no_answer_is_above_the_truth(seed: int, kind: str | None) -> None:
+    """The rule answers closer to the beginning, or refuses."""
+    for judge in _judges(_drawn(seed, kind)):
+        check(judge)
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [
+        pytest.param(141000008391, None, id="Connect has committed the record itself"),
+        pytest.param(9101000004994, None, id="a marker stands in for the record in a later step"),
+        pytest.param(9101000008547, None, id="a sync was written after the plan had been asked"),
+        pytest.param(50000000829, "target-recreated", id="an archive was made before any sync"),
+        pytest.param(50000007716, "target-recreated", id="later syncs cover an earlier life"),
+    ],
+)
+def test_nothing_can_tell(seed: int, kind: str | None) -> None:
+    """An answer is above the truth, and all that was read fits a world where it is not."""
+    findings = [finding for judge in _judges(_drawn(seed, kind)) for finding in judge.findings]
+    assert {finding.told_by for finding in findings} == {ToldBy.NOTHING}
