@@ -9,7 +9,8 @@ truth is the earliest among the (highest) copies of the records from the positio
   source has deleted it, or another writer wrote it), or if it is such a second one. It may be the
   copy of any source record that has no copy elsewhere, so the answer stays below it.
 - If no rewind can lie in between, MirrorMaker 2 has copied in order. Then no target record before
-  the copy of a record before the position is the copy of a later one.
+  the copy of a record before the position is the copy of a later one. More target records than the
+  source has offsets up to such a copy are a sign of another order.
 
 The target may have been read on, to where a later restart can have copied the same records again
 unseen. A record missing from that range was not copied again. Copies in it count only if the
@@ -79,7 +80,8 @@ def _lowest_copy(
     if _is_complete(search, unread, first_copies):
         return earliest, earliest
     before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-    if search.is_ordered and _rise(originals, copies):
+    is_ordered = search.is_ordered and _rise(originals, copies)
+    if is_ordered and _has_room(search.begin.upstream, originals, before):
         before = _after_last_known(before, unread, first_copies)
     unknown = (offset for offset, content in before if first_copies.get(content) != offset)
     return earliest, min(unknown, default=earliest)
@@ -101,10 +103,33 @@ def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> 
 
     Equal records of the source have equal copies, which tell nothing of the order.
     """
-    times = Counter(content for _, content in originals)
-    offsets = {content: offset for offset, content in originals if times[content] == 1}
+    offsets = _offsets_of_unique(originals)
     known = [offsets[content] for _, content in copies if content in offsets]
     return all(first < second for first, second in pairwise(known))
+
+
+def _has_room(
+    begin: int, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
+) -> bool:
+    """Tell whether unknown copies can be of source offsets between those of the known ones.
+
+    Where there are more, one may be of a later record: a batch has landed after the next one, which
+    steps that are equal hide.
+
+    Args:
+        begin: The first source offset that was read.
+        originals: From there on.
+        copies: The copies of those, from the first on.
+    """
+    offsets = _offsets_of_unique(originals)
+    known = [(offsets[content], at) for at, (_, content) in enumerate(copies) if content in offsets]
+    steps = pairwise([(begin - 1, -1), *known])
+    return all(later[1] - first[1] <= later[0] - first[0] for first, later in steps)
+
+
+def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
+    times = Counter(content for _, content in originals)
+    return {content: offset for offset, content in originals if times[content] == 1}
 
 
 def first_missing(search: SearchRange, source: SourceWindow, target: TargetWindow) -> int | None:

@@ -183,6 +183,13 @@ def test_known_copies_out_of_order_show_a_rewind() -> None:
     assert answer.low <= 2
 
 
+def test_more_copies_than_source_offsets_show_another_order() -> None:
+    """Record 15 was changed, and its batch landed before 14: nothing else can lie before 14."""
+    copied = [*range(14), -15, 14, *range(16, 21)]
+    answer = translate(((20, 20),), 15, copied=copied, target=(0, 20), source=(0, 20))
+    assert answer.low == 14
+
+
 def test_another_writers_records_are_no_doubt_where_every_record_has_its_copy() -> None:
     """Three foreign records lie before the copy of 5; the source has all of 5 to 10."""
     copied = [*range(5), -1, -2, -3, *range(5, 31)]
