@@ -18,7 +18,7 @@ source was read to its end and has each content once: then equal content is the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
@@ -132,19 +132,21 @@ def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
     return {content: offset for offset, content in originals if times[content] == 1}
 
 
-def first_missing(search: SearchRange, source: SourceWindow, target: TargetWindow) -> int | None:
-    """Return the first source offset from the position on that has no known copy in a range.
+def missing_records(
+    search: SearchRange, source: SourceWindow, target: TargetWindow
+) -> Iterator[int]:
+    """Yield the source offsets from the position on that have no known copy in a range.
 
-    None where each has one. Markers, other writers' records and repeated copies make the target
-    grow all the same.
+    Markers, other writers' records and repeated copies make the target grow all the same.
     """
     sides = _originals_and_copies(search, source, target)
     if sides is None:
-        return None
+        return
     originals, copies = sides
     known = {content for _, content in copies}
-    missing = (offset for offset, content in originals if content not in known)
-    return next((offset for offset in missing if offset >= search.position), None)
+    for offset, content in originals:
+        if offset >= search.position and content not in known:
+            yield offset
 
 
 def _originals_and_copies(

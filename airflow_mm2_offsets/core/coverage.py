@@ -92,6 +92,7 @@ class Epoch:
         self._older_epochs = older_epochs
         self._progress = progress
         self._record_counts: list[int] | None = None
+        self._lacking: list[int] | None = None
         self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
         offsets = 0
         if self.stop < len(syncs):
@@ -120,7 +121,7 @@ class Epoch:
         """Return where the syncs from ``first`` on may lack records that have older copies."""
         covered_at = {copies: self.covered_at(copies, first) for copies in older_copies}
         ends = [
-            self.stop - 1 if at is None else at
+            self._after_next_skip(self.stop - 1 if at is None else at, copies)
             for copies, at in covered_at.items()
             if copies.may_be_skipped
         ]
@@ -167,6 +168,22 @@ class Epoch:
         hidden = ((each.copies.upstream + 1, each.end) for each in self.hidden_rewinds)
         open_ranges = chain(self.uncovered, hidden)
         return all(end <= upstream or begin >= until for begin, end in open_ranges)
+
+    def _after_next_skip(self, covered: int, copies: OlderCopies) -> int:
+        """Return the sync after the next step that lacks records; ``covered`` without one.
+
+        Older copies may lie in it as well: as many records may have been skipped before they were
+        copied, which no sync shows.
+        """
+        if not copies.offsets:
+            return covered
+        if self._lacking is None:
+            sides = (side[self.start : self.stop] for side in (self._ups, self._downs))
+            source, target = (map(sub, side[1:], side) for side in sides)
+            lacks = map(lacks_records, source, target)
+            self._lacking = [at for at, each in enumerate(lacks, self.start) if each]
+        following = bisect_left(self._lacking, covered)
+        return covered if following == len(self._lacking) else self._lacking[following] + 1
 
     def _skipped_ranges(self, first: int, last: int) -> Iterator[Range]:
         """Yield the source offsets between two syncs where records may have been skipped."""

@@ -17,10 +17,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-from airflow_mm2_offsets.core.segments import Segments
+from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
 
 class History(StrEnum):
@@ -152,6 +152,18 @@ class PartitionSyncs:
             history=self.history,
             settled_below=self.settled_below,
         )
+
+    def step_range(self, segments: Segments, bracket: SyncBracket) -> SearchRange | None:
+        """Return the offsets to read after a position's sync; see ``Segments.step_range``.
+
+        None also if no older epoch has come as far: then no record there has an older copy.
+        """
+        search = segments.step_range(bracket)
+        if search is None:
+            return None
+        lasts = (self[stop - 1] for _, stop in self.epochs)
+        older = (last.upstream for last in lasts if last.downstream < search.begin.downstream)
+        return search if max(older, default=-1) > search.position else None
 
     @property
     def epochs(self) -> list[tuple[int, int]]:

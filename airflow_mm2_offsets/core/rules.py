@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import BracketBounds, unsafe_offset
-from airflow_mm2_offsets.core.content import first_missing, match_content
+from airflow_mm2_offsets.core.content import match_content, missing_records
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import ConnectProgress
 from airflow_mm2_offsets.core.duplicates import rewind_after
@@ -133,8 +133,9 @@ def _bound(
         if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
-    if search and (older := _low_of_missing(syncs, bracket, search, evidence)) is not None:
-        bounds = bounds.lowered(older)
+    for each in (search, syncs.step_range(segments, bracket)):
+        if each and (older := _low_of_missing(syncs, each, evidence)) is not None:
+            bounds = bounds.lowered(older)
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
 
@@ -162,23 +163,21 @@ def _by_content(
     return BracketBounds.fixed(*bounds, Basis.CONTENT) if bounds else None
 
 
-def _low_of_missing(
-    syncs: PartitionSyncs, bracket: SyncBracket, search: SearchRange, evidence: Evidence
-) -> int | None:
-    """Return the lower bound by older copies of what may not have been copied between two syncs.
+def _low_of_missing(syncs: PartitionSyncs, search: SearchRange, evidence: Evidence) -> int | None:
+    """Return the lower bound by older copies of what may not have been copied in a range.
 
     Where the source grew by more, the segments have taken missing records into account.
     """
     source, target = evidence.source_window, evidence.target_window
-    if bracket.before is None or bracket.after is None or source is None or target is None:
+    if source is None or target is None:
         return None
-    if lacks_records(*bracket.steps):
-        return None
-    missing = first_missing(search, source, target)
-    if missing is None:
-        return None
-    low = syncs.until(bracket.before).segments.low(missing)
-    return low if low < bracket.low else None
+    now = syncs.until(search.end).segments
+    for offset in missing_records(search, source, target):
+        bracket = now.bracket(offset)
+        if bracket.before and bracket.after and not lacks_records(*bracket.steps):
+            low = syncs.until(search.begin).segments.low(offset)
+            return low if low < search.begin.downstream else None
+    return None
 
 
 def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:

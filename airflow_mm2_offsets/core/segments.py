@@ -119,6 +119,16 @@ class Segments:
         lowest = min(bracket.position, *self.upstream[first : last + 1])
         return SearchRange(bracket.position, SyncPoint(lowest, low), self._sync(last))
 
+    def step_range(self, bracket: SyncBracket) -> SearchRange | None:
+        """Return the offsets to read from a sync to the next one, to see what was copied there.
+
+        None if the position has no sync, or no sync follows that is known to count.
+        """
+        before, after = bracket.before, bracket.after
+        if before is None or after is None or not bracket.is_sync:
+            return None
+        return SearchRange(bracket.position, before, after) if self._is_settled(after) else None
+
     def settled_from(self, offset: int) -> int:
         """Return the source offset from which on no record has its last copy below ``offset``."""
         return settled_from(self.lows, self.upstream, self.downstream, offset)

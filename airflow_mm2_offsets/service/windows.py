@@ -156,11 +156,13 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     is_bounded = answer.status is Status.BOUNDED
     duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
-    if not is_bounded and duplicate is None:
-        return None
     first = bracket.before or SyncPoint(0, 0)
     if segments.older_low(bracket) is not None:
         first, duplicate = window.begin, None
+    elif step := syncs.step_range(segments, bracket):
+        window = step
+    elif not is_bounded and duplicate is None:
+        return None
     if evidence.source:
         source = _range(first, window.end, 0, evidence.source)
         # A range that ends at a settled sync may reach beyond the last possible duplicate.

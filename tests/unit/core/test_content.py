@@ -183,6 +183,19 @@ def test_known_copies_out_of_order_show_a_rewind() -> None:
     assert answer.low <= 2
 
 
+def test_a_sync_does_not_vouch_for_records_that_another_writer_stands_in_for() -> None:
+    """0 was copied again, 1 to 13 were jumped over; 13 foreign records make the steps equal."""
+    copied = [*range(14), 0, *range(-13, 0), *range(14, 41)]
+    answer = translate(
+        ((0, 0), (13, 13), (0, 14), (14, 28), (40, 54)),
+        0,
+        copied=copied,
+        target=(14, 28),
+        source=(0, 14),
+    )
+    assert answer.low == 1
+
+
 def test_more_copies_than_source_offsets_show_another_order() -> None:
     """Record 15 was changed, and its batch landed before 14: nothing else can lie before 14."""
     copied = [*range(14), -15, 14, *range(16, 21)]

@@ -162,6 +162,14 @@ def test_older_copies_reach_further_where_fewer_records_were_copied() -> None:
     assert caught_up.translate(TOPIC, 0, 26).low == 22
 
 
+def test_the_next_records_that_were_skipped_may_have_older_copies() -> None:
+    """The two copies before 13 -> 15 may be of 19 and 20, which 14 -> 21 passes over."""
+    index = index_of((0, 0), (12, 12), (13, 15), (14, 16), (21, 17), (30, 26), (40, 30))
+    assert index.translate(TOPIC, 0, 13).low == 13
+    assert index.translate(TOPIC, 0, 20).low == 13
+    assert index.translate(TOPIC, 0, 21).target == 17
+
+
 def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
     """Of a recreated target, copies before the first sync may be of records after it."""
     cut = SyncIndex.of_partitions({(TOPIC, 0): PartitionSyncs(history=History.REWOUND)})

@@ -46,6 +46,8 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         ),
         pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
         pytest.param(9101000018779, None, id="an open transaction hides equal records"),
+        pytest.param(9401000021930, None, id="records were skipped before and after a lost sync"),
+        pytest.param(9403000034317, None, id="another writer stands in for skipped records"),
         pytest.param(9501000005257, None, id="a changed record overtook the one before it"),
         pytest.param(9101000004919, None, id="a filter was loosened before records were skipped"),
     ],
