@@ -175,7 +175,8 @@ def _low_of_missing(syncs: PartitionSyncs, search: SearchRange, evidence: Eviden
     for offset in missing_records(search, source, target):
         bracket = now.bracket(offset)
         if bracket.before and bracket.after and not lacks_records(*bracket.steps):
-            low = syncs.until(search.begin).segments.low(offset)
+            older = syncs.until(search.begin)
+            low = older.segments.low(offset) if older else search.begin.downstream
             return low if low < search.begin.downstream else None
     return None
 

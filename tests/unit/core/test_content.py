@@ -196,6 +196,14 @@ def test_a_sync_does_not_vouch_for_records_that_another_writer_stands_in_for() -
     assert answer.low == 1
 
 
+def test_nothing_lies_below_the_beginning_of_the_target() -> None:
+    """Record 6 is missing, and the range that may hold it begins with the target."""
+    copied = [-1, -2, -3, -4, *range(6), -6, 7, 8, 9, 13, 15]
+    syncs = ((0, 4), (4, 8), (5, 9), (7, 11), (13, 14), (15, 15))
+    answer = translate(syncs, 0, copied=copied, target=(0, 14), source=(0, 13))
+    assert answer.low == 0
+
+
 def test_more_copies_than_source_offsets_show_another_order() -> None:
     """Record 15 was changed, and its batch landed before 14: nothing else can lie before 14."""
     copied = [*range(14), -15, 14, *range(16, 21)]
