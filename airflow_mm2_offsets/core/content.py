@@ -153,7 +153,7 @@ def _originals_and_copies(
     search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> tuple[list[WindowRecord], list[WindowRecord]] | None:
     """Return the records of both clusters in a range, if the record at its end is the same."""
-    position, begin, end, _ = search
+    position, begin, end, *_ = search
     if source.first > position or source.last < end.upstream:
         return None
     if not target.covers(begin.downstream, end.downstream):

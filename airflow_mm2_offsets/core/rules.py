@@ -130,7 +130,9 @@ def _bound(
     bounds, read_on = _by_syncs(segments, bracket, evidence), -1
     search = segments.search_range(bracket)
     if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
-        if not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
+        if not search.is_newest:
+            bounds = bounds.narrowed(proven.low)
+        elif not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
     for each in (search, syncs.step_range(segments, bracket)):

@@ -43,6 +43,8 @@ class SearchRange(NamedTuple):
     """The last offset to read on each cluster: a sync whose record has no older copies only."""
     is_ordered: bool = False
     """No rewind can lie in the range: its copies are in the source's order."""
+    is_newest: bool = True
+    """No sync shows that the records were copied again after the range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,8 @@ class Segments:
     @property
     def has_caught_up(self) -> bool:
         """The newest epoch has copied again all that older copies exist of."""
-        return self.lows[-1].low is None
+        last = self.lows[-1]
+        return last.low is None and last.stop == len(self.upstream)
 
     def bracket(self, position: int) -> SyncBracket:
         """Return the syncs around a position, of the newest epoch that reaches down to it."""
@@ -117,7 +120,8 @@ class Segments:
             return None
         first = max(0, bisect_left(self.downstream, low) - 1)
         lowest = min(bracket.position, *self.upstream[first : last + 1])
-        return SearchRange(bracket.position, SyncPoint(lowest, low), self._sync(last))
+        begin, end = SyncPoint(lowest, low), self._sync(last)
+        return SearchRange(bracket.position, begin, end, is_newest=self.has_caught_up)
 
     def step_range(self, bracket: SyncBracket) -> SearchRange | None:
         """Return the offsets to read from a sync to the next one, to see what was copied there.
