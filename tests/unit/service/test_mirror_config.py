@@ -6,12 +6,15 @@ import httpx
 import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core import Basis, Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.mirror_config import compare_with_connect
 from airflow_mm2_offsets.service.pair import ClusterPair
-from tests.support.pairs import STOPPED_CONNECT
+from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS
+from airflow_mm2_offsets.service.planning import plan_failover
+from tests.support import pairs
+from tests.support.pairs import STOPPED_CONNECT, Pair
 
 MIRROR = "org.apache.kafka.connect.mirror"
 LEAST = {"connector.class": f"{MIRROR}.MirrorSourceConnector", "source.cluster.alias": "a"}
@@ -126,3 +129,23 @@ def test_connect_that_is_down_or_not_given_says_so() -> None:
         compare_with_connect(replace(PAIR, connect=STOPPED_CONNECT.client()))
     with pytest.raises(ConfigurationError, match="no Connect URL is given"):
         compare_with_connect(PAIR)
+
+
+def test_a_plan_by_another_policy_than_the_connector_s_is_refused(clusters: Pair) -> None:
+    """The topic of that name on the target is another one, though its records may be equal."""
+    clusters.write("orders", range(100))
+    clusters.copy("orders", range(100))
+    clusters.sync("orders", (0, 0), (99, 99))
+    config = {"replication.policy.class": f"{MIRROR}.DefaultReplicationPolicy"}
+    pair = replace(clusters.pair, connect=pairs.connect(config=config))
+    with pytest.raises(ConfigurationError, match=r"replication\.policy\.class"):
+        plan_failover(pair, {"orders": {0: 99}}, options=DEFAULT_OPTIONS)
+
+
+def test_a_plan_whose_records_differ_at_a_sync_is_refused(clusters: Pair) -> None:
+    clusters.write("orders", range(100))
+    clusters.copy("orders", range(1000, 1100))
+    clusters.sync("orders", (0, 0), (99, 99))
+    plan = plan_failover(clusters.pair, {"orders": {0: 99}}, options=DEFAULT_OPTIONS)
+    (partition,) = plan.partitions
+    assert partition.translation.basis is Basis.RECORDS_DIFFER
