@@ -91,7 +91,7 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
     assert read_fence(str(job.control)) == fence
 
 
-def test_a_task_that_is_killed_withdraws_itsstop_task(worker: Worker, job: Job) -> None:
+def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
     """Marked failed, cleared or ended while it runs or is deferred: the job runs on untouched."""
     worker.conf = {"folder": str(job.folder)}
     task = stop_task(control=str(job.control), request_id=ASKED)

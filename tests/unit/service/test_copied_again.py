@@ -1,11 +1,13 @@
 """Plans where MirrorMaker 2 has copied records again, or Connect's offsets were altered."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Translation
+from airflow_mm2_offsets.service import evidence
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from tests.support.pairs import Pair, connect
@@ -85,6 +87,23 @@ def test_a_source_without_records_now_had_some(clusters: Pair) -> None:
     clusters.sync("orders", (0, 0), (101, 101))
     clusters.source.delete_records("orders", 0, 180)
     assert (_answer(clusters, 120).target or 0) <= 120
+
+
+def test_retention_may_run_between_two_reads(
+    clusters: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is deleted before the source is read is no gap: its first offset is asked afterwards."""
+    clusters.write("orders", range(180))
+    clusters.copy("orders", range(180))
+    clusters.sync("orders", (0, 0), (101, 101))
+    find_empty = evidence.find_empty
+
+    def delete_and_find(*given: Any) -> Any:  # noqa: ANN401 - as it is called
+        clusters.source.delete_records("orders", 0, 180)
+        return find_empty(*given)
+
+    monkeypatch.setattr(evidence, "find_empty", delete_and_find)
+    assert (_answer(clusters, 120, max_bytes=0).target or 0) <= 120
 
 
 def test_deleted_records_beyond_the_noted_offset_were_copied_once(clusters: Pair) -> None:
