@@ -1,6 +1,5 @@
 """A world as two clusters and a Connect that can be asked."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.core import (
@@ -35,19 +34,6 @@ class Reach:
     lies; the user says that names stay as they are."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _WatchedLog(SourceLog):
-    """The log of the syncs topic, which says what a consumer gets of it."""
-
-    on_read: Callable[[int], None]
-
-    def committed_records(self, start: int) -> Iterator[tuple[int, Record]]:
-        """Yield offset and record from ``start`` on."""
-        for offset, record in SourceLog.committed_records(self, start):
-            self.on_read(offset)
-            yield offset, record
-
-
 class WorldClusters:
     """The clusters that hold a world."""
 
@@ -63,8 +49,6 @@ class WorldClusters:
         self.source = InMemoryCluster(cluster_id="source")
         self.target = InMemoryCluster(cluster_id="target")
         self._syncs_cluster = self.target if on is SyncsLocation.TARGET else self.source
-        self.syncs_read = 0
-        """So many of the world's syncs a consumer has got so far, or compaction has removed."""
         self._connect = self._make_connect(on)
         self.pair = ClusterPair(
             source=self.source.cluster("source"),
@@ -86,24 +70,8 @@ class WorldClusters:
             self.target.topics[TOPIC] = self._topic("local", _local_log(world.target))
         self._syncs_cluster.topics[self.pair.syncs_topic] = InMemoryTopic(
             topic_id=f"syncs-{world.syncs.incarnation}",
-            partitions=[self._syncs_log()],
+            partitions=[_syncs_log(world, reach.partitions, reach.cleaned)],
         )
-
-    def _syncs_log(self) -> "_WatchedLog":
-        partitions, begin = self.reach.partitions, self.reach.cleaned * self.reach.partitions
-        syncs = [
-            OffsetSync(topic=TOPIC, partition=number, upstream=up, downstream=down)
-            for up, down in self.world.syncs.syncs
-            for number in range(partitions)
-        ]
-        records = {
-            offset: Record(*encode_offset_sync(sync), FIRST_TIMESTAMP)
-            for offset, sync in enumerate(syncs[begin:], begin)
-        }
-        return _WatchedLog(high=len(syncs), records=records, on_read=self._note_read)
-
-    def _note_read(self, offset: int) -> None:
-        self.syncs_read = max(self.syncs_read, offset // self.reach.partitions + 1)
 
     def _topic(self, side: str, log: PartitionLog) -> InMemoryTopic:
         incarnation = getattr(log, "incarnation", 0)
@@ -129,3 +97,17 @@ def _local_log(like: PartitionLog) -> SourceLog:
         for offset in range(like.low, like.high)
     }
     return SourceLog(low=like.low, high=like.high, records=records)
+
+
+def _syncs_log(world: World, partitions: int, cleaned: int) -> SourceLog:
+    syncs = [
+        OffsetSync(topic=TOPIC, partition=number, upstream=up, downstream=down)
+        for up, down in world.syncs.syncs
+        for number in range(partitions)
+    ]
+    begin = cleaned * partitions
+    records = {
+        offset: Record(*encode_offset_sync(sync), FIRST_TIMESTAMP)
+        for offset, sync in enumerate(syncs[begin:], begin)
+    }
+    return SourceLog(high=len(syncs), records=records)

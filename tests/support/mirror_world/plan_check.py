@@ -1,12 +1,17 @@
 """Asks for a plan, with what a user may decide and with what may be lost."""
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
+from unittest.mock import patch
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.kafka import drain, sync_log
+from airflow_mm2_offsets.kafka.drain import Record
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.testing.logs import FOREIGN
@@ -116,13 +121,13 @@ def judge_plan(drawn: Drawn) -> Judge:
         misnamed=asked.misnamed,
     )
     clusters = WorldClusters(drawn.world, reach, on=asked.on)
-    words, plan = str(asked), None
+    words, plan, syncs = str(asked), None, SyncsRead()
     try:
-        plan = _plan(drawn, asked, clusters)
+        plan = _plan(drawn, asked, clusters, syncs)
     except Mm2OffsetsError as error:
         words = f"{words}: {error}"
     # Topics may grow while the plan is made: only the syncs that it has read can tell it anything.
-    readable = asked.readable(drawn, syncs_read=clusters.syncs_read)
+    readable = asked.readable(drawn, syncs_read=syncs.end // len(asked.positions))
     # What is true when the plan is there: the job starts later still.
     judge = Judge(drawn=drawn, asked=words, readable=readable, stands=not asked.goes_on)
     for planned in plan.partitions if plan else ():
@@ -130,7 +135,21 @@ def judge_plan(drawn: Drawn) -> Judge:
     return judge
 
 
-def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters) -> FailoverPlan:
+@dataclass(slots=True)
+class SyncsRead:
+    """What a plan reads of the syncs topic; a consumer gets more where the topic grows."""
+
+    end: int = 0
+    """The offset after the last sync."""
+
+    def drain(self, *args: Any, **options: Any) -> Iterator[list[Record]]:
+        """Read partitions as ``kafka.drain`` does, and note how far."""
+        for records in drain.drain(*args, **options):
+            self.end = max(self.end, records[-1].offset() + 1)
+            yield records
+
+
+def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters, syncs: SyncsRead) -> FailoverPlan:
     positions = {TOPIC: dict(enumerate(asked.positions))}
     archived = (
         archive_of(drawn.world, partitions=len(asked.positions), on=asked.on)
@@ -142,7 +161,8 @@ def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters) -> FailoverPlan:
             deletes = ("expire", "expire_all") if "retention" in drawn.kinds else ()
             actions = ("grow", "grow", "copy", "copy", "commit", "kill", *deletes)
             _Meanwhile(clusters=clusters, random=drawn.random, actions=actions).watch()
-        return plan_failover(clusters.pair, positions, options=asked.options(archive))
+        with patch.object(sync_log, "drain", syncs.drain):
+            return plan_failover(clusters.pair, positions, options=asked.options(archive))
 
 
 @dataclass(slots=True, kw_only=True)
