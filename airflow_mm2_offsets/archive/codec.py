@@ -23,6 +23,7 @@ from airflow_mm2_offsets.archive.values import (
     Run,
 )
 from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.bracket import SyncPoint
 
 FORMAT = 1
 """The version of everything here; a file of another is not read."""
@@ -197,7 +198,7 @@ def _header_to_json(header: Header) -> dict[str, Any]:
             for run in header.runs
         ],
         "floors": [
-            [*place, *floor.generation, *floor[1:]]
+            [*place, *floor.generation, floor.offset, floor.settled_below, *(floor.last_cut or ())]
             for place, floor in sorted(header.floors.items())
         ],
     }
@@ -222,7 +223,14 @@ def _header_from_json(described: Mapping[str, Any]) -> Header:
             for first, stop, time, whole, topics in described["runs"]
         ),
         floors={
-            TopicPartition(topic, partition): Floor(Generation(number, topic_id), *floor)
-            for topic, partition, number, topic_id, *floor in described["floors"]
+            TopicPartition(topic, partition): Floor(
+                Generation(number, topic_id),
+                offset,
+                settled_below,
+                SyncPoint(*last_cut) if last_cut else None,
+            )
+            for topic, partition, number, topic_id, offset, settled_below, *last_cut in described[
+                "floors"
+            ]
         },
     )

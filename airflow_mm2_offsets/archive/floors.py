@@ -11,6 +11,7 @@ from airflow_mm2_offsets.archive.codec import Segment
 from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import Floor, Generation
 from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core.bracket import SyncPoint
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
@@ -73,7 +74,9 @@ def floors_of_recreated(
                 below = 0 if last is None else int(held.columns.downstream[last]) + 1
                 floor = floor._replace(settled_below=below)
             elif (last := _last(held, place, _BEGINNING, floor)) is not None:
-                floor = floor._replace(last_cut=int(held.columns.upstream[last]))
+                columns = held.columns
+                cut = SyncPoint(int(columns.upstream[last]), int(columns.downstream[last]))
+                floor = floor._replace(last_cut=cut)
             stored = floors.get(place, floor)
             raised[place] = max(stored, floor, key=lambda each: _rank(held.generations, each))
     return raised

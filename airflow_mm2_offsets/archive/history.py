@@ -37,6 +37,7 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
 from airflow_mm2_offsets.core.epochs import History
 
 
@@ -140,12 +141,14 @@ class ArchivedSyncs:
         return build_index(self.columns, histories, settled)
 
     def _rewound(self) -> Iterator[TopicPartition]:
-        """Yield the partitions that go on before the last sync that a recreation has cut."""
+        """Yield the partitions of which records were copied again after what a recreation cut."""
         for place, start, _ in groups(self.columns):
             floor = self.floors.get(place)
             if floor is None or floor.settled_below is not None or floor.last_cut is None:
                 continue
-            if self.columns.upstream[start] <= floor.last_cut:
+            source_step = int(self.columns.upstream[start]) - floor.last_cut.upstream
+            target_step = int(self.columns.downstream[start]) - floor.last_cut.downstream
+            if is_rewind(source_step, target_step) or may_hide_rewind(source_step, target_step):
                 yield place
 
     def complete(self) -> frozenset[TopicPartition]:

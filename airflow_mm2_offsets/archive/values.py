@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.errors import ArchiveError
 
 TopicIds: TypeAlias = tuple[str | None, str | None]
@@ -38,9 +39,9 @@ class Floor(NamedTuple):
     """Target offsets below this copy nothing that a position from there on needs; None where that
     is not known: where the target topic was recreated, what it has held since may be older than
     the first sync."""
-    last_cut: int | None = None
-    """The source offset of the last sync that was cut because a topic was recreated, which may be
-    of the new topic already; None where there is none, or that is not known."""
+    last_cut: SyncPoint | None = None
+    """The last sync that was cut because a topic was recreated, which may be of the new topic
+    already; None where there is none, or that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

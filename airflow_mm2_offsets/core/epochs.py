@@ -34,7 +34,7 @@ class History(StrEnum):
     """Older syncs may be missing, and positions before the first sync are refused: the archive
     began after it, or the target topic was recreated."""
     REWOUND = "rewound"
-    """Like LATE, and MirrorMaker 2 went back just before the first sync: what it copied before may
+    """Like LATE, and MirrorMaker 2 went back shortly before the first sync: what it copied may
     lie after that sync on the source."""
     CUT = "cut"
     """The archive has dropped older syncs, which no answer needs: they are old, or of another

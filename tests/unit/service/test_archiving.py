@@ -144,7 +144,9 @@ def test_a_gap_does_not_save_syncs_of_the_old_topic(named: Named, tmp_path: Path
     assert answer(named.pair, lenient, 990).basis is Basis.HISTORY_CUT
 
 
-@pytest.mark.parametrize(("first", "history"), [(900, History.REWOUND), (950, History.LATE)])
+@pytest.mark.parametrize(
+    ("first", "history"), [(900, History.REWOUND), (950, History.REWOUND), (955, History.LATE)]
+)
 def test_a_rewind_next_to_the_cut_is_known(
     named: Named, tmp_path: Path, first: int, history: History
 ) -> None:
