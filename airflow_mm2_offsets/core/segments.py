@@ -137,6 +137,12 @@ class Segments:
         """Return the source offset from which on no record has its last copy below ``offset``."""
         return settled_from(self.lows, self.upstream, self.downstream, offset)
 
+    def settled_sync(self, offset: int) -> SyncPoint | None:
+        """Return the first sync before which those last copies lie, if one is known to count."""
+        run = self.lows[-1]
+        at = bisect_left(self.upstream, self.settled_from(offset), run.start, run.stop)
+        return self._sync(at) if self.has_caught_up and at < run.stop else None
+
     def _is_settled(self, sync: SyncPoint) -> bool:
         """Tell whether all records from a sync on have copies at its target offset or above."""
         return self.low(sync.upstream) >= sync.downstream

@@ -20,6 +20,7 @@ from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopie
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
 from airflow_mm2_offsets.service.evidence import stable_ends
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -165,9 +166,7 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     if evidence.source:
         source = _range(first, window.end, 0, evidence.source)
-        # A range that ends at a settled sync may reach beyond the last possible duplicate.
-        furthest = max(duplicate or window.end, window.end, key=attrgetter("downstream"))
-        for last in (furthest, window.end):
+        for last in _ends(segments, window.end, duplicate):
             target = _range(first, last, 1, evidence.target)
             if source and target:
                 return _Wanted(source=source, target=target)
@@ -175,6 +174,23 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         target = _range(first, bracket.after, 1, evidence.target)
         return _Wanted(source=None, target=target) if target else None
     return None
+
+
+def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> list[SyncPoint]:
+    """Return up to where the target may be read, the furthest first.
+
+    Args:
+        segments: The partition's.
+        end: Where the range ends that holds a position's copy. It may be a settled sync beyond the
+            last possible duplicate.
+        duplicate: The last sync before which records of the range may be copied again, if any.
+    """
+    if duplicate is None:
+        return [end]
+    furthest = max(duplicate, end, key=attrgetter("downstream"))
+    # What follows the position may be copied again up to there.
+    settled = segments.settled_sync(furthest.downstream) or furthest
+    return [max(settled, furthest, key=attrgetter("downstream")), furthest, end]
 
 
 def _range(

@@ -53,6 +53,21 @@ def test_connect_tells_that_all_was_copied_again(twice: Pair, position: int) -> 
     assert (answer.low, answer.high) == (position + 180, position + 180)
 
 
+@pytest.mark.parametrize("position", range(50, 60, 2))
+def test_a_restart_whose_sync_comes_late_is_read_past(clusters: Pair, position: int) -> None:
+    """A filter keeps even records; all up to 90 was copied, then from 50 on again.
+
+    The first sync since is of 70. What was copied once only by then follows behind it: until there
+    the target is read.
+    """
+    clusters.write("orders", range(161))
+    clusters.copy("orders", [*range(0, 92, 2), *range(50, 162, 2)])
+    since = [(offset, offset // 2 + 21) for offset in range(70, 161, 4)]
+    clusters.sync("orders", (0, 0), (40, 20), (60, 30), (80, 40), *since)
+    answer, truth = _answer(clusters, position), position // 2 + 21
+    assert (answer.low, answer.high) == (truth, truth)
+
+
 def test_offsets_put_back_leave_older_copies(clusters: Pair) -> None:
     """Copied, gone back unseen, copied up to 10, and Connect's offsets put back (KIP-875)."""
     clusters.write("orders", range(101))
