@@ -63,7 +63,7 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
     try:
         standing = raise_fence(root, fence, instead_of=last.request_id if last else None)
         if request is not None:
-            write_object(root / "stop-request.json", request)
+            write_object(root / "stop-request.json", {**request, "is_of_failover": True})
     except StopError:
         # Either file may be there: a write that failed may have reached the storage.
         with suppress(Mm2OffsetsError):

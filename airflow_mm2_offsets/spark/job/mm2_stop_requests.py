@@ -68,19 +68,24 @@ def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | Non
 
 def open_request(files: HadoopFiles) -> str | None:
     """Return the stop that is asked for and not answered yet; None when there's none."""
+    asked = _find_open(files)
+    return None if asked is None else str(asked["request_id"])
+
+
+def _find_open(files: HadoopFiles) -> dict[str, Any] | None:
+    """Return the request, or the fence, that asks for a stop and is not answered yet."""
     asked = [files.read(name) or {} for name in ("stop-request.json", "fence.json")]
-    answer = files.read("stopped.json") or {}
-    named = [each["request_id"] for each in asked if each.get("request_id") is not None]
-    return next((each for each in named if each != answer.get("request_id")), None)
+    answered = (files.read("stopped.json") or {}).get("request_id")
+    return next((each for each in asked if each.get("request_id") not in {None, answered}), None)
 
 
 class StopRequests:
     """The stop that is asked for, as long as the stop step waits for its answer.
 
     A failover that was cancelled, killed or deleted must not stop the job. Its stop step writes
-    ``stop-heartbeat.json`` while it waits: a stop with a fence counts only if another sign was seen
-    in the last minute. Only this driver's clock measures that. A request without a fence needs no
-    sign: the job is not moved.
+    ``stop-heartbeat.json`` while it waits: the stop of a failover counts only if another sign was
+    seen in the last minute. Only this driver's clock measures that. A request of anybody else needs
+    no sign: the job is not moved.
 
     Args:
         files: The control location's.
@@ -103,9 +108,11 @@ class StopRequests:
         with self._looking:
             begun = time.monotonic()
             self._look_for_sign()
-            request_id = open_request(self._files)
-            counts = self._files.read("fence.json") is None or self._is_signed(request_id, begun)
-            if request_id is not None and not counts and request_id != self._told:
+            asked = _find_open(self._files) or {}
+            request_id = asked.get("request_id")
+            is_of_failover = asked.get("is_of_failover") or "state" in asked  # a fence has one
+            counts = not is_of_failover or self._is_signed(request_id, begun)
+            if not counts and request_id != self._told:
                 self._told = request_id
                 log.warning("The stop %r counts once the task that asks for it waits", request_id)
             self._looked = begun

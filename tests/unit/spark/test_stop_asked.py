@@ -1,11 +1,15 @@
 """Whether a stop still counts: the step that asked gives signs of life while it waits."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.job import mm2_stop_requests
 from airflow_mm2_offsets.spark.job.mm2_stop_requests import SIGN_SECONDS, StopRequests
+from airflow_mm2_offsets.spark.stopping import begin_stop
 
 REQUEST = "failover:manual__1"
 INTERVAL = 2.0
@@ -28,7 +32,7 @@ class Control:
 
     def ask(self) -> None:
         self.files["fence.json"] = {"request_id": REQUEST, "state": "stopping"}
-        self.files["stop-request.json"] = {"request_id": REQUEST}
+        self.files["stop-request.json"] = {"request_id": REQUEST, "is_of_failover": True}
 
     def keep_asking(self, *, request_id: str = REQUEST, interval: float = INTERVAL) -> None:
         sign = {"request_id": request_id, "at": str(self.now), "interval": interval}
@@ -112,11 +116,23 @@ def test_a_step_that_looks_seldom_is_waited_for(control: Control) -> None:
     assert control.look_for(200) == {REQUEST}
 
 
-def test_a_request_without_a_fence_counts_at_once(control: Control) -> None:
+def test_a_request_of_no_failover_counts_at_once(control: Control) -> None:
     """Somebody asks the job to end, and moves it nowhere."""
-    control.ask()
-    del control.files["fence.json"]
+    control.files["stop-request.json"] = {"request_id": REQUEST}
     assert control.look_for(300) == {REQUEST}
+
+
+@pytest.mark.parametrize("lost", ["fence.json", "stop-request.json"])
+def test_either_file_of_a_failover_waits_for_its_task(control: Control, lost: str) -> None:
+    """A task that is ended while it asks may leave one of them."""
+    control.ask()
+    del control.files[lost]
+    assert control.look_for(300) == {None}
+
+
+def test_the_request_of_a_failover_says_so(tmp_path: Path) -> None:
+    begin_stop(str(tmp_path), new_fence(REQUEST, "the target"))
+    assert json.loads((tmp_path / "stop-request.json").read_text())["is_of_failover"] is True
 
 
 def test_the_log_says_once_what_a_stop_lacks(
