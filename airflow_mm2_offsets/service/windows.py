@@ -107,9 +107,13 @@ def gather_whole(
             if wanted.size <= MAX_WINDOW:
                 ranges[key] = wanted
     read = _read_source(pair, ranges, max_bytes=max_bytes)
+    # Last: what retention has deleted meanwhile was not read.
+    lows = {key: marks.low for key, marks in pair.source.watermarks(read).items()}
     return {
-        key: _source_window(*offsets_and_records, timed=copies.timed)
-        for key, offsets_and_records in read.items()
+        key: _source_window(
+            OffsetRange(max(offsets.first, lows[key]), offsets.last), records, timed=copies.timed
+        )
+        for key, (offsets, records) in read.items()
         if (copies := evidence[key].target_window)
     }
 

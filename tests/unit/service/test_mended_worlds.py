@@ -51,6 +51,7 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         pytest.param(9403000034317, None, id="another writer stands in for skipped records"),
         pytest.param(9501000005257, None, id="a changed record overtook the one before it"),
         pytest.param(9101000004919, None, id="a filter was loosened before records were skipped"),
+        pytest.param(9911000006889, None, id="retention deletes an equal record during the plan"),
     ],
 )
 def test_no_answer_is_above_the_truth(seed: int, kind: str | None) -> None:
