@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.pair import ClusterPair
 from demo.producer import NumberedProducer, create_topic, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow

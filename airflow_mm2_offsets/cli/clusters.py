@@ -13,10 +13,10 @@ from typer import Option
 from upath import UPath
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config import Settings, load_settings
 from airflow_mm2_offsets.config.sources import CONFIG_VARIABLE
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.storage import open_location
 
 ConfigFile = Annotated[

@@ -12,8 +12,8 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
+from airflow_mm2_offsets.health import check_health
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.health import check_health
 
 SYNCS_EXAMPLE = """\
 \b

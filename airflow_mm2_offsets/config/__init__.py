@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.reader import KEY_BY_VARIABLE, SettingsReader
 from airflow_mm2_offsets.config.sources import read_entries
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 DEFAULT_PORT = 8080
 

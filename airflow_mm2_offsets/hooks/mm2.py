@@ -7,16 +7,16 @@ from typing import Any
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
 from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.health import check_health
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.health import check_health
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 _SETTINGS = {
     "source_alias": "source.alias",

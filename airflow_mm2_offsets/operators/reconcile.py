@@ -10,6 +10,7 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import Context
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
@@ -18,7 +19,6 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reconcile import read_report
 from airflow_mm2_offsets.service.reconcile.ranges import (
     Partitions,

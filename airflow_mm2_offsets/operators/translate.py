@@ -7,6 +7,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     FailoverPlan,
     OnUnmapped,
@@ -23,7 +24,6 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.kept_plan import check_kept_plan
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.service.plan_options import (
     DEFAULT_OPTIONS,

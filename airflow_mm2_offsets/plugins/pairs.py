@@ -11,9 +11,9 @@ from airflow.providers.common.compat.sdk import conf
 
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
 from airflow_mm2_offsets.api.problems import problem_of
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 DEFAULT = Mm2OffsetHook.default_conn_name
 REREAD_SECONDS = 30.0

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.values import Marks, was_recreated
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     TopicPartition,
     Watermarks,
 )
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reading import (
     Reading,
     Topics,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 log = logging.getLogger(__name__)
 

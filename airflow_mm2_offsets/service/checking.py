@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable, Collection, Mapping
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus
 from airflow_mm2_offsets.core import Basis, Positions
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns, find_pattern_problems

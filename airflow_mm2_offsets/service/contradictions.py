@@ -3,12 +3,12 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.windows import contents
 
 _PROBED_BYTES = 64 * 2**20

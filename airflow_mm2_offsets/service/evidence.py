@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
     Evidence,
@@ -12,7 +13,6 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 _MAY_BE_DRAINED = frozenset({Basis.AFTER_LAST_SYNC, Basis.COPYING_AGAIN, Basis.NEVER_REPLICATED})
 

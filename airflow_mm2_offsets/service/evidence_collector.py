@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.service.evidence import Held, gather_copied, gather_drained
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.windows import gather_whole, gather_windows
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Fallback, OnUnmapped, TopicPartition, Translation
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
 from airflow_mm2_offsets.service.evidence import Held
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 
 _EPOCH = datetime.fromtimestamp(0, UTC)

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Iterable
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import GONE, TopicIds, was_recreated
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, Status, SyncIndex, SyncsLocation, Translation
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reading import (
     iso_time,
     now_in_milliseconds,

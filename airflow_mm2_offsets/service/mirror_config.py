@@ -7,10 +7,10 @@ of other records.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 _POLICY = "replication.policy.class"
 _DEFAULTS: Mapping[str, str] = {

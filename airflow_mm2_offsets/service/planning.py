@@ -4,6 +4,7 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
     FailoverPlan,
@@ -26,7 +27,6 @@ from airflow_mm2_offsets.service.mirror_config import (
     check_names,
     read_mirror_connector,
 )
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 
 log = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncsTopicRead, read_syncs_topic
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 _KAFKAS_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Internal to brokers: no pattern is matched with them (``Admin.listTopics``)."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
     Evidence,
@@ -23,7 +24,6 @@ from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
 from airflow_mm2_offsets.service.evidence import stable_ends
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 MAX_WINDOW = 100_000
 """Offsets of one partition that are read on either side at most; a wider stretch stays open."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 from unittest.mock import patch
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Naming,
     OffsetSync,
@@ -15,7 +16,6 @@ from airflow_mm2_offsets.core import (
     encode_offset_sync,
 )
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.testing.clients import in_memory_clients
 from airflow_mm2_offsets.testing.clusters import InMemoryCluster
 from airflow_mm2_offsets.testing.connect import SimulatedConnect, in_memory_connect, mirror_config

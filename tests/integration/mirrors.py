@@ -13,12 +13,12 @@ import httpx
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
-from airflow_mm2_offsets.service.pair import ClusterPair
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.waiting import wait_until
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import still_copying
 from stack import jars
 from stack.mirror import Stack

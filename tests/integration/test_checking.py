@@ -13,11 +13,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewTopic,
 )
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Positions, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.service.checking import find_problems
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until

@@ -6,6 +6,7 @@ from uuid import uuid4
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Naming,
     OffsetSync,
@@ -14,7 +15,6 @@ from airflow_mm2_offsets.core import (
     encode_offset_sync,
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from stack.mirror import Stack

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from upath import UPath
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
@@ -19,7 +20,6 @@ from airflow_mm2_offsets.service.migration.plan import (
     needs,
 )
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns

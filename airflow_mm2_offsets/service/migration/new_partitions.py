@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TranslationRefusedError
 from airflow_mm2_offsets.service.migration.plan import Need
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
 
 

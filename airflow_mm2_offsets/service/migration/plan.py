@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, FailoverPlan, PartitionPlan, Positions, Status
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Naming,
     OffsetSync,
@@ -9,7 +10,6 @@ from airflow_mm2_offsets.core import (
     SyncsLocation,
     encode_offset_sync,
 )
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.testing import InMemoryCluster, InMemoryTopic, SimulatedConnect
 from airflow_mm2_offsets.testing.connect import mirror_config
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP, PartitionLog, Record, SourceLog

@@ -12,12 +12,12 @@ from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import make_auth
 from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.service.cache import SyncCache
-from airflow_mm2_offsets.service.pair import ClusterPair
 
 SYNCS = {
     ("orders", 0): [(0, 0), (100, 98), (200, 195)],

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.archive import Generation, SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.reading import Reading, SyncsTopicState, read_since
 from tests.unit.archive.runs import FIRST, PAIR, append
 from tests.unit.archive.test_store import LOG

@@ -123,7 +123,7 @@ def test_the_test_button_waits_once(names: pytest.MonkeyPatch) -> None:
         raise Mm2OffsetsError("down")
 
     names.setattr("airflow_mm2_offsets.kafka.cluster.KafkaCluster.describe", ask)
-    names.setattr("airflow_mm2_offsets.service.health.read_syncs", ask)
+    names.setattr("airflow_mm2_offsets.health.read_syncs", ask)
     assert Mm2OffsetHook().test_connection() == (
         False,
         f"source: down; target: down; syncs topic {SYNCS} on source: down",

@@ -8,12 +8,12 @@ import pytest
 
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
 from airflow_mm2_offsets.archive.values import TopicIds
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, SyncsLocation, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
 from airflow_mm2_offsets.service.loading import load_syncs
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from tests.support.pairs import Pair

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.kept_plan import check_kept_plan
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover
 from tests.support.pairs import STOPPED_CONNECT, Pair

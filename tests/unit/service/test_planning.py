@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
     Status,
@@ -20,7 +21,6 @@ from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.service import contradictions, windows
-from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover, still_copying
 from airflow_mm2_offsets.testing.logs import SourceLog

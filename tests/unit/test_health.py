@@ -2,10 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConnectError
-from airflow_mm2_offsets.service.health import check_health
+from airflow_mm2_offsets.health import check_health
 from tests.support.pairs import STOPPED_CONNECT, Pair, connect
+
+
+@pytest.fixture
+def clusters() -> Pair:
+    return Pair()
 
 
 def test_what_answers_says_who_it_is(clusters: Pair) -> None:
