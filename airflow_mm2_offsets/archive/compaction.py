@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.building import groups
 from airflow_mm2_offsets.archive.codec import Segment, encode
 from airflow_mm2_offsets.archive.columns import NUMBERS
+from airflow_mm2_offsets.archive.filenames import FileName, covered
 from airflow_mm2_offsets.archive.floors import raise_floors
 from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble
-from airflow_mm2_offsets.archive.names import FileName, covered
+from airflow_mm2_offsets.archive.index_builder import groups
 from airflow_mm2_offsets.archive.values import (
     Floor,
     Generation,

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.building import build_index, groups
 from airflow_mm2_offsets.archive.codec import Segment, marks_table
 from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
+from airflow_mm2_offsets.archive.filenames import FileName, covered
 from airflow_mm2_offsets.archive.floors import floors_of_recreated, raise_floors, stored_floors
-from airflow_mm2_offsets.archive.names import FileName, covered
+from airflow_mm2_offsets.archive.index_builder import build_index, groups
 from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
     Floor,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.archive.names import FileName, gaps
+from airflow_mm2_offsets.archive.filenames import FileName, gaps
 from airflow_mm2_offsets.archive.values import Header, Marks, PairIdentity, SyncRows
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer
 
 from airflow_mm2_offsets.archive import COMPACT_OVER, PairIdentity, SyncArchive
+from airflow_mm2_offsets.archive.incremental_read import iso_time
+from airflow_mm2_offsets.archive.update import ArchiveRun, archive_syncs
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters, open_path
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
-from airflow_mm2_offsets.service.archiving import ArchiveRun, archive_syncs
-from airflow_mm2_offsets.service.reading import iso_time
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs

@@ -7,10 +7,10 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import COMPACT_OVER, SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.service.archiving import archive_syncs
 
 
 class ArchiveSyncsOperator(BaseOperator):
@@ -31,7 +31,7 @@ class ArchiveSyncsOperator(BaseOperator):
 
     Raises:
         ArchiveError: The archive is of another pair of clusters, damaged, or out of reach.
-        Mm2OffsetsError: See ``service.archiving.archive_syncs``.
+        Mm2OffsetsError: See ``archive.update.archive_syncs``.
     """
 
     template_fields: Sequence[str] = ("archive", "mm2_conn_id")

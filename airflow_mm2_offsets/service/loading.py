@@ -5,6 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.incremental_read import (
+    iso_time,
+    now_in_milliseconds,
+    pair_identity,
+    read_since,
+)
 from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import GONE, TopicIds, was_recreated
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -12,12 +18,6 @@ from airflow_mm2_offsets.core import Basis, Status, SyncIndex, SyncsLocation, Tr
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.reading import (
-    iso_time,
-    now_in_milliseconds,
-    pair_identity,
-    read_since,
-)
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs

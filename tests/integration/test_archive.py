@@ -15,12 +15,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.archiving import archive_syncs
 from airflow_mm2_offsets.service.loading import load_syncs
 from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.planning import plan_failover

@@ -8,9 +8,9 @@ from itertools import dropwhile
 from upath import UPath
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.errors import SyncsTopicError
-from airflow_mm2_offsets.service.archiving import archive_syncs
 from tests.support.mirror_world.clusters import Reach, WorldClusters
 from tests.support.mirror_world.world import World
 

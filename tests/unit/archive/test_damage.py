@@ -9,7 +9,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.archive.names import FileName
+from airflow_mm2_offsets.archive.filenames import FileName
 from airflow_mm2_offsets.core import Basis
 from airflow_mm2_offsets.errors import ArchiveError, Mm2OffsetsError
 from airflow_mm2_offsets.storage import read_bytes

@@ -8,11 +8,11 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import ArchiveRun
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
-from airflow_mm2_offsets.service.archiving import ArchiveRun
 from airflow_mm2_offsets.triggers.syncs import NewSyncsTrigger
 from tests.unit.archive.runs import append
 from tests.unit.archive.test_store import LOG

@@ -20,7 +20,7 @@ from tests.support.worlds import (
     worlds_copying_again,
 )
 from tests.unit.archive.runs import Sync, append
-from tests.unit.archive.test_building import rising
+from tests.unit.archive.test_index_builder import rising
 
 LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
 

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.incremental_read import (
+    Reading,
+    Topics,
+    iso_time,
+    pair_identity,
+    read_since,
+)
 from airflow_mm2_offsets.archive.values import Marks, was_recreated
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
@@ -14,13 +21,6 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.reading import (
-    Reading,
-    Topics,
-    iso_time,
-    pair_identity,
-    read_since,
-)
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs

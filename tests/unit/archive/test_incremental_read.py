@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.archive import Generation, SyncArchive
+from airflow_mm2_offsets.archive.incremental_read import Reading, SyncsTopicState, read_since
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.reading import Reading, SyncsTopicState, read_since
 from tests.unit.archive.runs import FIRST, PAIR, append
 from tests.unit.archive.test_store import LOG
 
@@ -67,9 +67,9 @@ def read(
         if first < end:
             yield [Record(at) for at in range(first, end)]
 
-    monkeypatch.setattr("airflow_mm2_offsets.service.reading._look", look)
+    monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._look", look)
     monkeypatch.setattr("airflow_mm2_offsets.kafka.sync_log.drain", drain)
-    monkeypatch.setattr("airflow_mm2_offsets.service.reading._topics", lambda *_, **__: {})
+    monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._topics", lambda *_, **__: {})
     if held:
         append(archive, LOG, 0, held)
     return read_since(CLUSTERS, archive.read(), PAIR, ask_source=True)

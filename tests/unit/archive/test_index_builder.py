@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.archive.building import build_index
 from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.index_builder import build_index
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from tests.unit.archive.runs import Sync, contents, index_of, rows_of
