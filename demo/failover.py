@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover, still_copying
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.service.reconcile import Reconciliation
 from airflow_mm2_offsets.spark.stopping import request_stop
 from demo.producer import PARTITIONS

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.api.plan_models import PlanRequest, PlanResponse
 from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
 from airflow_mm2_offsets.core import Positions, check_positions
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.plan import plan_failover
 
 router = APIRouter(tags=["plan"])
 

@@ -8,7 +8,7 @@ from pydantic.config import JsonDict
 
 from airflow_mm2_offsets.api.models import MAX_ITEMS, Offset, Topic
 from airflow_mm2_offsets.core import OnUnmapped, Strategy
-from airflow_mm2_offsets.service.plan_options import PLAN_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 
 PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
 """No topic has more partitions, and each number has one text."""

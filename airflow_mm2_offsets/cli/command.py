@@ -22,7 +22,7 @@ from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, show
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.service.plan_options import EXAMPLE_TIME, PLAN_OPTIONS
+from airflow_mm2_offsets.planning.options import EXAMPLE_TIME, PLAN_OPTIONS
 
 Debug = Annotated[
     bool, Option("--debug", help="Log to stderr, and show the traceback of an error.")

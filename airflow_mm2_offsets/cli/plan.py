@@ -13,9 +13,9 @@ from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
 from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, summarize
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
-from airflow_mm2_offsets.service.plan_file import save_plan
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.plan_file import save_plan
 from airflow_mm2_offsets.spark.offsets import format_offsets
 
 TRANSLATE_EXAMPLE = """\

@@ -16,18 +16,18 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
-from airflow_mm2_offsets.service.checking import find_problems
-from airflow_mm2_offsets.service.ids import read_known_ids
+from airflow_mm2_offsets.planning.checks import find_problems
+from airflow_mm2_offsets.planning.ids import read_known_ids
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.service.job_checks import (
     find_fence_problems,
     find_job_problems,
     find_target_problems,
 )
-from airflow_mm2_offsets.service.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.position_ids import check_ids, note_ids
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
-from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence

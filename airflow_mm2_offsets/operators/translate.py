@@ -21,16 +21,16 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.service.handover import check_unmoved
-from airflow_mm2_offsets.service.ids import read_known_ids
-from airflow_mm2_offsets.service.kept_plan import check_kept_plan
-from airflow_mm2_offsets.service.plan_file import read_plan, save_plan
-from airflow_mm2_offsets.service.plan_options import (
+from airflow_mm2_offsets.planning.ids import read_known_ids
+from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
+from airflow_mm2_offsets.planning.options import (
     DEFAULT_OPTIONS,
     PLAN_OPTIONS,
     parse_plan_options,
 )
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
+from airflow_mm2_offsets.service.handover import check_unmoved
 from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
@@ -86,7 +86,7 @@ class TranslateOffsetsOperator(BaseOperator):
             has another id than in ``clusters``.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
             contradicts what the clusters say now.
-        Mm2OffsetsError: See ``service.planning.plan_failover``.
+        Mm2OffsetsError: See ``planning.plan.plan_failover``.
     """
 
     template_fields: Sequence[str] = (

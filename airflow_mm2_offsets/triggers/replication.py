@@ -8,9 +8,9 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, Positions, Translation, check_positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.service.evidence import Held
-from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.planning import still_copying
+from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.offset_evidence import Held
+from airflow_mm2_offsets.planning.plan import still_copying
 from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 

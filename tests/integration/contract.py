@@ -16,8 +16,8 @@ import pytest
 from airflow_mm2_offsets.core import Status, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import FILTER, Mirror, Writer, mirror, read

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.planning import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import FILTER, Mirror, Writer, read

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy
-from airflow_mm2_offsets.service.planning import still_copying
+from airflow_mm2_offsets.planning.plan import still_copying
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program

@@ -21,9 +21,9 @@ from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.loading import load_syncs
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.syncs import load_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, mirror

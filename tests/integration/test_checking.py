@@ -17,8 +17,8 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Positions, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.checking import find_problems
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.checks import find_problems
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Writer, mirror

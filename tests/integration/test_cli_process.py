@@ -63,8 +63,8 @@ def _without(
 
 NO_IDS = """
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.service import planning
-planning.read_ids = lambda *_, **__: PairIds()
+from airflow_mm2_offsets.planning import plan
+plan.read_ids = lambda *_, **__: PairIds()
 """
 """librdkafka's broker describes no topics."""
 

@@ -15,8 +15,8 @@ from airflow_mm2_offsets.core import (
     encode_offset_sync,
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

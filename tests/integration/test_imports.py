@@ -35,7 +35,7 @@ def test_the_core_imports_the_standard_library_alone() -> None:
 def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
     """What Airflow parses every few seconds is light."""
     program = (
-        "import sys, airflow_mm2_offsets.service.planning, airflow_mm2_offsets.archive;"
+        "import sys, airflow_mm2_offsets.planning.plan, airflow_mm2_offsets.archive;"
         "print(*sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
     )
     run = subprocess.run(

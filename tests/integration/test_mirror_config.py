@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
-from airflow_mm2_offsets.service.mirror_config import _DEFAULTS, compare_with_connect
+from airflow_mm2_offsets.planning.mirror_config import _DEFAULTS, compare_with_connect
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_mm2_offsets.core import Basis, Status, Translation
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.histories import (

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import ReconciliationError
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.spark.offsets import format_offsets
 from stack.mirror import Stack
 from tests.integration.mirrors import FILTER, mirror

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from airflow_mm2_offsets.core import Basis
-from airflow_mm2_offsets.service.planning import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import FILTER, Mirror, Writer, mirror

@@ -10,6 +10,8 @@ from upath import UPath
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
 from airflow_mm2_offsets.locations import folder_id
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
 from airflow_mm2_offsets.service.migration.new_topics import new_topics
 from airflow_mm2_offsets.service.migration.plan import (
@@ -20,9 +22,7 @@ from airflow_mm2_offsets.service.migration.plan import (
     needs,
 )
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
-from airflow_mm2_offsets.service.plan_options import PlanOptions
 from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
-from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.copying import (
     MARKER,
     METADATA,
@@ -91,7 +91,7 @@ def migrate_checkpoint(
             the target, or a storage failed.
         NotReadyError: The sink has batches that the checkpoint does not know.
         TranslationRefusedError: A position is not known exactly.
-        Mm2OffsetsError: See ``service.planning.plan_failover``.
+        Mm2OffsetsError: See ``planning.plan.plan_failover``.
     """
     _check_apart(original, target)
     found = _Original.read(original)

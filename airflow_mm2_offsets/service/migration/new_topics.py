@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns, match_patterns
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns, match_patterns
 from airflow_mm2_offsets.spark.rewriting import KeptFile
 
 

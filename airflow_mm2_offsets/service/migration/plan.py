@@ -7,8 +7,8 @@ from typing import Any
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, FailoverPlan, PartitionPlan, Positions, Status
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
 
 _POISONED = (

@@ -12,8 +12,8 @@ from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka import drain, sync_log
 from airflow_mm2_offsets.kafka.drain import Record
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing.logs import FOREIGN
 from tests.support.mirror_world.archives import Archived, archive_of
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.service.planning import still_copying
+from airflow_mm2_offsets.planning.plan import still_copying
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.draw import Drawn
 

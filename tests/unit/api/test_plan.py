@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support.pairs import Pair
 from tests.unit.api.homes import BASE, Home
 

@@ -12,9 +12,9 @@ from upath import UPath
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import Strategy
-from airflow_mm2_offsets.service.plan_file import read_plan
-from airflow_mm2_offsets.service.plan_options import PLAN_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.plan_file import read_plan
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
 

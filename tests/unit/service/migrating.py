@@ -13,9 +13,6 @@ from airflow_mm2_offsets.service.migration import (
 from tests.support.pairs import Pair
 from tests.unit.spark.checkpoints import batch, commit, orders, start, write
 
-BEFORE = 5
-"""Records on the target before the first copy of partition 0."""
-
 
 def ends(first: int, rest: int = 3) -> str:
     return orders(first, rest, rest, rest)

@@ -12,9 +12,9 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.kafka import clients
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.mirror_config import compare_with_connect
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.mirror_config import compare_with_connect
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import MirrorSettings, Mm2Simulation, Record, simulated_mm2
 
 ORDERS = ("orders", 0)

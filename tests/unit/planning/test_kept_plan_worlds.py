@@ -7,8 +7,8 @@ import pytest
 
 from airflow_mm2_offsets.core import PartitionPlan, SyncsLocation
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import collect_evidence, plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import collect_evidence, plan_failover
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.cases import by_kind, some
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters

@@ -11,9 +11,9 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PlanError, SyncsTopicError
-from airflow_mm2_offsets.service.plan_file import check_plan
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.planning import collect_evidence
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.plan import collect_evidence
+from airflow_mm2_offsets.planning.plan_file import check_plan
 
 log = logging.getLogger(__name__)
 

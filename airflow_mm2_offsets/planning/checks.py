@@ -9,9 +9,9 @@ from airflow_mm2_offsets.core import Basis, Positions
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
-from airflow_mm2_offsets.service.subscribe_pattern import JobPatterns, find_pattern_problems
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns, find_pattern_problems
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
-from airflow_mm2_offsets.service.evidence import stable_ends
+from airflow_mm2_offsets.planning.offset_evidence import stable_ends
 
 MAX_WINDOW = 100_000
 """Offsets of one partition that are read on either side at most; a wider stretch stays open."""

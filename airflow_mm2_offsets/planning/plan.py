@@ -18,16 +18,16 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.service.evidence_collector import EvidenceCollector
-from airflow_mm2_offsets.service.fallback import choose_fallbacks
-from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.loading import LoadedSyncs, load_syncs
-from airflow_mm2_offsets.service.mirror_config import (
+from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
+from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.mirror_config import (
     MirrorConnector,
     check_names,
     read_mirror_connector,
 )
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.syncs import LoadedSyncs, load_syncs
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Fallback, OnUnmapped, TopicPartition, Translation
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
-from airflow_mm2_offsets.service.evidence import Held
-from airflow_mm2_offsets.service.plan_options import PlanOptions
+from airflow_mm2_offsets.planning.offset_evidence import Held
+from airflow_mm2_offsets.planning.options import PlanOptions
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 

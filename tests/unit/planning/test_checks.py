@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.service.checking import find_problems
+from airflow_mm2_offsets.planning.checks import find_problems
 from tests.support.pairs import Pair, connect
 
 RESTART = (

@@ -10,10 +10,10 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.service.ids import read_ids
-from airflow_mm2_offsets.service.kept_plan import check_kept_plan
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support.pairs import STOPPED_CONNECT, Pair
 
 POSITIONS = {"orders": {0: 6}}
@@ -63,7 +63,7 @@ def test_no_records_are_read_where_the_plan_has_read_none(
     plan = plan_failover(clusters.pair, POSITIONS, options=options)
     ids = read_ids(clusters.pair, POSITIONS, ask_source=True)
     read = []
-    module = "airflow_mm2_offsets.service.planning.EvidenceCollector"
+    module = "airflow_mm2_offsets.planning.plan.EvidenceCollector"
     monkeypatch.setattr(f"{module}.compare_records", lambda each: read.append(each.options))
     _check(plan, clusters.pair, tmp_path, ids)
     assert [bool(each.max_evidence_bytes) for each in read] == [bool(max_evidence_bytes)]

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core import Translation
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import Record
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP
 from tests.support.pairs import PARTITIONS, Pair, connect

@@ -10,9 +10,9 @@ from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Basis, Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.mirror_config import compare_with_connect
-from airflow_mm2_offsets.service.plan_options import DEFAULT_OPTIONS
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.mirror_config import compare_with_connect
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS
+from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support import pairs
 from tests.support.pairs import STOPPED_CONNECT, Pair
 

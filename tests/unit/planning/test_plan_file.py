@@ -16,7 +16,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
-from airflow_mm2_offsets.service.plan_file import check_plan, read_plan, save_plan
+from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan, save_plan
 
 SYNC = OffsetSync(topic="orders", partition=0, upstream=2**60, downstream=7)
 POSITIONS = {"orders": {0: 2**60}}

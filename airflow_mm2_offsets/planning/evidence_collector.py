@@ -6,10 +6,10 @@ from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
-from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
-from airflow_mm2_offsets.service.evidence import Held, gather_copied, gather_drained
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.windows import gather_whole, gather_windows
+from airflow_mm2_offsets.planning.contradictions import are_strangers, find_contradictions
+from airflow_mm2_offsets.planning.offset_evidence import Held, gather_copied, gather_drained
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.record_evidence import gather_whole, gather_windows
 
 
 class EvidenceCollector:

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.api.plan_models import PlanRequest
 from airflow_mm2_offsets.core import OnUnmapped, Strategy
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
-from airflow_mm2_offsets.service.plan_options import (
+from airflow_mm2_offsets.planning.options import (
     PLAN_OPTIONS,
     PlanOptions,
     parse_plan_options,

@@ -13,9 +13,9 @@ from airflow_mm2_offsets.core import Basis, SyncsLocation, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.loading import load_syncs
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.syncs import load_syncs
 from tests.support.pairs import Pair
 from tests.unit.archive.runs import Sync, append
 

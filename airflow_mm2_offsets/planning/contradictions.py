@@ -9,7 +9,7 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
-from airflow_mm2_offsets.service.windows import contents
+from airflow_mm2_offsets.planning.record_evidence import contents
 
 _PROBED_BYTES = 64 * 2**20
 """How many bytes of single records are read on either side at most."""

@@ -7,9 +7,9 @@ import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Translation
-from airflow_mm2_offsets.service import evidence
-from airflow_mm2_offsets.service.plan_options import PlanOptions
-from airflow_mm2_offsets.service.planning import plan_failover
+from airflow_mm2_offsets.planning import offset_evidence
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support.pairs import Pair, connect
 
 
@@ -111,13 +111,13 @@ def test_retention_may_run_between_two_reads(
     clusters.write("orders", range(180))
     clusters.copy("orders", range(180))
     clusters.sync("orders", (0, 0), (101, 101))
-    find_empty = evidence.find_empty
+    find_empty = offset_evidence.find_empty
 
     def delete_and_find(*given: Any) -> Any:  # noqa: ANN401 - as it is called
         clusters.source.delete_records("orders", 0, 180)
         return find_empty(*given)
 
-    monkeypatch.setattr(evidence, "find_empty", delete_and_find)
+    monkeypatch.setattr(offset_evidence, "find_empty", delete_and_find)
     assert (_answer(clusters, 120, max_bytes=0).target or 0) <= 120
 
 
