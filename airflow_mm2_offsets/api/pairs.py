@@ -8,12 +8,12 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request
 
+from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.api.models import MAX_NAME
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex
-from airflow_mm2_offsets.service.cache import SyncCache, read_on
 
 CLUSTER_SECONDS = 10.0
 """Until a broker must have answered: a client of the API waits for it."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
+from airflow_mm2_offsets.api.batch import translate_batch
 from airflow_mm2_offsets.api.models import (
     MAX_NAME,
     MAX_PARTITION,
@@ -22,7 +23,6 @@ from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
 from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
-from airflow_mm2_offsets.service.batch import translate_batch
 
 router = APIRouter(tags=["translate"])
 

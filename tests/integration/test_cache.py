@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, SyncsLocation, encode_offset_sync
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from stack.mirror import Stack
 from stack.waiting import wait_until
 

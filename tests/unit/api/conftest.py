@@ -2,17 +2,13 @@
 
 import pytest
 
-from tests.support.pairs import Pair
+from tests.support.pair_fixtures import clusters
 from tests.unit.api.homes import Home
+
+__all__ = ["clusters", "home"]
 
 
 @pytest.fixture
 def home() -> Home:
     """Return an app and what it stands on."""
     return Home()
-
-
-@pytest.fixture
-def clusters() -> Pair:
-    """Return two in-process clusters."""
-    return Pair()

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import make_auth
+from airflow_mm2_offsets.api.cache import SyncCache
 from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -17,7 +18,6 @@ from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from airflow_mm2_offsets.service.cache import SyncCache
 
 SYNCS = {
     ("orders", 0): [(0, 0), (100, 98), (200, 195)],

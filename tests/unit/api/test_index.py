@@ -5,9 +5,9 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_mm2_offsets.api.cache import CacheState
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from airflow_mm2_offsets.service.cache import CacheState
 from tests.unit.api.homes import BASE, Home, cached
 
 UNREAD = CacheState()

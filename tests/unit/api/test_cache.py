@@ -11,11 +11,11 @@ from functools import partial
 
 import pytest
 
+from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from airflow_mm2_offsets.service.cache import SyncCache, read_on
 from stack.waiting import wait_until
 from tests.support.pairs import Pair
 
