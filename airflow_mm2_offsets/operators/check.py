@@ -21,17 +21,17 @@ from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
-from airflow_mm2_offsets.service.job_checks import (
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.job_checks import (
     find_fence_problems,
     find_job_problems,
     find_target_problems,
 )
-from airflow_mm2_offsets.service.position_ids import check_ids, note_ids
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import Driver, read_driver
-from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.originals import JobLocations
+from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 _Finder = Callable[[Checkpoint | None], list[str]]
 

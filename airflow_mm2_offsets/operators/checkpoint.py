@@ -9,10 +9,10 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.service.position_ids import note_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.offsets import format_offsets
+from airflow_mm2_offsets.spark.position_ids import note_ids
 
 
 class ReadSparkCheckpointOperator(BaseOperator):

@@ -23,15 +23,15 @@ from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.service.claim import claim_target, has_claimed
-from airflow_mm2_offsets.service.handover import (
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
+from airflow_mm2_offsets.spark.claim import claim_target, has_claimed
+from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
+from airflow_mm2_offsets.spark.handover import (
     confirm_handover,
     describe_start,
 )
-from airflow_mm2_offsets.service.position_ids import check_ids
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint
-from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.storage import list_directory, open_location
 
 

@@ -14,9 +14,9 @@ from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.service.migration.report import summarize_migration
-from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.logs import read_logs
+from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
 class MigrateSparkCheckpointOperator(BaseOperator):

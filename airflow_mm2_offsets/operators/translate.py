@@ -30,10 +30,10 @@ from airflow_mm2_offsets.planning.options import (
 )
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
-from airflow_mm2_offsets.service.handover import check_unmoved
-from airflow_mm2_offsets.service.position_ids import check_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.handover import check_unmoved
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
 class TranslateOffsetsOperator(BaseOperator):

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.offset_evidence import Held
 from airflow_mm2_offsets.planning.plan import still_copying
-from airflow_mm2_offsets.service.position_ids import check_ids
+from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 
 

@@ -13,7 +13,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.copying import CheckpointCopy, inventory
+from airflow_mm2_offsets.spark.checkpoint_copy import CheckpointCopy, inventory
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
 from tests.integration.stateful_queries import CUT, END, FLUSH, PARTITIONS, World

@@ -12,8 +12,8 @@ from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.service.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
+from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
 from airflow_mm2_offsets.spark.control import read_acknowledgement
-from airflow_mm2_offsets.spark.copying import MARKER, inventory
 from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server

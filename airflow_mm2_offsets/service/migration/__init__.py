@@ -22,8 +22,7 @@ from airflow_mm2_offsets.service.migration.plan import (
     needs,
 )
 from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
-from airflow_mm2_offsets.spark.copying import (
+from airflow_mm2_offsets.spark.checkpoint_copy import (
     MARKER,
     METADATA,
     CheckpointCopy,
@@ -33,6 +32,7 @@ from airflow_mm2_offsets.spark.copying import (
 )
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
 from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
 
 

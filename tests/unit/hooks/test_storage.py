@@ -13,7 +13,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
-from airflow_mm2_offsets.spark.copying import is_scratch
+from airflow_mm2_offsets.spark.checkpoint_copy import is_scratch
 from airflow_mm2_offsets.storage import (
     copy_file,
     finish_write,

@@ -11,9 +11,9 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.service.handover import confirm_handover
 from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
+from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
 from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
 from tests.unit.operators.jobs import Job

@@ -8,8 +8,8 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
-from airflow_mm2_offsets.service.handover import confirm_handover
 from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.stopping import request_stop
 from tests.unit.operators.checks import check, problems
 from tests.unit.operators.jobs import Job

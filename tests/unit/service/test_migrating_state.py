@@ -9,7 +9,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.service.migration import MigrationOptions
-from airflow_mm2_offsets.spark.copying import MARKER, inventory
+from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
 from airflow_mm2_offsets.spark.state_metadata import read_state_metadata
 from tests.support.pairs import Pair
 from tests.unit.service.migrating import migrate, write_checkpoint

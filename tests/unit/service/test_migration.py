@@ -22,7 +22,7 @@ from airflow_mm2_offsets.service.migration import (
 )
 from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.copying import inventory
+from airflow_mm2_offsets.spark.checkpoint_copy import inventory
 from tests.support.pairs import Pair
 from tests.unit.service.migrating import ends, migrate, write_checkpoint
 from tests.unit.spark.checkpoints import batch, orders, write
@@ -188,7 +188,7 @@ def test_a_begun_copy_keeps_what_was_decided(
     """A try that was killed goes on without the clusters, and mends what it left."""
     original, target = write_checkpoint(tmp_path), UPath(tmp_path / "copy")
     with monkeypatch.context() as patch:
-        patch.setattr("airflow_mm2_offsets.spark.copying.copy_file", _fails)
+        patch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", _fails)
         with pytest.raises(CheckpointError, match="the storage is full"):
             migrate(copied, original, target)
     copied.target.is_running = copied.source.is_running = False
@@ -209,7 +209,7 @@ def test_what_does_not_read_back_is_no_copy(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes()[::-1])
 
-    monkeypatch.setattr("airflow_mm2_offsets.spark.copying.copy_file", garbles)
+    monkeypatch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", garbles)
     with pytest.raises(CheckpointError, match="what was written does not read back"):
         migrate(copied, write_checkpoint(tmp_path), UPath(tmp_path / "copy"))
     with pytest.raises(CheckpointError, match="metadata: half-written or damaged"):
@@ -222,7 +222,7 @@ def test_what_does_not_belong_to_a_begun_copy(
     """Spark would take a batch that somebody put there for the copy's own."""
     original, target = write_checkpoint(tmp_path), UPath(tmp_path / "copy")
     with monkeypatch.context() as patch:
-        patch.setattr("airflow_mm2_offsets.spark.copying.copy_file", _fails)
+        patch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", _fails)
         with pytest.raises(CheckpointError, match="the storage is full"):
             migrate(copied, original, target)
     (target / "offsets").mkdir(exist_ok=True)

@@ -7,8 +7,8 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError
-from airflow_mm2_offsets.service import claim, position_ids
-from airflow_mm2_offsets.service.claim import claim_target, has_claimed, read_claim
+from airflow_mm2_offsets.spark import claim, position_ids
+from airflow_mm2_offsets.spark.claim import claim_target, has_claimed, read_claim
 
 Write = Callable[[UPath, str, type[Mm2OffsetsError]], None]
 

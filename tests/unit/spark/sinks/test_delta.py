@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 QUERY = "f9935b59-ce2d-43f1-9db5-7073e52f8d53"
 JOB = SinkWriter(txn_app_id="orders-job")

@@ -8,8 +8,8 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.service.position_ids import check_ids, note_ids
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
 from tests.unit.spark import checkpoints
 
 
@@ -123,7 +123,7 @@ def test_a_folder_that_takes_no_note_is_no_obstacle(
     def refuse(*_: object) -> None:
         raise HandoverError("read-only")
 
-    monkeypatch.setattr("airflow_mm2_offsets.service.position_ids.write_text", refuse)
+    monkeypatch.setattr("airflow_mm2_offsets.spark.position_ids.write_text", refuse)
     assert note_ids(root, found, "run 1", ids("s1")) == ids("s1")
     assert "not kept for a cleared task or another run: read-only" in caplog.text
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from upath import UPath
 
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 
 def _touch(folder: Path, *names: str) -> None:

@@ -8,9 +8,9 @@ import logging
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.claim import read_claim
 from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
+from airflow_mm2_offsets.spark.claim import read_claim
 from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating

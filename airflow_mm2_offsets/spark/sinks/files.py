@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import list_directory
 
 _BATCH = re.compile(r"(\d+)(\.compact)?")

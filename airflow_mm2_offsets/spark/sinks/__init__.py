@@ -15,8 +15,8 @@ begins again at batch 0.
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.sinks import delta, files, hudi, iceberg
-from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.spark.sinks import delta, files, hudi, iceberg
+from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import open_location
 
 __all__ = ["SinkWriter", "find_sink_problems"]

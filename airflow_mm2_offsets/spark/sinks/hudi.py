@@ -18,7 +18,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
-from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import list_directory, read_bytes, storage_errors
 
 _WRITE = re.compile(r"(\d{14,17})(_\d{14,17})?\.(commit|deltacommit|replacecommit)")

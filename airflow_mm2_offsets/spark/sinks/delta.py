@@ -17,7 +17,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.locations import LOCAL
-from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import (
     fetch_files,
     list_directory,

@@ -17,7 +17,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.sinks.writer import SinkWriter
+from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import list_directory, read_bytes, storage_errors
 
 _METADATA = re.compile(r"(v(?P<version>\d+)|(?P<number>\d+)-.+)(\.gz)?\.metadata\.json(\.gz)?")

@@ -16,7 +16,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 ONE_WRITER = "default_single_writer"
 SCHEMA = {

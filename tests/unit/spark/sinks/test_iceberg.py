@@ -13,7 +13,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 QUERY, OTHER = "f9935b59-ce2d-43f1-9db5-7073e52f8d53", "0b8d9e60-0000-4000-8000-000000000000"
 
