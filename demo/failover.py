@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
-from airflow_mm2_offsets.service.reconcile import Reconciliation
+from airflow_mm2_offsets.reconcile import Reconciliation
 from airflow_mm2_offsets.spark.stopping import request_stop
 from demo.producer import PARTITIONS
 from demo.report import Report

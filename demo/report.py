@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.service.reconcile import Outcome, Reconciliation
+from airflow_mm2_offsets.reconcile import Outcome, Reconciliation
 from demo.producer import PARTITIONS
 
 

@@ -9,11 +9,11 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.migration import MigrationOptions, migrate_checkpoint
+from airflow_mm2_offsets.migration.report import summarize_migration
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.service.migration import MigrationOptions, migrate_checkpoint
-from airflow_mm2_offsets.service.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.logs import read_logs
 from airflow_mm2_offsets.spark.position_ids import check_ids

@@ -19,14 +19,14 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.service.reconcile import read_report
-from airflow_mm2_offsets.service.reconcile.ranges import (
+from airflow_mm2_offsets.reconcile import read_report
+from airflow_mm2_offsets.reconcile.ranges import (
     Partitions,
     partitions_of_plan,
     partitions_of_ranges,
     partitions_of_topics,
 )
-from airflow_mm2_offsets.service.reconcile.request import Request, job_files, make_request
+from airflow_mm2_offsets.reconcile.request import Request, job_files, make_request
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
 SIDES = ("source", "target")
@@ -54,7 +54,7 @@ class ReconcileOperator(SparkSubmitOperator):
         start_time: From this time on, as ISO 8601 with a zone; by the records' timestamps.
         end_time: Until before this time.
         sinks: For each sink a dict of ``path`` and, where they differ, ``cluster``, ``format``,
-            ``where`` and ``columns``; see ``service.reconcile.request``.
+            ``where`` and ``columns``; see ``reconcile.request``.
         kafka: SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record, where the
             sink does not keep them as they are.
         max_duplicates: Without a plan: how many records may be there twice.

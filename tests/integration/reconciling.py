@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from upath import UPath
 
 from airflow_mm2_offsets.kafka.client_properties import format_properties
-from airflow_mm2_offsets.service.reconcile import Reconciliation, read_report
-from airflow_mm2_offsets.service.reconcile.ranges import partitions_of_topics
-from airflow_mm2_offsets.service.reconcile.request import job_files, make_request
+from airflow_mm2_offsets.reconcile import Reconciliation, read_report
+from airflow_mm2_offsets.reconcile.ranges import partitions_of_topics
+from airflow_mm2_offsets.reconcile.request import job_files, make_request
 from stack import jars
 from stack.process import Program
 from tests.integration.mirrors import Mirror

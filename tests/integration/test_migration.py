@@ -11,7 +11,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.migration import migrate_checkpoint
+from airflow_mm2_offsets.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import CheckpointCopy, inventory
 from stack.mirror import Stack

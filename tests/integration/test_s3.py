@@ -10,7 +10,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.service.migration import migrate_checkpoint
+from airflow_mm2_offsets.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
 from airflow_mm2_offsets.spark.control import read_acknowledgement

@@ -12,10 +12,10 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
-from airflow_mm2_offsets.service.reconcile.request import job_files
+from airflow_mm2_offsets.reconcile.request import job_files
 from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import Worker
-from tests.unit.service.test_reconcile import found, report
+from tests.unit.reconcile.test_reconcile import found, report
 
 RANGES = {"source": {"orders": {"0": ["1", "2"]}}, "target": {"orders": {"0": ["6", "7"]}}}
 

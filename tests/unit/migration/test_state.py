@@ -8,11 +8,11 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.service.migration import MigrationOptions
+from airflow_mm2_offsets.migration import MigrationOptions
 from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
 from airflow_mm2_offsets.spark.state_metadata import read_state_metadata
 from tests.support.pairs import Pair
-from tests.unit.service.migrating import migrate, write_checkpoint
+from tests.unit.migration.migrating import migrate, write_checkpoint
 
 _STATE = "state/0/_metadata/v2/0"
 _SCHEMA = "state/0/_stateSchema/default/0_a4a5ba37"

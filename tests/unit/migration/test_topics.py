@@ -6,9 +6,9 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, TranslationRefusedError
-from airflow_mm2_offsets.service.migration import MigrationOptions
+from airflow_mm2_offsets.migration import MigrationOptions
 from tests.support.pairs import Pair
-from tests.unit.service.migrating import migrate, write_checkpoint
+from tests.unit.migration.migrating import migrate, write_checkpoint
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,18 @@ from upath import UPath
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
 from airflow_mm2_offsets.locations import folder_id
-from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
-from airflow_mm2_offsets.service.migration.new_partitions import new_partitions
-from airflow_mm2_offsets.service.migration.new_topics import new_topics
-from airflow_mm2_offsets.service.migration.plan import (
+from airflow_mm2_offsets.migration.new_partitions import new_partitions
+from airflow_mm2_offsets.migration.new_topics import new_topics
+from airflow_mm2_offsets.migration.plan import (
     MigrationPlan,
     Need,
     check_plan,
     make_plan,
     needs,
 )
-from airflow_mm2_offsets.service.migration.report import SCHEMA_VERSION, report
+from airflow_mm2_offsets.migration.report import SCHEMA_VERSION, report
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.spark.checkpoint_copy import (
     MARKER,
     METADATA,

@@ -16,15 +16,15 @@ from airflow_mm2_offsets.errors import (
     TranslationRefusedError,
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
-from airflow_mm2_offsets.service.migration import (
+from airflow_mm2_offsets.migration import (
     DEFAULT_OPTIONS,
     MigrationOptions,
 )
-from airflow_mm2_offsets.service.migration.report import summarize_migration
+from airflow_mm2_offsets.migration.report import summarize_migration
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import inventory
 from tests.support.pairs import Pair
-from tests.unit.service.migrating import ends, migrate, write_checkpoint
+from tests.unit.migration.migrating import ends, migrate, write_checkpoint
 from tests.unit.spark.checkpoints import batch, orders, write
 
 
@@ -275,7 +275,7 @@ def test_a_job_that_still_runs_is_found_out(
     def busy(*_: object) -> None:
         (original / "state" / "0" / "0" / "6.delta").write_text("more")
 
-    monkeypatch.setattr("airflow_mm2_offsets.service.migration._check_reads_back", busy)
+    monkeypatch.setattr("airflow_mm2_offsets.migration._check_reads_back", busy)
     with pytest.raises(CheckpointError, match="changed while it was copied"):
         migrate(copied, original, target)
     with pytest.raises(CheckpointError, match="metadata: half-written or damaged"):

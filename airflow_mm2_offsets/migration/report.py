@@ -9,7 +9,7 @@ from upath import UPath
 from airflow_mm2_offsets.core import PartitionPlan, Status
 from airflow_mm2_offsets.core.partition_plan import partition_to_json
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.service.migration.plan import MigrationPlan, Need
+from airflow_mm2_offsets.migration.plan import MigrationPlan, Need
 from airflow_mm2_offsets.spark.logs import CheckpointLogs
 from airflow_mm2_offsets.spark.rewriting import Asked, Use
 

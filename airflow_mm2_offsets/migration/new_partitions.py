@@ -6,7 +6,7 @@ from typing import NamedTuple
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.service.migration.plan import Need
+from airflow_mm2_offsets.migration.plan import Need
 from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
 
 

@@ -8,7 +8,7 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ReconciliationError
-from airflow_mm2_offsets.service.reconcile import NAMED_PARTITIONS, Reconciliation, read_report
+from airflow_mm2_offsets.reconcile import NAMED_PARTITIONS, Reconciliation, read_report
 
 
 def found(comparison: str, kind: str, count: int, partition: int | None = 0) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.service.reconcile.ranges import Partitions
+from airflow_mm2_offsets.reconcile.ranges import Partitions
 
 Request: TypeAlias = dict[str, Any]
 

@@ -12,8 +12,8 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError, TranslationRefusedError
-from airflow_mm2_offsets.service.reconcile.ranges import partitions_of_plan, partitions_of_ranges
-from airflow_mm2_offsets.service.reconcile.request import COLUMNS, make_request
+from airflow_mm2_offsets.reconcile.ranges import partitions_of_plan, partitions_of_ranges
+from airflow_mm2_offsets.reconcile.request import COLUMNS, make_request
 
 NAMING = Naming(source_alias="a", target_alias="b")
 SYNCS = [(100, 40), (200, 140), (260, 200), (300, 240)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.service.migration import (
+from airflow_mm2_offsets.migration import (
     DEFAULT_OPTIONS,
     MigrationOptions,
     migrate_checkpoint,
