@@ -16,17 +16,11 @@ from typing import Any
 import psutil
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_mm2_offsets.spark import job
+from airflow_mm2_offsets.job import py_files, segments, translate
 from benchmarks.load import COPIED, JITTER, LAG, TOPIC, Load
 from benchmarks.results import about
 from benchmarks.spark_pandas import known_to_numpy, through_bulk, through_core, through_numpy
 from stack import jars
-
-sys.path.append(str(Path(job.__file__).parent))  # as --py-files does
-from mm2_offsets_sql import (  # type: ignore[import-not-found] # comes by --py-files
-    segments,
-    translate,
-)
 
 BUILD = Path(__file__).parent.parent / "build"
 OUT = Path(__file__).with_name("results") / "spark_bulk.json"
@@ -192,8 +186,7 @@ def main() -> None:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
-    for file in job.py_files().split(","):
-        spark.sparkContext.addPyFile(file)
+    spark.sparkContext.addPyFile(py_files())
     try:
         runs = measure(Meter.of(spark), given.syncs, given.rows, given.core_rows)
         write(given.out, described | {"spark": spark.version, "memory": given.memory}, runs)

@@ -12,7 +12,7 @@ from pathlib import Path
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, Param
 
-from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.job import py_files
 
 with DAG(
     dag_id="orders_stream",

@@ -16,6 +16,7 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -26,7 +27,7 @@ from airflow_mm2_offsets.reconcile.ranges import (
     partitions_of_ranges,
     partitions_of_topics,
 )
-from airflow_mm2_offsets.reconcile.request import Request, job_files, make_request
+from airflow_mm2_offsets.reconcile.request import JOB_FILE, Request, make_request
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
 SIDES = ("source", "target")
@@ -99,8 +100,7 @@ class ReconcileOperator(SparkSubmitOperator):
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        job, *parts = job_files()
-        super().__init__(application=job, **_submission(parts, kwargs))
+        super().__init__(**{"application": JOB_FILE, "name": "mm2-reconcile", **kwargs})
         self.report = report
         self.mm2_conn_id = mm2_conn_id
         self.read = read
@@ -144,6 +144,7 @@ class ReconcileOperator(SparkSubmitOperator):
         return found.to_json()
 
     def _submit(self, context: Context) -> None:
+        self.py_files = ",".join(filter(None, [py_files(), self.py_files]))
         try:
             super().execute(context)
         except Exception as error:
@@ -234,9 +235,3 @@ class ReconcileOperator(SparkSubmitOperator):
                 f"task {self.task_id}: read is {list(self.read)!r} and there are "
                 f"{len(self.sinks)} sinks; give source and target, or one of them and a sink"
             )
-
-
-def _submission(parts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the user says of the submission, with the files that the job needs."""
-    files = ",".join([*parts, *filter(None, [given.get("py_files")])])
-    return {"name": "mm2-reconcile", **given, "py_files": files}

@@ -25,7 +25,7 @@ class StopSparkStreamingOperator(WaitingOperator):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
     The proof is the answer of a job that runs under ``StopControl``
-    (``airflow_mm2_offsets.spark.job``), together with a heartbeat and a checkpoint that no longer
+    (``airflow_mm2_offsets.job``), together with a heartbeat and a checkpoint that no longer
     change. The answer must agree with the checkpoint. A retry does not ask again; it goes on
     waiting.
 

@@ -1,4 +1,4 @@
-"""Reads and judges the report of a reconciliation, as ``spark/job/mm2_reconcile.py`` wrote it."""
+"""Reads and judges the report of a reconciliation, as ``job/reconcile/main.py`` wrote it."""
 
 import json
 from collections import Counter

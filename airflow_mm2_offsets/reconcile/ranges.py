@@ -1,6 +1,6 @@
 """Which stretches of both clusters a reconciliation compares.
 
-Each is a dict with what ``spark/job/mm2_reconcile.py`` calls a partition of its request.
+Each is a dict with what ``job/reconcile/main.py`` calls a partition of its request.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,6 +1,6 @@
 """What a reconciliation is to compare: the request that the Spark job reads.
 
-``spark/job/mm2_reconcile.py`` says what it holds.
+``job/reconcile/main.py`` says what it holds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,18 +27,8 @@ COLUMNS: Mapping[str, str | None] = {
 LINEAGE = ("topic", "partition", "offset")
 SINK_FIELDS = frozenset({"cluster", "path", "format", "where", "columns"})
 
-_JOB = Path(__file__).parents[2] / "spark" / "job"
-_JOB_FILES = (
-    "mm2_reconcile.py",
-    "mm2_reconcile_read.py",
-    "mm2_reconcile_compare.py",
-    "mm2_reconcile_report.py",
-)
-
-
-def job_files() -> list[str]:
-    """Return the Spark job's main file, and those that it needs by ``--py-files``."""
-    return [str(_JOB / name) for name in _JOB_FILES]
+JOB_FILE = str(Path(__file__).parents[1] / "job" / "reconcile" / "main.py")
+"""The Spark job; it needs the zip of ``job.py_files`` by ``--py-files``."""
 
 
 def make_request(

@@ -1,6 +1,6 @@
 """What a Spark job under stop control says of itself: ``driver.json`` and ``stopped.json``.
 
-The job's side is ``job/mm2_stop_control.py``; docs/stop-protocol.md says what each file holds.
+The job's side is ``job/stop/control.py``; docs/stop-protocol.md says what each file holds.
 """
 
 import json
@@ -35,7 +35,7 @@ class Proof(StrEnum):
 class Driver:
     """The driver of a job that runs under stop control, or the last one that ran.
 
-    A field with a default is unknown if the job has the ``mm2_stop_control.py`` of an older
+    A field with a default is unknown if the job has the ``job/stop/control.py`` of an older
     release.
     """
 
@@ -109,7 +109,7 @@ class Acknowledgement:
     proved_checkpoint: str | None = None
     """The same of the checkpoint location."""
     queries: tuple[QueryAnswer, ...] = ()
-    """What each query says; an older release's ``mm2_stop_control.py`` says nothing."""
+    """What each query says; an older release's ``job/stop/control.py`` says nothing."""
 
     def is_of(self, driver: Driver | None) -> bool:
         """Tell whether the driver that ran last has given it, as far as their ids show."""

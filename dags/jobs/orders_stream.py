@@ -7,10 +7,10 @@ An example to copy. Three things make a streaming job movable:
 3. it runs under ``StopControl``: it ends between two batches, says up to where it came, and never
    runs again once it was moved away.
 
-The Kafka source and the stop control come along with spark-submit::
+The Kafka source and the job's part of this package come along with spark-submit::
 
     spark-submit --jars <spark-sql-kafka and its jars> \
-        --py-files <what airflow_mm2_offsets.spark.job.py_files() returns> \
+        --py-files <what airflow_mm2_offsets.job.py_files() returns> \
         orders_stream.py --bootstrap-servers source:9092 --topic orders \
         --checkpoint s3a://lake/checkpoints/orders --output s3a://lake/orders/run=1 \
         --control s3a://lake/control/orders
@@ -19,8 +19,9 @@ The Kafka source and the stop control come along with spark-submit::
 import argparse
 from functools import partial
 
-from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
 from pyspark.sql import DataFrame, SparkSession
+
+from airflow_mm2_offsets.job import StopControl
 
 
 def parse_args() -> argparse.Namespace:

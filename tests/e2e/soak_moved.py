@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.job import py_files
 from demo.failover import FAILOVER, STREAM, Failover
 from demo.world import BUILD, ROOT, TOPIC, World
 from stack import jars, spark

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_mm2_offsets.job import StopControl
 
 
 def write(folder: Path, name: str, number: int) -> None:

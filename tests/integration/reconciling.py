@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from upath import UPath
 
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import format_properties
 from airflow_mm2_offsets.reconcile import Reconciliation, read_report
 from airflow_mm2_offsets.reconcile.ranges import partitions_of_topics
-from airflow_mm2_offsets.reconcile.request import job_files, make_request
+from airflow_mm2_offsets.reconcile.request import make_request
 from stack import jars
 from stack.process import Program
 from tests.integration.mirrors import Mirror
@@ -31,11 +32,11 @@ FOR_FEW_RECORDS = {
 """Planning and compiling would otherwise take nearly all of the time."""
 RUN_ALL = """
 import json, sys
-import mm2_reconcile
+from airflow_mm2_offsets.job.reconcile import main
 
 for arguments in json.loads(open(sys.argv[1]).read()):
     try:
-        mm2_reconcile.main(arguments)
+        main.main(arguments)
     except Exception as error:
         print("ended with", type(error).__name__)
 """
@@ -149,7 +150,7 @@ class World:
         arguments.write_text(json.dumps([case.arguments() for case in self.cases.values()]))
         program = Program(
             "the reconciliations",
-            [*submit(), "--py-files", ",".join(job_files()), runner, arguments],
+            [*submit(), "--py-files", py_files(), runner, arguments],
             log=self.folder / "spark.log",
             env={"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
         )

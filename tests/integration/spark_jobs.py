@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core.positions import Positions
-from airflow_mm2_offsets.spark.job import py_files
+from airflow_mm2_offsets.job import py_files
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program

@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from mm2_stop_control import StopControl  # type: ignore[import-not-found] # comes by --py-files
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_mm2_offsets.job import StopControl
 
 
 def write(folder: Path, batch: DataFrame, number: int) -> None:

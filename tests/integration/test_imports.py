@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import airflow_mm2_offsets
-from airflow_mm2_offsets.spark.job.core_zip import core_zip
+from airflow_mm2_offsets.job import py_files
 from tests.unit.dags.folder import FILES
 
 PROGRAM = """
@@ -97,15 +98,15 @@ def test_the_stop_control_of_the_installed_package() -> None:
     """It is imported by one path, and PySpark only then: a DAG that asks py_files needs none."""
     script = (
         "import sys\n"
-        "from airflow_mm2_offsets.spark import job\n"
+        "from airflow_mm2_offsets import job\n"
         "job.py_files()\n"
         "assert 'pyspark' not in sys.modules\n"
-        "from airflow_mm2_offsets.spark.job import JobMovedError, StopControl\n"
-        "assert StopControl.__module__ == 'airflow_mm2_offsets.spark.job.mm2_stop_control'\n"
+        "from airflow_mm2_offsets.job import JobMovedError, StopControl\n"
+        "assert StopControl.__module__ == 'airflow_mm2_offsets.job.stop.control'\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     with pytest.raises(ImportError, match="Missing"):
-        from airflow_mm2_offsets.spark.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+        from airflow_mm2_offsets.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
 
 
 PACKAGE = Path(airflow_mm2_offsets.__file__).parent
@@ -118,7 +119,7 @@ print(core.__file__)
 """
 
 
-def run(code: str, *path: Path) -> list[str]:
+def run(code: str, *path: Path | str) -> list[str]:
     """Run Python with nothing of this package on its path but what is given."""
     paths = "".join(f"sys.path.insert(0, {str(each)!r}); " for each in reversed(path))
     command = (sys.executable, "-ISc", f"import sys; {paths}\n{code}")
@@ -127,15 +128,29 @@ def run(code: str, *path: Path) -> list[str]:
 
 def test_core_is_imported_from_the_zip() -> None:
     """Where the package is not installed, with the standard library alone."""
-    target, origin = run(TRANSLATE, core_zip())
+    target, origin = run(TRANSLATE, py_files())
     assert target == "2"
-    assert origin.startswith(str(core_zip()))
+    assert origin.startswith(py_files())
+
+
+def test_the_zip_needs_no_more_than_pyspark() -> None:
+    """All of the job's side is imported from it by the path of the installed package."""
+    names = "JobMovedError, StopControl, decode_syncs, segments, translate"
+    script = (
+        f"from airflow_mm2_offsets.job import {names}\n"
+        "from airflow_mm2_offsets.job.reconcile import main\n"
+        "print(StopControl.__module__, main.__file__)"
+    )
+    packages = Path(pyspark.__file__).parents[1]
+    module, origin = run(script, py_files(), packages)
+    assert module == "airflow_mm2_offsets.job.stop.control"
+    assert origin.startswith(py_files())
 
 
 def test_the_zip_hides_nothing_of_an_installed_package() -> None:
     """What the zip lacks is found where the package is installed; core is the zip's."""
-    installed = "import airflow_mm2_offsets.spark.job as job; print(job.__file__)"
-    (origin,) = run(installed, core_zip(), PACKAGE.parent)
-    assert Path(origin) == PACKAGE / "spark" / "job" / "__init__.py"
-    _, origin = run(TRANSLATE, core_zip(), PACKAGE.parent)
-    assert origin.startswith(str(core_zip()))
+    installed = "import airflow_mm2_offsets.spark as spark; print(spark.__file__)"
+    (origin,) = run(installed, py_files(), PACKAGE.parent)
+    assert Path(origin) == PACKAGE / "spark" / "__init__.py"
+    _, origin = run(TRANSLATE, py_files(), PACKAGE.parent)
+    assert origin.startswith(py_files())

@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import mm2_offsets_logs
-import mm2_offsets_lookup
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
-from mm2_offsets_sql import (
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as SparkRow
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+
+from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
+from airflow_mm2_offsets.core.wire import encode_offset_sync
+from airflow_mm2_offsets.job import py_files
+from airflow_mm2_offsets.job.translation import logs, lookup
+from airflow_mm2_offsets.job.translation.columns import (
     COLUMNS,
     EXTRAS,
     MAX_OFFSET,
@@ -21,15 +27,8 @@ from mm2_offsets_sql import (
     segments,
     translate,
 )
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import Row as SparkRow
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
-
-from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
-from airflow_mm2_offsets.core.wire import encode_offset_sync
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.spark.job import py_files
 from stack import jars
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -76,8 +75,7 @@ def spark() -> Iterator[SparkSession]:
         }
     )
     session = made.getOrCreate()
-    for file in py_files().split(","):
-        session.sparkContext.addPyFile(file)
+    session.sparkContext.addPyFile(py_files())
     try:
         yield session
     finally:
@@ -256,7 +254,7 @@ def test_crowds_and_gaps(
     spark: SparkSession, tmp_path: Path, extras: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thousands of syncs in one bin, tables of many parts, the highest offsets: as core says."""
-    monkeypatch.setattr(mm2_offsets_logs, "MOST_ROWS", 1024)
+    monkeypatch.setattr(logs, "MOST_ROWS", 1024)
     known = crowded_syncs()
     syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
     logged = [(*sync, at) for at, sync in enumerate(syncs)]
@@ -285,7 +283,7 @@ def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -
     changing = known.unionByName(segments(table(spark, tmp_path / "many", SYNCS, many)))
     depth = changing.agg({"search_depth": "max"}).collect()[0][0]
     with pytest.raises(Exception, match="segments have changed"):
-        mm2_offsets_lookup._checked(changing, depth - 1, {0}).collect()  # noqa: SLF001 - see above
+        lookup._checked(changing, depth - 1, {0}).collect()  # noqa: SLF001 - see above
 
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:

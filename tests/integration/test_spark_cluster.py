@@ -15,9 +15,9 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.job import py_files
 from stack.mirror import Stack
 from stack.process import Program
 from stack.spark_cluster import SparkCluster

@@ -11,12 +11,12 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.migration import migrate_checkpoint
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.job import py_files
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from stack import jars
 from stack.mirror import Stack

@@ -30,7 +30,7 @@ QUERY = """
 import sys, time
 from pathlib import Path
 from pyspark.sql import SparkSession
-from mm2_stop_control import StopControl
+from airflow_mm2_offsets.job import StopControl
 
 control, checkpoint, kind = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
@@ -159,7 +159,7 @@ def test_a_control_location_that_nobody_can_write(query: Query) -> None:
 PATTERN = """
 import sys
 from pyspark.sql import SparkSession
-from mm2_stop_control import StopControl
+from airflow_mm2_offsets.job import StopControl
 
 control, checkpoint = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()

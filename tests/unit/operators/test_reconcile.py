@@ -11,8 +11,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
-from airflow_mm2_offsets.reconcile.request import job_files
+from airflow_mm2_offsets.reconcile.request import JOB_FILE
 from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import Worker
 from tests.unit.reconcile.test_reconcile import found, report
@@ -28,9 +29,12 @@ class Spark:
         self.arguments: list[str] = []
         self.files: dict[str, str] = {}
         self.fails = False
+        self.submitted: tuple[str | None, str | None] = (None, None)
+        """The job's main file, and what came by ``--py-files``."""
 
     def run(self, task: SparkSubmitOperator, _context: object) -> None:
         self.arguments = list(task.application_args or ())
+        self.submitted = (task.application, task.py_files)
         paths = [Path(each) for each in (task.files or "").split(",")]
         assert {path.stat().st_mode & 0o077 for path in {each.parent for each in paths}} == {0}
         self.files = {path.name: path.read_text() for path in paths}
@@ -88,7 +92,7 @@ def test_the_job_is_given_files_and_no_secrets(
         "sasl.password": "hidden",
     }
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=login)
-    task = reconcile(ranges=RANGES, sinks=[{"path": "/lake"}])
+    task = reconcile(ranges=RANGES, sinks=[{"path": "/lake"}], py_files="own.py")
     request = json.loads(spark.given("--request"))
     assert request["partitions"][0]["source"] == ["1", "2"]
     assert request["sinks"][0]["path"] == "/lake"
@@ -97,8 +101,7 @@ def test_the_job_is_given_files_and_no_secrets(
     assert 'password="hidden"' in properties["sasl.jaas.config"]
     assert "bootstrap.servers=in-memory-" in spark.given("--target-properties")
     assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
-    assert task.application == job_files()[0]
-    assert task.py_files == ",".join(job_files()[1:])
+    assert spark.submitted == (JOB_FILE, f"{py_files()},own.py")
     assert task.files is None
 
 

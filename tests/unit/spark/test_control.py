@@ -1,7 +1,6 @@
 """Airflow's side of the stop control."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from upath import UPath
 from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.job import py_files
 from airflow_mm2_offsets.spark.stopping import request_stop
 
 ANSWER = {
@@ -193,36 +191,3 @@ def test_a_location_out_of_reach(tmp_path: Path) -> None:
         request_stop("nosuch://control", "stop-1")
     with pytest.raises(StopError, match="nosuch://control"):
         read_driver("nosuch://control")
-
-
-def job_sources() -> dict[str, str]:
-    paths = map(Path, py_files().split(","))
-    return {path.stem: path.read_text() for path in paths if path.suffix == ".py"}
-
-
-def test_py_files() -> None:
-    """The files for spark-submit are there, and need of this package no more than the core."""
-    sources = job_sources()
-    assert "class StopControl" in sources["mm2_stop_control"]
-    imports = re.compile(
-        r"^\s*(from|import) (airflow(?!_mm2_offsets\.core)|confluent)", re.MULTILINE
-    )
-    # Their docstrings may name what this package is called where it is installed.
-    code = {name: re.sub(r'""".*?"""', "", text, flags=re.DOTALL) for name, text in sources.items()}
-    assert not [name for name, text in code.items() if imports.search(text)]
-    stops = "".join(text for name, text in code.items() if name.startswith("mm2_stop_"))
-    assert not re.search(r"^\s*(from|import) airflow", stops, re.MULTILINE)
-
-
-def test_every_file_of_the_stop_control_comes_along() -> None:
-    """What mm2_stop_control imports, and what that imports, is handed to spark-submit."""
-    sources = job_sources()
-    imported = {
-        name
-        for text in sources.values()
-        for name in re.findall(r"^    from (mm2_stop_\w+) import", text, re.MULTILINE)
-    }
-    assert imported <= sources.keys()
-    assert {name for name in sources if name.startswith("mm2_stop_")} - {
-        "mm2_stop_control"
-    } <= imported

@@ -15,18 +15,18 @@ from airflow_mm2_offsets.errors import (
     StopError,
     TargetJobError,
 )
+from airflow_mm2_offsets.job.stop.control import JobMovedError
 from airflow_mm2_offsets.spark.fence import new_fence
-from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError
 from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 from tests.support.pairs import STOPPED
+from tests.unit.job.drivers import driver
 from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.spark import checkpoints
-from tests.unit.spark.drivers import driver
 
 TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
 

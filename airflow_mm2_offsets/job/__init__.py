@@ -1,0 +1,36 @@
+"""What runs inside a user's Spark job; the job imports all of it from here.
+
+It needs PySpark and Python 3.9, and comes with the package, or as the zip of ``py_files``.
+``segments`` alone calls core, and needs Python 3.11. PySpark is imported when one of its names is
+asked for, so that a DAG file may call ``py_files``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from airflow_mm2_offsets.job.packing import py_files
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.job.stop.control import AnotherDriverError, JobMovedError, StopControl
+    from airflow_mm2_offsets.job.translation.columns import decode_syncs, segments, translate
+
+__all__ = [
+    "AnotherDriverError",
+    "JobMovedError",
+    "StopControl",
+    "decode_syncs",
+    "py_files",
+    "segments",
+    "translate",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs PySpark."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    is_stop = name in {"AnotherDriverError", "JobMovedError", "StopControl"}
+    module = f"{__name__}.{'stop.control' if is_stop else 'translation.columns'}"
+    return getattr(import_module(module), name)

@@ -1,0 +1,1 @@
+"""Compares two clusters and a sink in a Spark job that ``ReconcileOperator`` submits."""

@@ -1,0 +1,229 @@
+"""Compares what a source held, what its target holds, and what a sink got: a Spark batch job.
+
+``ReconcileOperator`` submits it; by hand::
+
+    spark-submit --py-files <what airflow_mm2_offsets.job.py_files() returns> \
+        airflow_mm2_offsets/job/reconcile/main.py --request request.json \
+        --report s3a://lake/reconcile/orders --source-properties source.properties \
+        --target-properties target.properties
+
+A cluster is read if its properties (Kafka's own, as its Java client takes them) or options are
+given. The request is a JSON object:
+
+``partitions``
+    A list of ``topic``, ``partition``, ``target_topic``; ``source`` and ``target``, each a pair of
+    the first offset and the end, null for what the cluster holds; and ``switch``, null or the
+    source's position from which on records came to the sink by way of the target.
+``time``
+    null, or a pair of times in milliseconds: records of [first, second) alone are compared.
+``kafka``
+    SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record, null for what is not
+    compared.
+``sinks``
+    A list of ``cluster`` (whose offsets its lineage columns hold), ``path``, ``format``,
+    ``where`` (null or an SQL condition), and ``columns``: SQL expressions of key, value, headers,
+    topic, partition, offset, timestamp and arrival, null for what it has not.
+``examples``
+    How many differences of each kind the report shows.
+
+The report folder then holds ``report.json``, written at once and last, and ``differences/``, a
+Parquet of every difference. Where the job fails, ``report.json`` holds ``error`` alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark import SparkFiles
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_mm2_offsets.job.reconcile.compare import (
+    SINK,
+    count_copies,
+    differences,
+)
+from airflow_mm2_offsets.job.reconcile.read import (
+    find_ranges,
+    read_kafka,
+    read_properties,
+    read_sink,
+)
+from airflow_mm2_offsets.job.reconcile.report import (
+    count_differences,
+    count_rows,
+    describe_range,
+    find_examples,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    Request: TypeAlias = Mapping[str, Any]
+    Options: TypeAlias = Mapping[str, Mapping[str, str]]
+
+SCHEMA_VERSION = 1
+SIDES = ("source", "target")
+COMPARED = ("key", "value", "headers")
+MOST_CAUSES = 5
+SECRETS = ("password", "secret", "jaas", "key", "token", "credential")
+OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss", "wasbs")
+
+
+def reconcile(
+    spark: SparkSession, request: Request, options: Options, place: str
+) -> dict[str, Any]:
+    """Write all differences to a folder, and return the report.
+
+    Args:
+        spark: The session.
+        request: See the module.
+        options: For each side that is read: the Java client's properties.
+        place: The report folder.
+
+    Raises:
+        ValueError: The request contradicts itself.
+        Py4JJavaError: A cluster does not answer, or its records are gone while they are read.
+        PySparkException: A sink can't be read.
+    """
+    lineage = all(sink["columns"]["offset"] for sink in request["sinks"])
+    ranges = {side: find_ranges(spark, side, request, options.get(side)) for side in SIDES}
+    rows = _rows(spark, request, options, ranges, lineage=lineage)
+    counted = count_copies(rows, lineage=lineage).persist()
+    try:
+        found = differences(counted, read={*options, *_told(request["sinks"])}, lineage=lineage)
+        found.write.mode("overwrite").parquet(f"{place}/differences")
+        written = spark.read.schema(found.schema).parquet(f"{place}/differences")
+        held = count_rows(counted)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "compared": [name for name in COMPARED if request["kafka"].get(name)],
+            "lineage": lineage,
+            "ranges": [
+                describe_range(side, each, held) for side in options for each in ranges[side]
+            ],
+            "sinks": [row for row in held if row["side"] in SINK],
+            "differences": f"{place}/differences",
+            "counts": count_differences(written),
+            "examples": find_examples(written, request["examples"]),
+        }
+    finally:
+        counted.unpersist()
+
+
+def _rows(
+    spark: SparkSession,
+    request: Request,
+    options: Options,
+    ranges: Mapping[str, Any],
+    *,
+    lineage: bool,
+) -> DataFrame:
+    """Return what all sides hold, in one."""
+    rows: list[DataFrame] = [
+        read_kafka(spark, side, ranges[side], request, options[side]) for side in options
+    ]
+    rows += [
+        read_sink(spark, sink, request, ranges[sink["cluster"]] if lineage else None)
+        for sink in request["sinks"]
+    ]
+    return reduce(DataFrame.unionByName, rows)
+
+
+def _told(sinks: Sequence[Mapping[str, Any]]) -> set[str]:
+    arrival = {"arrival"} if any(sink["columns"]["arrival"] for sink in sinks) else set()
+    return {"sink"} | arrival if sinks else set()
+
+
+def write_report(spark: SparkSession, place: str, report: Mapping[str, Any] | None) -> None:
+    """Write ``report.json``, so that a reader sees none or the whole; None takes it away."""
+    hadoop = cast("Any", spark._jvm).org.apache.hadoop.fs  # noqa: SLF001 - the only way to it
+    conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = hadoop.Path(place, "report.json")
+    # An instance of its own: the job's shared one must go on checking sums.
+    files = hadoop.FileSystem.newInstance(path.toUri(), conf)
+    files.setWriteChecksum(False)
+    files.delete(path, False)  # noqa: FBT003 - Java has no keywords
+    if report is None:
+        return
+    # Object stores show a file once it is whole; elsewhere a rename does it.
+    temporary = hadoop.Path(place, ".report.json.tmp")
+    is_store = path.toUri().getScheme() in OBJECT_STORES
+    stream = files.create(path if is_store else temporary, True)  # noqa: FBT003
+    try:
+        stream.write(bytearray(json.dumps(report, indent=1), "utf-8"))
+    finally:
+        stream.close()
+    if not is_store and not files.rename(temporary, path):
+        raise OSError(f"{temporary} can't be renamed to {path}")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the job."""
+    args = _parse_args(argv)
+    spark = SparkSession.builder.appName("mm2-reconcile").getOrCreate()
+    write_report(spark, args.report, None)
+    options: dict[str, dict[str, str]] = {}
+    try:
+        options |= {side: given for side in SIDES if (given := _options(spark, side, args))}
+        request = json.loads(Path(_local(args.request)).read_text(encoding="utf-8"))
+        report = reconcile(spark, request, options, args.report)
+    except Exception as error:
+        told = summary(error, options.values())
+        write_report(spark, args.report, {"schema_version": SCHEMA_VERSION, "error": told})
+        raise
+    write_report(spark, args.report, report)
+
+
+def _options(spark: SparkSession, side: str, args: argparse.Namespace) -> dict[str, str]:
+    path = getattr(args, f"{side}_properties")
+    given = read_properties(spark, _local(path)) if path else {}
+    return given | dict(option.split("=", 1) for option in getattr(args, f"{side}_option"))
+
+
+def _local(path: str) -> str:
+    """Return where a file is: here, or where ``spark-submit --files`` has put it."""
+    name = Path(path).name
+    here = (each for each in (path, name) if Path(each).exists())
+    return next(here, None) or SparkFiles.get(name)
+
+
+def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:
+    """Return what an error says, without its stack trace, and without any login."""
+    java = getattr(error, "java_exception", None)
+    lines = (str(error) if java is None else str(java.toString())).splitlines()
+    causes: list[str] = []
+    while java is not None and java.getCause() is not None and len(causes) < MOST_CAUSES:
+        java = java.getCause()
+        causes.append(str(java.toString()).partition("\n")[0])
+    text = "; ".join([f"{type(error).__name__}: {''.join(lines[:1])}", *causes])
+    for name, value in (item for each in options for item in each.items()):
+        if value and any(word in name for word in SECRETS):
+            text = text.replace(value, "***")
+    return text[:2000]
+
+
+def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Compares two clusters and a sink.")
+    parser.add_argument("--request", required=True, help="a JSON file")
+    parser.add_argument("--report", required=True, help="a folder, as Spark names it")
+    for side in SIDES:
+        parser.add_argument(f"--{side}-properties", help="a file of Kafka client properties")
+        parser.add_argument(
+            f"--{side}-option",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a Kafka client property; seen by whoever lists processes: no passwords",
+        )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

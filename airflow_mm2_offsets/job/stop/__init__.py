@@ -1,0 +1,1 @@
+"""Stops a job's streaming queries between two batches; ``StopControl`` is its face."""

@@ -1,0 +1,209 @@
+"""Stops structured-streaming queries between batches, and says so: the job's side.
+
+In the job, construct ``StopControl`` before the query is started, and call ``run`` in the place of
+``query.awaitTermination()``::
+
+    from airflow_mm2_offsets.job import StopControl
+
+    control = StopControl(spark, "s3a://bucket/control/orders")
+    query = orders.writeStream.option("checkpointLocation", ...).start()
+    control.run(query)
+    spark.stop()
+
+It needs nothing but PySpark: Hadoop's FileSystem, inside the JVM, reads and writes the files, on
+any storage that the job's Spark knows. One job per control location. docs/stop-protocol.md says
+what the four files in it hold, and the note beside each checkpoint, and who writes which when.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS, Heartbeat
+from airflow_mm2_offsets.job.stop.lease import Lease
+from airflow_mm2_offsets.job.stop.note import note_control
+from airflow_mm2_offsets.job.stop.requests import (
+    AnotherDriverError,
+    JobMovedError,
+    another_driver_error,
+    moved_error,
+    open_request,
+)
+from airflow_mm2_offsets.job.stop.stream import Stream, summary
+from airflow_mm2_offsets.job.stop.streams import Streams
+
+__all__ = ["AnotherDriverError", "JobMovedError", "StopControl"]
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
+
+REFUSALS = (JobMovedError, AnotherDriverError)
+LEASE_INTERVALS = 4
+"""A job that could not look at its control location for so many intervals begins no batch."""
+
+
+class StopControl:
+    """Runs streaming queries until they end, are asked to stop, or the job was moved away.
+
+    Construct it before the queries are started: a job that was moved away then reads nothing.
+
+    Args:
+        spark: The job's session (not Spark Connect, which has no JVM at hand).
+        location: A directory of this job's own, as Hadoop writes it (``s3a://``, ``hdfs://``...).
+        interval: Seconds between two heartbeats, and between two looks at the location. While it
+            can't be read for four of them, the queries wait between two batches.
+        batch_timeout: Seconds to wait for the running batch before it is abandoned; the
+            checkpoint then holds a pending batch. Python code that hangs in ``foreachBatch``
+            can't be abandoned: ``run`` then raises, and the code ends with the driver.
+
+    Raises:
+        JobMovedError: A fence stands in the location.
+        AnotherDriverError: Another driver runs with the location.
+        OSError: The location can't be read or written.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        location: str,
+        *,
+        interval: float = 2.0,
+        batch_timeout: float = 300.0,
+    ) -> None:
+        """Look for a fence, and say that the job starts."""
+        self._spark = spark
+        self._location = location
+        self._files = HadoopFiles(spark, location)
+        self._interval = interval
+        self._batch_timeout = batch_timeout
+        lease = LEASE_INTERVALS * interval
+        self._heartbeat = Heartbeat(spark, self._files, interval, lease)
+        self._lease = Lease(self._files, location, self._heartbeat, lease)
+        self._start()
+
+    def run(self, *queries: StreamingQuery) -> None:
+        """Wait until all queries have ended, and stop them when asked to.
+
+        A request is answered when all have stopped. Where one fails, the others are stopped.
+
+        Raises:
+            StreamingQueryException: A query failed; an open request is answered before.
+            JobMovedError: A fence stands, here or in the control location that the job ran with
+                before: the queries were stopped at once.
+            AnotherDriverError: Another driver has begun with the control location; likewise.
+            Py4JError: A query was asked to stop and its last batch hangs; answered likewise.
+            OSError: The control location can't be written, or the earlier one not be read.
+        """
+        if not queries:
+            raise ValueError("run() needs the job's queries: control.run(query)")
+        streams = Streams([Stream(self._spark, query, self._files) for query in queries])
+        self._heartbeat.run(queries)
+        try:
+            request_id, failure = self._run_to_end(streams)
+        except REFUSALS:
+            self._heartbeat.end(streams.committed())
+            raise
+        self._finish(streams, request_id, failure)
+        if failure is not None:
+            raise failure
+
+    def _start(self) -> None:
+        try:
+            self._check_fence()
+            if (other := self._heartbeat.find_living()) is not None:
+                raise another_driver_error(other, self._location)
+            # Not before: a driver that is refused, however often it is started, writes nothing.
+            self._heartbeat.begin()
+            try:
+                # Again: of a stop and a start in one moment, one sees the other.
+                self._check_fence()
+            except JobMovedError:
+                self._heartbeat.take_back()
+                raise
+        except STORAGE_ERRORS as error:
+            raise OSError(
+                f"The control location {self._location} can't be read and written, so the job "
+                f"could never be stopped: {summary(error)}"
+            ) from error
+        self._heartbeat.keep()
+
+    def _check_fence(self) -> None:
+        fence = self._files.read("fence.json")
+        if fence is not None:
+            raise moved_error(fence, self._location)
+
+    def _run_to_end(self, streams: Streams) -> tuple[str | None, Exception | None]:
+        """Return the request that stopped the queries, and why one failed, if it is so."""
+        try:
+            self._note(streams)
+            return self._wait(streams), None
+        except REFUSALS:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised by run, when it was answered
+            self._stop_others(streams)
+            return None, error
+
+    def _note(self, streams: Streams) -> None:
+        """Note beside the checkpoints where this control location is, before the first lease."""
+        application_id, checkpoints = self._heartbeat.application_id, streams.checkpoints()
+        try:
+            note_control(self._spark, checkpoints, self._files.location, application_id)
+        except (JobMovedError, OSError) as error:
+            log.error("%s", error)  # noqa: TRY400 - it is raised
+            streams.abandon()
+            raise
+
+    def _wait(self, streams: Streams) -> str | None:
+        """Wait for the end of all queries; return the request that stopped them, if one did."""
+        while True:
+            request_id = self._lease.renew(streams)
+            if request_id is not None:
+                log.warning("Stopping: %s asks for %r", self._location, request_id)
+                if self._stop(streams, request_id):
+                    return request_id
+                log.warning("Running on: the stop %r was withdrawn", request_id)
+            if streams.wait(self._interval):
+                return None
+
+    def _stop(self, streams: Streams, request_id: str | None) -> bool:
+        """Stop all queries between batches; return False where the stop was withdrawn before."""
+
+        def look() -> None:
+            self._lease.renew(streams, request_id)
+
+        decision = self._lease.decide(streams, request_id)
+        deadline = time.monotonic() + self._batch_timeout
+        has_stopped = streams.stop(deadline, decision, look, interval=self._interval)
+        if not has_stopped:
+            look()  # it raises where the job was moved
+        return has_stopped
+
+    def _stop_others(self, streams: Streams) -> None:
+        try:
+            self._stop(streams.active(), None)
+        except REFUSALS:
+            raise
+        except Exception as second:  # noqa: BLE001 - the first failure is what must be seen
+            log.warning("Can't stop the other queries: %s", summary(second))
+
+    def _finish(self, streams: Streams, request_id: str | None, failure: Exception | None) -> None:
+        """Answer the request, and note that the queries have ended."""
+        try:
+            request_id = request_id or open_request(self._files)
+            # A driver that another one has followed answers no stop of that one.
+            if request_id is not None and self._heartbeat.find_other() is None:
+                application = {"application_id": self._heartbeat.application_id}
+                found = streams.answer(self._spark, failure)
+                answer = {"schema_version": 1, "request_id": request_id, **application, **found}
+                self._files.write("stopped.json", answer)
+            self._heartbeat.end(streams.committed())
+        except STORAGE_ERRORS as second:
+            if failure is None:
+                raise
+            log.warning("Can't acknowledge the stop: %s", summary(second))

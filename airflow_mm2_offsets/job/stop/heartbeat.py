@@ -1,0 +1,161 @@
+"""``driver.json``: which driver runs with a control location, and that it lives."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+
+from airflow_mm2_offsets.job.stop.driver import describe_driver, describe_queries
+from airflow_mm2_offsets.job.stop.stream import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+
+log = logging.getLogger(__name__)
+
+STORAGE_ERRORS = (Py4JError, OSError, ValueError)
+MISSED_BEATS = 3
+"""A driver that lives and is slow may miss two heartbeats."""
+MOST_SECONDS = 30.0
+"""How long a heartbeat is waited for at most."""
+LOOK_SECONDS = 0.2
+_NAMES = ("application_id", "host", "pid", "processes")
+"""What tells one driver from another: attempts of one application share its id."""
+_NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
+
+
+class Heartbeat:
+    """Writes ``driver.json`` every few seconds until the process ends.
+
+    Args:
+        spark: The job's session.
+        files: The control location's.
+        interval: Seconds between two heartbeats.
+        lease: Seconds after which a driver that could not look at the location begins no batch.
+    """
+
+    def __init__(
+        self, spark: SparkSession, files: HadoopFiles, interval: float, lease: float
+    ) -> None:
+        """Describe the driver; nothing is written yet."""
+        self._files = files
+        self._interval = interval
+        self._driver: dict[str, Any] = {
+            **describe_driver(spark),
+            "control": files.location,
+            "interval": interval,
+            "lease": lease,
+        }
+        self._earlier: dict[str, Any] | None = None
+        self._count = 0
+        self._writing = threading.Lock()
+
+    @property
+    def application_id(self) -> str:
+        """What Spark calls the driver's application."""
+        return str(self._driver["application_id"])
+
+    def find_other(self) -> dict[str, Any] | None:
+        """Return what another driver has written; None where the last word is this one's."""
+        found = self._read()
+        is_own = found is None or all(found.get(name) == self._driver[name] for name in _NAMES)
+        return None if is_own else found
+
+    def find_living(self) -> dict[str, Any] | None:
+        """Return another driver that lives: its heartbeat moves while we look.
+
+        One that died without a word costs three of its intervals, at most 30 s.
+        """
+        first = found = self.find_other()
+        interval = (first or {}).get("interval") or self._interval
+        deadline = time.monotonic() + min(MISSED_BEATS * interval, MOST_SECONDS)
+        while found is not None and not found.get("ended"):
+            if found != first:
+                return found
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(LOOK_SECONDS)
+            found = self.find_other()
+        return None
+
+    def begin(self) -> None:
+        """Say that a driver starts, in the place of the one before; the job stays the same."""
+        self._earlier = self._read()
+        earlier = self._earlier or {}
+        self._driver.update({name: earlier.get(name, empty) for name, empty in _NO_QUERY.items()})
+        self._driver["ended"] = False
+        self._put()
+
+    def take_back(self) -> None:
+        """Write what the driver before had written: this one is refused, and has run nothing."""
+        if self._earlier is None:
+            self.end({})
+        elif self.find_other() is None:
+            self._files.write("driver.json", self._earlier)
+
+    def keep(self) -> None:
+        """Go on until the process ends: code of the last batch may run when all have stopped."""
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def run(self, queries: Sequence[StreamingQuery]) -> None:
+        """Say which queries run."""
+        self._write({**describe_queries(queries), "stopping": None}, ended=False)
+
+    def announce_stop(self, request_id: str | None) -> None:
+        """Say which stop the job carries out: it can't be withdrawn any more. None: it runs on."""
+        try:
+            self._write({"stopping": request_id}, ended=False)
+        except STORAGE_ERRORS as error:  # the next heartbeat says it
+            log.warning("Can't announce the stop yet: %s", summary(error))
+
+    def end(self, batches: Mapping[str, int | None]) -> None:
+        """Say that no query runs any more.
+
+        Args:
+            batches: The last batch that each query has committed, by the query's id, if known.
+        """
+        queries = [
+            {**query, "batch_id": batches[query["query_id"]]}
+            if query["query_id"] in batches
+            else query
+            for query in self._driver["queries"]
+        ]
+        self._write({"queries": queries}, ended=True)
+
+    def _write(self, more: dict[str, Any], *, ended: bool) -> None:
+        self._driver.update(more, ended=ended)
+        self._beat()
+
+    def _beat(self) -> None:
+        if self.find_other() is None:  # a driver that was paused leaves the word to the next one
+            self._put()
+
+    def _put(self) -> None:
+        with self._writing:
+            self._count += 1
+            self._files.write("driver.json", {**self._driver, "heartbeat": self._count})
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            return self._files.read("driver.json")
+        except ValueError:  # damaged, or being created: as good as absent
+            return None
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(self._interval)
+            try:
+                self._beat()
+            except Py4JNetworkError:  # the JVM is gone
+                return
+            except STORAGE_ERRORS as error:
+                log.warning("Can't write the heartbeat, trying again: %s", summary(error))

@@ -1,0 +1,107 @@
+"""A driver's lease: each look at the control location lets batches run until the next is due."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from airflow_mm2_offsets.job.stop.decision import StopDecision
+from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS, Heartbeat
+from airflow_mm2_offsets.job.stop.requests import (
+    AnotherDriverError,
+    JobMovedError,
+    StopRequests,
+    another_driver_error,
+    is_answered,
+    moved_error,
+)
+from airflow_mm2_offsets.job.stop.stream import summary
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+    from airflow_mm2_offsets.job.stop.streams import Streams
+
+log = logging.getLogger(__name__)
+
+
+class Lease:
+    """Looks for what asks the job to stop, and renews the lease where nothing forbids that.
+
+    Args:
+        files: The control location's.
+        location: The control location as the job was given it.
+        heartbeat: The driver's.
+        seconds: How long the lease lasts.
+    """
+
+    def __init__(
+        self, files: HadoopFiles, location: str, heartbeat: Heartbeat, seconds: float
+    ) -> None:
+        """Keep what is asked later."""
+        self._files = files
+        self._location = location
+        self._heartbeat = heartbeat
+        self._seconds = seconds
+        self._requests = StopRequests(files)
+
+    def find_refusal(
+        self, stopping: str | None = None
+    ) -> JobMovedError | AnotherDriverError | None:
+        """Return why this driver must run no batch any more; None where it may.
+
+        Args:
+            stopping: The stop that the job carries out, if any.
+        """
+        fence = self._files.read("fence.json")
+        if fence is not None and is_answered(self._files, fence, stopping):
+            return moved_error(fence, self._location)
+        other = self._heartbeat.find_other()
+        return None if other is None else another_driver_error(other, self._location)
+
+    def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
+        """Look, and let batches run until the next look is due; return the stop that counts.
+
+        Args:
+            streams: The job's queries.
+            stopping: The stop that the job carries out, if any.
+
+        Raises:
+            JobMovedError: The job counts as stopped; the queries are abandoned.
+            AnotherDriverError: Another driver has begun here since; likewise.
+        """
+        begun = time.monotonic()
+        try:
+            refusal = self.find_refusal(stopping)
+            if refusal is not None:
+                log.error("%s", refusal)
+                streams.abandon()
+                raise refusal
+            request_id = self._requests.look()
+            streams.renew(begun + self._seconds)
+        except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
+            log.warning("Can't look for a stop request, trying again: %s", summary(error))
+            return None
+        # The driver was paused since: the look is too old.
+        if time.monotonic() - begun > self._seconds:
+            return self.renew(streams, stopping)
+        return request_id
+
+    def decide(self, streams: Streams, request_id: str | None) -> StopDecision:
+        """Return whether to stop; without a request there is nothing to withdraw."""
+        if request_id is None:
+            return StopDecision(lambda: True, lambda _stops: None)
+
+        def is_asked() -> bool:
+            try:
+                if self.find_refusal(request_id) is not None:
+                    streams.hold()  # a batch that comes to its commit is not committed
+                    return False
+                return self._requests.look() is not None
+            except STORAGE_ERRORS:
+                return True
+
+        def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
+            self._heartbeat.announce_stop(request_id if stops else None)
+
+        return StopDecision(is_asked, announce)

@@ -1,0 +1,1 @@
+"""Translates columns of source offsets by native expressions of Spark."""
