@@ -7,13 +7,10 @@ import socket
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from pathlib import Path
 
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.job.process import start_of
 from airflow_mm2_offsets.spark.control import Driver
-
-PROCESS_START = 19
-"""Where ``/proc/PID/stat`` has the start, in clock ticks since boot, counted after the name."""
 
 
 def end_driver(driver: Driver, *, grace: float = 10.0) -> None:
@@ -59,12 +56,7 @@ def _open(pid: int, start: int, opened: ExitStack) -> int | None:
     except ProcessLookupError:
         return None
     opened.callback(os.close, handle)
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    is_same = int(stat.rpartition(")")[2].split()[PROCESS_START]) == start
-    return handle if is_same else None
+    return handle if start_of(pid) == start else None
 
 
 def _signal(handles: Iterable[int], number: signal.Signals, place: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+from airflow_mm2_offsets.job.files import HadoopFiles
 from tests.integration.spark_jobs import LOOPBACK
 
 WRITES = 300

@@ -37,11 +37,12 @@ import json
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_mm2_offsets.job.files import HadoopFiles
 from airflow_mm2_offsets.job.reconcile.compare import (
     SINK,
     count_copies,
@@ -72,7 +73,7 @@ SIDES = ("source", "target")
 COMPARED = ("key", "value", "headers")
 MOST_CAUSES = 5
 SECRETS = ("password", "secret", "jaas", "key", "token", "credential")
-OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss", "wasbs")
+REPORT = "report.json"
 
 
 def reconcile(
@@ -141,34 +142,12 @@ def _told(sinks: Sequence[Mapping[str, Any]]) -> set[str]:
     return {"sink"} | arrival if sinks else set()
 
 
-def write_report(spark: SparkSession, place: str, report: Mapping[str, Any] | None) -> None:
-    """Write ``report.json``, so that a reader sees none or the whole; None takes it away."""
-    hadoop = cast("Any", spark._jvm).org.apache.hadoop.fs  # noqa: SLF001 - the only way to it
-    conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
-    path = hadoop.Path(place, "report.json")
-    # An instance of its own: the job's shared one must go on checking sums.
-    files = hadoop.FileSystem.newInstance(path.toUri(), conf)
-    files.setWriteChecksum(False)
-    files.delete(path, False)  # noqa: FBT003 - Java has no keywords
-    if report is None:
-        return
-    # Object stores show a file once it is whole; elsewhere a rename does it.
-    temporary = hadoop.Path(place, ".report.json.tmp")
-    is_store = path.toUri().getScheme() in OBJECT_STORES
-    stream = files.create(path if is_store else temporary, True)  # noqa: FBT003
-    try:
-        stream.write(bytearray(json.dumps(report, indent=1), "utf-8"))
-    finally:
-        stream.close()
-    if not is_store and not files.rename(temporary, path):
-        raise OSError(f"{temporary} can't be renamed to {path}")
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the job."""
     args = _parse_args(argv)
     spark = SparkSession.builder.appName("mm2-reconcile").getOrCreate()
-    write_report(spark, args.report, None)
+    folder = HadoopFiles(spark, args.report)
+    folder.delete(REPORT)
     options: dict[str, dict[str, str]] = {}
     try:
         options |= {side: given for side in SIDES if (given := _options(spark, side, args))}
@@ -176,9 +155,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         report = reconcile(spark, request, options, args.report)
     except Exception as error:
         told = summary(error, options.values())
-        write_report(spark, args.report, {"schema_version": SCHEMA_VERSION, "error": told})
+        folder.write(REPORT, {"schema_version": SCHEMA_VERSION, "error": told})
         raise
-    write_report(spark, args.report, report)
+    folder.write(REPORT, report)
 
 
 def _options(spark: SparkSession, side: str, args: argparse.Namespace) -> dict[str, str]:

@@ -21,7 +21,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+from airflow_mm2_offsets.job.files import HadoopFiles
 from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS, Heartbeat
 from airflow_mm2_offsets.job.stop.lease import Lease
 from airflow_mm2_offsets.job.stop.note import note_control

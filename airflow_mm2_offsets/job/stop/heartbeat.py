@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+    from airflow_mm2_offsets.job.files import HadoopFiles
 
 log = logging.getLogger(__name__)
 

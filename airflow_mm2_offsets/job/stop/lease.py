@@ -19,7 +19,7 @@ from airflow_mm2_offsets.job.stop.requests import (
 from airflow_mm2_offsets.job.stop.stream import summary
 
 if TYPE_CHECKING:
-    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+    from airflow_mm2_offsets.job.files import HadoopFiles
     from airflow_mm2_offsets.job.stop.streams import Streams
 
 log = logging.getLogger(__name__)

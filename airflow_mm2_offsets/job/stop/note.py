@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+from airflow_mm2_offsets.job.files import HadoopFiles
 from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS
 from airflow_mm2_offsets.job.stop.requests import JobMovedError, moved_error
 from airflow_mm2_offsets.job.stop.stream import summary

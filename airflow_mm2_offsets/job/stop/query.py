@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from airflow_mm2_offsets.job.files import HadoopFiles
     from airflow_mm2_offsets.job.stop.decision import StopDecision
 
 GAP_POLL_SECONDS = 0.05
@@ -31,6 +32,25 @@ def report_of(query: StreamingQuery, batch_id: int | None) -> dict[str, Any] | N
         if "addBatch" in report["durationMs"] and report["batchId"] == batch_id:
             return dict(report)
     return None
+
+
+def checkpoint_of(query: StreamingQuery) -> str:
+    """Return a query's checkpoint location, as Spark names it."""
+    return str(query._jsq.streamingQuery().resolvedCheckpointRoot())  # noqa: SLF001
+
+
+def last_batches(query: StreamingQuery, files: HadoopFiles) -> tuple[int | None, int | None]:
+    """Return the last batch that a query's checkpoint has begun, and the last committed."""
+    root = checkpoint_of(query)
+    # Commits first: a batch that is committed in between then looks pending, never clean.
+    committed = max(files.numbers_in(f"{root}/commits"), default=None)
+    return max(files.numbers_in(f"{root}/offsets"), default=None), committed
+
+
+def has_pending_batch(query: StreamingQuery, files: HadoopFiles) -> bool:
+    """Whether the query's checkpoint holds a batch that was begun and not committed."""
+    begun, committed = last_batches(query, files)
+    return begun != committed
 
 
 class BatchLoop:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
+    from airflow_mm2_offsets.job.files import HadoopFiles
 
 log = logging.getLogger(__name__)
 

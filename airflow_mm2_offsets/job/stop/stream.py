@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from airflow_mm2_offsets.job.stop.gate import BatchGate
-from airflow_mm2_offsets.job.stop.query import GAP_POLL_SECONDS, BatchLoop, LastBatch, report_of
+from airflow_mm2_offsets.job.stop.query import (
+    GAP_POLL_SECONDS,
+    BatchLoop,
+    LastBatch,
+    has_pending_batch,
+    last_batches,
+    report_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from airflow_mm2_offsets.job.files import HadoopFiles
     from airflow_mm2_offsets.job.stop.decision import StopDecision
-    from airflow_mm2_offsets.job.stop.driver import HadoopFiles
 
 log = logging.getLogger(__name__)
 
@@ -99,14 +106,14 @@ class Stream:
     def committed(self) -> dict[str, int | None]:
         """Return the last batch that the query has committed, by its id; empty if not known."""
         try:
-            return {str(self.query.id): self._files.last_batches(self.query)[1]}
+            return {str(self.query.id): last_batches(self.query, self._files)[1]}
         except Py4JError as error:
             log.warning("Can't read the checkpoint: %s", summary(error))
             return {}
 
     def answer(self) -> dict[str, Any]:
         """Return what the query has committed, and whether it stopped between two batches."""
-        begun, committed = self._files.last_batches(self.query)
+        begun, committed = last_batches(self.query, self._files)
         report = report_of(self.query, committed)
         return {
             "query_id": str(self.query.id),
@@ -121,7 +128,7 @@ class Stream:
         """Wait until the query is between two batches, or the stop is withdrawn."""
         if self._loop is not None:
             try:
-                has_pending = partial(self._files.has_pending_batch, self.query)
+                has_pending = partial(has_pending_batch, self.query, self._files)
                 LastBatch(self._loop, has_pending, decision).wait(deadline)
             except (Py4JError, TypeError) as error:
                 log.warning("Waiting for a pause between two batches: %s", summary(error))

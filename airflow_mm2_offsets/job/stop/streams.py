@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from airflow_mm2_offsets.job.stop.driver import checkpoint_of
+from airflow_mm2_offsets.job.stop.query import checkpoint_of
 from airflow_mm2_offsets.job.stop.stream import Stream, summary
 
 if TYPE_CHECKING:

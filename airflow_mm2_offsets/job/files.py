@@ -1,0 +1,96 @@
+"""Files that a Spark job reads and writes through Hadoop, on any storage that its Spark knows.
+
+The stop control keeps its control location with them, the reconciliation its report.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Here a file takes another's place at once; object stores only ever show a file when it is whole.
+ATOMIC_RENAME = ("file", "hdfs", "viewfs")
+
+
+class HadoopFiles:
+    """JSON files in one directory, through the JVM of the job."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        """Open the directory; nothing is read or written."""
+        self._jvm = cast("Any", spark._jvm)  # noqa: SLF001 - the only way to Hadoop
+        self._conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
+        self._hadoop = self._jvm.org.apache.hadoop.fs
+        self._directory = self._hadoop.Path(location)
+        # An instance of its own: the job's shared one must go on checking sums.
+        self._fs = self._hadoop.FileSystem.newInstance(self._directory.toUri(), self._conf)
+        self._fs.setWriteChecksum(False)
+        self._fs.setVerifyChecksum(False)
+
+    @property
+    def location(self) -> str:
+        """The directory with its scheme and host, as others can compare it."""
+        return str(self._fs.makeQualified(self._directory).toString())
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """Return a file's object, or None when there's no such file.
+
+        Raises:
+            ValueError: It is not JSON, perhaps not yet: it is just being written.
+        """
+        path = self._hadoop.Path(self._directory, name)
+        if not self._fs.exists(path):
+            return None
+        stream = self._fs.open(path)
+        try:
+            value = json.loads(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+        if not isinstance(value, dict):
+            raise ValueError(f"{path} holds no JSON object")  # noqa: TRY004 - bad JSON all the same
+        return value
+
+    def write(self, name: str, value: dict[str, Any]) -> None:
+        """Write a file so that a reader sees the one before it, or this one, whole."""
+        path = self._fs.makeQualified(self._hadoop.Path(self._directory, name))
+        if path.toUri().getScheme() not in ATOMIC_RENAME:
+            self._create(path, value)
+            return
+        temporary = self._hadoop.Path(path.getParent(), f".{name}.tmp")
+        self._create(temporary, value)
+        if path.toUri().getScheme() == "file":
+            # Hadoop deletes the file first here: a job that ends in between would leave none.
+            Path(temporary.toUri().getPath()).replace(path.toUri().getPath())
+            return
+        rename = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename")
+        options = self._jvm.java.lang.reflect.Array.newInstance(rename, 1)
+        options[0] = rename.getField("OVERWRITE").get(None)
+        context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
+        context.rename(temporary, path, options)
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if there is one."""
+        self._fs.delete(self._hadoop.Path(self._directory, name), False)  # noqa: FBT003 - Java
+
+    def close(self) -> None:
+        """Let go of the storage."""
+        self._fs.close()
+
+    def numbers_in(self, folder: str) -> list[int]:
+        """Return the files of a folder, on any storage, whose names are numbers, as numbers."""
+        path = self._hadoop.Path(folder)
+        files = path.getFileSystem(self._conf)
+        if not files.exists(path):
+            return []
+        names = [status.getPath().getName() for status in files.listStatus(path)]
+        return [int(name) for name in names if name.isdecimal()]
+
+    def _create(self, path: Any, value: dict[str, Any]) -> None:  # noqa: ANN401 - a Java object
+        stream = self._fs.create(path, True)  # noqa: FBT003 - Java has no keywords
+        try:
+            stream.write(bytearray(json.dumps(value, indent=1), "utf-8"))
+        finally:
+            stream.close()
