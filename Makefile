@@ -68,6 +68,7 @@ check: lint types contracts  ## Run linters, types and the contracts between roo
 lint: $(READY)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/vermin --quiet --no-tips --violations --target=3.9- airflow_mm2_offsets/job
 
 types: $(READY)
 	@$(BIN)/mypy

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,10 +63,9 @@ from airflow_mm2_offsets.job.reconcile.report import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import TypeAlias
 
-    Request: TypeAlias = Mapping[str, Any]
-    Options: TypeAlias = Mapping[str, Mapping[str, str]]
+    Request = Mapping[str, Any]
+    Options = Mapping[str, Mapping[str, str]]
 
 SCHEMA_VERSION = 1
 SIDES = ("source", "target")
@@ -103,7 +102,7 @@ def reconcile(
         held = count_rows(counted)
         return {
             "schema_version": SCHEMA_VERSION,
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "compared": [name for name in COMPARED if request["kafka"].get(name)],
             "lineage": lineage,
             "ranges": [

@@ -67,11 +67,11 @@ def find_ranges(
     """Return what is wanted of a cluster, cut to what it holds where it can be asked."""
     partitions = request["partitions"]
     names = [each["target_topic" if side == "target" else "topic"] for each in partitions]
-    places = [(name, each["partition"]) for name, each in zip(names, partitions, strict=True)]
+    places = [(name, each["partition"]) for name, each in zip(names, partitions)]
     held = _held(spark, options, places) if options else [(0, MAX_OFFSET)] * len(places)
     return [
         _clamp(name, each, each[side] or (None, None), *bounds)
-        for name, each, bounds in zip(names, partitions, held, strict=True)
+        for name, each, bounds in zip(names, partitions, held)
     ]
 
 

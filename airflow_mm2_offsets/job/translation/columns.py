@@ -105,7 +105,7 @@ def translate(
     found: DataFrame = look_up(asked, known)
     return found.select(
         *(F.col(f"`{name}`") for name in rows.columns),
-        *(each.alias(name) for name, each in zip(names, _answers(), strict=True)),
+        *(each.alias(name) for name, each in zip(names, _answers())),
     )
 
 

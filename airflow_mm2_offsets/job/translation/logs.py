@@ -77,7 +77,7 @@ def _maker(extras: str, most: int) -> Callable[[bytes, bytes], list[tuple[Any, .
         from airflow_mm2_offsets.core.epochs import PartitionSyncs  # noqa: PLC0415
         from airflow_mm2_offsets.core.rows import rows_of  # noqa: PLC0415
 
-        syncs = PartitionSyncs(zip(_numbers(upstream), _numbers(downstream), strict=True))
+        syncs = PartitionSyncs(zip(_numbers(upstream), _numbers(downstream)))
         return list(tables_of(rows_of(syncs, extras=Extras(extras)), extras=extras, most=most))
 
     return make

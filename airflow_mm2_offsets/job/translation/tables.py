@@ -87,7 +87,7 @@ def _table(part: list[Any], kind: int, base: int) -> tuple[Any, ...]:
         for number in range(bins + 1)
     ]
     header = (base, tail, shift, base_d, first + len(entries))
-    edges = zip(starts, starts[1:])  # noqa: B905, RUF007 - Python 3.9
+    edges = zip(starts, starts[1:])
     fullest = max(end - start for start, end in edges)
     # As a list: Spark reads no array of 64-bit numbers.
     return (
@@ -105,7 +105,7 @@ def _packed(part: list[Any], kind: int, base: int, base_d: int) -> tuple[array[i
     numbers = [_number(row, kind, base_d) for row in part]
     numbers[-1] = None
     neighbour = None
-    for row, number, after in zip(part, numbers, [*numbers[1:], None]):  # noqa: B905 - Python 3.9
+    for row, number, after in zip(part, numbers, [*numbers[1:], None]):
         begin = max(0, row.begin - base) << 32
         if number is not None and after in (None, row.high - base_d):
             entries.append(begin | number)
