@@ -38,7 +38,8 @@ def foreign(graph: grimp.ImportGraph, room: str) -> list[tuple[str, str]]:
 
 def test_each_room_has_a_contract(graph: grimp.ImportGraph) -> None:
     """A new room is not left out."""
-    assert {f"{PACKAGE}.{room}" for room in CONTRACTS} == graph.find_children(PACKAGE)
+    rooms = {f"{PACKAGE}.{room}" for room in CONTRACTS if "." not in room}
+    assert rooms == graph.find_children(PACKAGE)
 
 
 def test_the_rooms_stand_in_floors() -> None:
@@ -46,6 +47,7 @@ def test_the_rooms_stand_in_floors() -> None:
     rooms = {
         room: [name.partition(".")[0] for name in each["may_import"]]
         for room, each in CONTRACTS.items()
+        if "." not in room
     }
     order = [*TopologicalSorter(rooms).static_order()]
     assert order.index("core") < order.index("hooks") < order.index("operators")
@@ -56,7 +58,8 @@ def test_a_foreign_import_breaks_a_contract(graph: grimp.ImportGraph, room: str)
     """Each contract is kept; a package or a room that it does not list breaks it."""
     assert foreign(graph, room) == []
     module = f"{PACKAGE}.{room}"
-    rooms = CONTRACTS.keys() - {room, *CONTRACTS[room]["may_import"]}
+    rooms = {other for other in CONTRACTS if "." not in other}
+    rooms -= {room.partition(".")[0], *CONTRACTS[room]["may_import"]}
     for name in ["a_new_package", *(f"{PACKAGE}.{other}" for other in rooms)]:
         changed = deepcopy(graph)
         if name not in changed.modules:
