@@ -12,11 +12,10 @@ from typing import TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
+from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState, read_stable
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 
 log = logging.getLogger(__name__)
-
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,29 +128,21 @@ def read_on(pair: ClusterPair, previous: SyncsSnapshot | None) -> SyncsSnapshot:
         SyncsTopicError: The topic is missing, holds no sync, or was recreated during each read.
         ClusterUnreachableError: Its cluster does not answer.
     """
-    for _ in range(_TRIES):
-        topic_id = _topic_id(pair)
-        if previous is not None and previous.topic_id != topic_id:
+    cluster, topic = pair.syncs_cluster, pair.syncs_topic
+
+    def read(state: SyncsTopicState) -> tuple[int, SyncsSnapshot] | None:
+        nonlocal previous
+        if previous is not None and previous.topic_id != state.topic_id:
             previous = None
         try:
-            snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, previous=previous)
+            snapshot = read_syncs(cluster, topic, previous=previous)
         except SyncsTopicError:
             # The topic may have been truncated since the previous read.
             if previous is None:
                 raise
             previous = None
-            continue
-        if _topic_id(pair) == topic_id:
-            return replace(snapshot, topic_id=topic_id)
-        previous = None  # The topic was recreated while we read it.
-    raise SyncsTopicError(
-        f"the topic was recreated during each of {_TRIES} reads; find out what does that",
-        cluster=pair.syncs_cluster.name,
-        topic=pair.syncs_topic,
-    )
+            return None
+        return snapshot.next_offset, replace(snapshot, topic_id=state.topic_id)
 
-
-def _topic_id(pair: ClusterPair) -> str | None:
-    """Return the topic's id; None if the topic does not exist or its brokers have no ids."""
-    info = pair.syncs_cluster.topics([pair.syncs_topic]).get(pair.syncs_topic)
-    return info.topic_id if info else None
+    # A topic that does not exist: the read says what to check.
+    return read_stable(cluster, topic, read) or read_syncs(cluster, topic)

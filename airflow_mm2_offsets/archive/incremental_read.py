@@ -3,32 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.errors import PositionError, SyncsTopicError, TopicNotFoundError
+from airflow_mm2_offsets.errors import PositionError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import TopicInfo
-from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION, SyncsTopicRead, read_syncs_topic
+from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState, read_stable
+from airflow_mm2_offsets.kafka.sync_log import SyncsTopicRead, read_syncs_topic
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
-_TRIES = 3
-
 Topics: TypeAlias = Mapping[str, tuple[TopicInfo | None, TopicInfo | None]]
 """Replicated topics on source and target, by the source's names."""
-
-
-class SyncsTopicState(NamedTuple):
-    """What tells whether the offset-syncs topic is the one that it was, and how far it has come."""
-
-    topic_id: str | None
-    """Another one than before: the topic was recreated. None: the cluster is older than 2.8."""
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +41,8 @@ def read_since(
         SyncsTopicError: The topic was recreated each time that it was read.
         Mm2OffsetsError: See ``drain``.
     """
-    for _ in range(_TRIES):
-        before = _look(pair)
-        if before is None:
-            return None
-        reading = _read_life(pair, held, identity, before, ask_source=ask_source)
-        if reading is not None:
-            return reading
-    raise SyncsTopicError(
-        f"{pair.syncs_cluster.name}: topic {pair.syncs_topic} was recreated or truncated each of "
-        f"{_TRIES} times that it was read; see what does that"
-    )
+    read = partial(_read_once, pair, held, identity, ask_source=ask_source)
+    return read_stable(pair.syncs_cluster, pair.syncs_topic, read)
 
 
 def now_in_milliseconds() -> int:
@@ -82,28 +64,15 @@ def pair_identity(pair: ClusterPair, *, ask_source: bool) -> PairIdentity:
     )
 
 
-def _look(pair: ClusterPair) -> SyncsTopicState | None:
-    """Return the state of the offset-syncs topic; None where it does not exist."""
-    cluster, topic = pair.syncs_cluster, pair.syncs_topic
-    info = cluster.topics([topic]).get(topic)
-    if info is None:
-        return None
-    try:
-        (marks,) = cluster.watermarks([TopicPartition(topic, SYNCS_PARTITION)]).values()
-    except TopicNotFoundError:
-        return None
-    return SyncsTopicState(info.topic_id, marks.high)
-
-
-def _read_life(
+def _read_once(
     pair: ClusterPair,
     held: "ArchivedSyncs",
     identity: PairIdentity,
     before: SyncsTopicState,
     *,
     ask_source: bool,
-) -> Reading | None:
-    """Read once; None: discard the read, for the topic was recreated while we read it.
+) -> tuple[int, Reading] | None:
+    """Return the next offset and what was read; None: the topic was truncated meanwhile.
 
     The ids of the replicated topics come first: a sync that is read later on is of these topics
     or of newer ones.
@@ -115,9 +84,6 @@ def _read_life(
         log = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
     except (PositionError, TopicNotFoundError):
         return None
-    after = _look(pair)
-    if after is None or after.topic_id != before.topic_id or after.end < log.next_offset:
-        return None
     new = {topic for topic, _ in log.columns} - set(topics)
     topics = {**topics, **_topics(pair, new, ask_source=ask_source)}
     run = Run(
@@ -128,7 +94,8 @@ def _read_life(
         topics=_ids(topics, ask_source=ask_source),
     )
     header = Header(pair=identity, generation=generation, runs=(run,))
-    return Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
+    reading = Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
+    return log.next_offset, reading
 
 
 def _rows(log: SyncsTopicRead) -> SyncRows:

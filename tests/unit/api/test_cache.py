@@ -15,6 +15,7 @@ from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from stack.waiting import wait_until
 from tests.support.pairs import Pair
@@ -267,8 +268,19 @@ def test_a_topic_made_again_while_it_is_read_is_read_again(
     topic_ids[:] = ["a", "b", "b"]
     assert read_on(clusters.pair, None).topic_id == "b"
     topic_ids[:] = list("abcdefg")
-    with pytest.raises(SyncsTopicError, match="recreated during each of 3 reads"):
+    with pytest.raises(SyncsTopicError, match="recreated or truncated during each of 3 reads"):
         read_on(clusters.pair, None)
+
+
+def test_a_topic_truncated_while_it_is_read_is_read_again(
+    clusters: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers without topic ids show it by an end below what was read."""
+    clusters.sync("orders", (0, 0))
+    states = [SyncsTopicState(None, end) for end in (1, 0, 1, 1)]
+    monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", lambda *_: states.pop(0))
+    assert read_on(clusters.pair, None).next_offset == 1
+    assert states == []
 
 
 def test_a_topic_that_is_gone_is_an_error(clusters: Pair, topic_ids: list[str | None]) -> None:

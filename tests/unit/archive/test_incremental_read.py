@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.archive import Generation, SyncArchive
-from airflow_mm2_offsets.archive.incremental_read import Reading, SyncsTopicState, read_since
+from airflow_mm2_offsets.archive.incremental_read import Reading, read_since
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
 from tests.unit.archive.runs import FIRST, PAIR, append
 from tests.unit.archive.test_store import LOG
 
@@ -53,7 +54,7 @@ def read(
     script = iter(looks)
     seen: list[Look] = []
 
-    def look(_: ClusterPair) -> Look:
+    def look(*_: object) -> Look:
         here = next(script)
         seen.append(here and SyncsTopicState(*here))
         return seen[-1]
@@ -67,7 +68,7 @@ def read(
         if first < end:
             yield [Record(at) for at in range(first, end)]
 
-    monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._look", look)
+    monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", look)
     monkeypatch.setattr("airflow_mm2_offsets.kafka.sync_log.drain", drain)
     monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._topics", lambda *_, **__: {})
     if held:
@@ -129,7 +130,7 @@ def test_a_topic_that_never_stands_still(
 ) -> None:
     """After three tries the topic is named."""
     looks: list[Script] = [(f"life-{number}", 4) for number in range(6)]
-    with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal .* 3 times"):
+    with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal.* 3 reads"):
         read(monkeypatch, looks, archive)
 
 
