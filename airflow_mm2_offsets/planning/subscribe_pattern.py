@@ -75,14 +75,7 @@ def find_pattern_problems(
 ) -> list[str]:
     """Return why a job with a fresh checkpoint would not start by its pattern, or pass over topics.
 
-    Args:
-        pair: The clusters.
-        topics: The topics in the checkpoint, by their names on the source.
-        patterns: The job's.
-
-    Raises:
-        ConfigurationError: A pattern can't be matched as Java does.
-        ClusterUnreachableError: The target does not answer.
+    For arguments and errors see ``match_patterns``.
     """
     problems = []
     for match in match_patterns(pair, topics, patterns):
