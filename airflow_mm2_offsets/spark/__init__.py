@@ -1,1 +1,1 @@
-"""Spark's side: offsets as text, checkpoint files, and the stopping of a running job."""
+"""Spark's side from ours: checkpoints, stop and fence, hand-over, sinks. Knows no Kafka cluster."""
