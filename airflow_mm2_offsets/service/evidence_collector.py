@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.service.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.service.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.service.evidence import Held, gather_copied, gather_drained
 from airflow_mm2_offsets.service.pair import ClusterPair
@@ -86,6 +87,10 @@ class EvidenceCollector:
 
     def collect_records(self) -> None:
         """Read the records around the positions that are not exact yet."""
+        for key in find_unconfirmed(
+            self.pair, self.index, self.evidence, max_bytes=self.options.max_evidence_bytes
+        ):
+            self._add(key, copied_to=None)
         windows = gather_windows(
             self.pair,
             self.index,
