@@ -9,9 +9,9 @@ told
 
 - by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
   seems to have copied every offset, or as many as the step between the same two source offsets by
-  which s was copied; one that leaves out more may have left out s. If a step between the one
-  around ``t`` and the first one back passes over s, the syncs say that s is in it or nowhere: what
-  was before the step back is no answer either, for it is above ``t`` as well;
+  which s was copied; one that leaves out more may have left out s. If a sync after ``t`` and
+  before the first step back is of an earlier record than s, the syncs say that s lies after it:
+  what was known before the step back is no answer either, for it is above ``t`` as well;
 - by the ``source``, where it can be read and the target has grown by more (and one) than the
   records that the source still has there, or has deleted. It tells of a step back what growth
   tells where the source has no holes, and no more: so here, too, no later step passes over s that
@@ -124,7 +124,7 @@ def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
     earlier = (number for number, step in enumerate(steps) if step[0][1] < loss.answer)
     shown = next((number for number in earlier if _goes_back(*steps[number])), None)
     known = _growth(record, [*pairwise(before), steps[0]])
-    if shown is not None and any(_passes(record, *step) for step in steps[1:shown]):
+    if shown is not None and any(upstream <= record for (upstream, _), _ in steps[1 : shown + 1]):
         shown = None
     if shown is not None and not any(
         _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in known
@@ -164,12 +164,9 @@ def _growth(record: int, steps: Sequence[tuple[Sync, Sync]]) -> set[tuple[int, i
 
 def _has_all(record: int, before: Sync, after: Sync) -> bool:
     """Tell whether a step passes over a record and seems to have copied all that it passed."""
-    return _passes(record, before, after) and after[1] - before[1] >= after[0] - before[0]
-
-
-def _passes(record: int, before: Sync, after: Sync) -> bool:
     # The record itself is never that of a later sync; Connect's was copied with those before it.
-    return before[0] < record <= after[0]
+    passes = before[0] < record <= after[0]
+    return passes and after[1] - before[1] >= after[0] - before[0]
 
 
 def _told_by_logs(

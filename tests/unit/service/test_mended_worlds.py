@@ -67,6 +67,7 @@ def test_no_answer_is_above_the_truth(seed: int, kind: str | None) -> None:
         pytest.param(141000008391, None, id="Connect has committed the record itself"),
         pytest.param(9101000004994, None, id="a marker stands in for the record in a later step"),
         pytest.param(9602000000029, None, id="an earlier step passes over the record"),
+        pytest.param(9831000000296, None, id="an earlier sync says that the record lies after it"),
         pytest.param(9101000008547, None, id="a sync was written after the plan had been asked"),
         pytest.param(50000000829, "target-recreated", id="an archive was made before any sync"),
         pytest.param(50000007716, "target-recreated", id="later syncs cover an earlier life"),
