@@ -13,10 +13,10 @@ told
   before the first step back is of an earlier record than s, the syncs say that s lies after it:
   what was known before the step back is no answer either, for it is above ``t`` as well;
 - by the ``source``, where it can be read and the target has grown by more (and one) than the
-  records that the source still has there, or has deleted. It tells of a step back what growth
-  tells where the source has no holes, and no more: so here, too, no later step passes over s that
-  seems to have copied every offset. Of such a one the records would have to tell, of which only
-  those around the position are read;
+  records that the source still has there, or has deleted; where it is compacted, each offset may
+  have held one. It tells of a step back what growth tells where the source has no holes, and no
+  more: so here, too, no later step passes over s that seems to have copied every offset. Of such
+  a one the records would have to tell, of which only those around the position are read;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
   holds a content twice in the step around ``t``; if the position lies in that step, for no plan
   reads the records of others;
@@ -41,7 +41,6 @@ to it, that record counts with those before it as copied again. Only records tel
 have written those offsets.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -223,9 +222,10 @@ def _keeps_content(world: World) -> bool:
 def _most_records(world: World, after: int, last: int) -> int:
     """Return how many records the source has in ``(after, last]``, or has deleted by now."""
     source = world.source
+    if source.is_cleaned:
+        return last - after
     deleted = max(0, min(last + 1, source.low) - (after + 1))
-    offsets = sorted(source.records)
-    return deleted + bisect_right(offsets, last) - bisect_right(offsets, after)
+    return deleted + sum(after < offset <= last for offset in source.records)
 
 
 def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int) -> bool:

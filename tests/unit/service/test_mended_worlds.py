@@ -46,6 +46,7 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         ),
         pytest.param(9701000009162, None, id="the target has grown too much since the cut"),
         pytest.param(9821000015901, None, id="Connect's offset was put back, and others wrote"),
+        pytest.param(9832000019330, None, id="another writer's records equal, but for their time"),
         pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
         pytest.param(9101000018779, None, id="an open transaction hides equal records"),
         pytest.param(9401000021930, None, id="records were skipped before and after a lost sync"),
@@ -66,6 +67,7 @@ def test_no_answer_is_above_the_truth(seed: int, kind: str | None) -> None:
     [
         pytest.param(141000008391, None, id="Connect has committed the record itself"),
         pytest.param(9101000004994, None, id="a marker stands in for the record in a later step"),
+        pytest.param(9832000020315, None, id="compaction has removed copied records"),
         pytest.param(9602000000029, None, id="an earlier step passes over the record"),
         pytest.param(9831000000296, None, id="an earlier sync says that the record lies after it"),
         pytest.param(9101000008547, None, id="a sync was written after the plan had been asked"),
