@@ -80,9 +80,10 @@ def _lowest_copy(
     if _is_complete(search, unread, first_copies):
         return earliest, earliest
     before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-    is_ordered = search.is_ordered and _rise(originals, copies)
-    if is_ordered and _has_room(search.begin.upstream, originals, before):
-        before = _after_last_known(before, unread, first_copies)
+    if search.is_ordered:
+        offsets = _offsets_of_unique(originals)
+        if _rise(offsets, copies) and _has_room(search.begin.upstream, offsets, before):
+            before = _after_last_known(before, unread, first_copies)
     unknown = (offset for offset, content in before if first_copies.get(content) != offset)
     return earliest, min(unknown, default=earliest)
 
@@ -98,19 +99,13 @@ def _is_complete(
     return len(unread) == offsets and all(content in first_copies for content in unread)
 
 
-def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> bool:
-    """Tell whether the copies that are known are in the source's order, each once.
-
-    Equal records of the source have equal copies, which tell nothing of the order.
-    """
-    offsets = _offsets_of_unique(originals)
+def _rise(offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
+    """Tell whether the copies that are known are in the source's order, each once."""
     known = [offsets[content] for _, content in copies if content in offsets]
     return all(first < second for first, second in pairwise(known))
 
 
-def _has_room(
-    begin: int, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
-) -> bool:
+def _has_room(begin: int, offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
     """Tell whether unknown copies can be of source offsets between those of the known ones.
 
     Where there are more, one may be of a later record: a batch has landed after the next one, which
@@ -118,16 +113,16 @@ def _has_room(
 
     Args:
         begin: The first source offset that was read.
-        originals: From there on.
+        offsets: Those of the records from there on, by content.
         copies: The copies of those, from the first on.
     """
-    offsets = _offsets_of_unique(originals)
     known = [(offsets[content], at) for at, (_, content) in enumerate(copies) if content in offsets]
     steps = pairwise([(begin - 1, -1), *known])
     return all(later[1] - first[1] <= later[0] - first[0] for first, later in steps)
 
 
 def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
+    """Return the source offsets by content; copies of equal records tell nothing of the order."""
     times = Counter(content for _, content in originals)
     return {content: offset for offset, content in originals if times[content] == 1}
 
