@@ -7,7 +7,7 @@ from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
 from airflow_mm2_offsets.service.pair import ClusterPair
-from airflow_mm2_offsets.service.windows import MAX_WINDOW, contents
+from airflow_mm2_offsets.service.windows import MAX_WINDOW, are_timed, contents
 
 
 def find_unconfirmed(
@@ -39,7 +39,7 @@ def find_unconfirmed(
     for key, records in originals.items():
         if (found := copies.get(pair.on_target(key))) is None:
             continue
-        timed = not any(record.is_append_time for record in found)
+        timed = are_timed(found)
         there = {content for _, content in contents(found, timed=timed)}
         if any(content not in there for _, content in contents(records, timed=timed)):
             unconfirmed.add(key)

@@ -72,8 +72,7 @@ def gather_windows(
     for key, each in wanted.items():
         if (copies := on_target.get(names[key])) is None:
             continue
-        # Two copies of one record differ in the time that a broker has set.
-        timed = not any(record.is_append_time for record in copies)
+        timed = are_timed(copies)
         first = max(each.target.first, _low(evidence[key].target))
         windows[key] = (
             _source_window(*on_source[key], timed=timed) if key in on_source else None,
@@ -223,6 +222,11 @@ def _source_window(
     return SourceWindow(
         first=offsets.first, last=offsets.last, records=contents(records, timed=timed)
     )
+
+
+def are_timed(copies: Sequence[RangeRecord]) -> bool:
+    """Tell whether copies have the time of their records: a broker may have set its own."""
+    return not any(record.is_append_time for record in copies)
 
 
 def contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:
