@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.cases import check
 from tests.support.mirror_world.draw import Drawn, draw_again
 from tests.support.mirror_world.index_check import judge_index
@@ -12,17 +11,6 @@ from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import KINDS
 from tests.support.mirror_world.plan_check import judge_plan
 from tests.support.mirror_world.telling import ToldBy
-
-
-@pytest.fixture
-def described() -> None:
-    """Let the brokers in memory describe topics themselves: they know ids."""
-
-
-@pytest.fixture(autouse=True)
-def _memory() -> Iterator[None]:
-    with in_memory_clients():
-        yield
 
 
 def _drawn(seed: int, kind: str | None) -> Drawn:
