@@ -21,10 +21,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 from airflow_mm2_offsets.service.claim import claim_target, has_claimed
-from airflow_mm2_offsets.service.handover import (
-    confirm_handover,
-    describe_start,
-)
+from airflow_mm2_offsets.service.handover import confirm_handover, describe_start
 from airflow_mm2_offsets.service.ids import read_known_ids
 from airflow_mm2_offsets.service.kept_plan import check_kept_plan
 from airflow_mm2_offsets.service.plan_file import read_plan
