@@ -18,11 +18,11 @@ source was read to its end and has each content once: then equal content is the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
-from airflow_mm2_offsets.core.segments import SearchRange
+from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
 
 def match_content(
@@ -30,7 +30,7 @@ def match_content(
     source: SourceWindow,
     target: TargetWindow,
     *,
-    settled_from: Callable[[int], int],
+    segments: Segments,
     source_end: int | None = None,
 ) -> tuple[int, int] | None:
     """Return the bounds of a position by content, or None if content proves nothing.
@@ -42,8 +42,7 @@ def match_content(
         search: Where the copies of the records from the position on are.
         source: What was read of the source, from the position to the end of the range or further.
         target: What was read of the target, likewise.
-        settled_from: Returns the source offset from which on no record has its last copy below a
-            target offset; see ``Segments``.
+        segments: What the syncs say.
         source_end: The source's end offset when all records of ``target`` had been copied.
     """
     pair = _originals_and_copies(search, source, target)
@@ -54,7 +53,7 @@ def match_content(
     is_whole = source_end is not None and source.last >= source_end - 1
     reaches_back = source.first <= search.begin.upstream
     if is_whole and reaches_back:
-        last = _last_copy(search.position, source, copies, read_on, settled_from)
+        last = _last_copy(search.position, source, copies, read_on, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
@@ -167,7 +166,7 @@ def _last_copy(
     source: SourceWindow,
     copies: Sequence[WindowRecord],
     read_on: Sequence[WindowRecord],
-    settled_from: Callable[[int], int],
+    segments: Segments,
 ) -> int | None:
     """Return the last copy of the first record that was copied, if it is the truth.
 
@@ -187,12 +186,12 @@ def _last_copy(
     before = (content for offset, content in copies if offset < first)
     if any(times[each] != 1 for each in (content, *before)):
         return None
-    end = settled_from(first)
+    end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (
         last_copies[each] if times[each] == 1 else first_copies[each]
         for offset, each in unread
-        if offset < end
+        if offset < end or not segments.has_copied(offset)
     )
     return first if min(behind, default=first) >= first else None
 

@@ -153,17 +153,19 @@ class PartitionSyncs:
             settled_below=self.settled_below,
         )
 
-    def step_range(self, segments: Segments, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read after a position's sync; see ``Segments.step_range``.
+    def step_range(self, bracket: SyncBracket) -> SearchRange | None:
+        """Return the offsets to read from sync to sync, to see what was copied there.
 
-        None also if no older epoch has come as far: then no record there has an older copy.
+        None if no older epoch has come as far: then no record there has an older copy.
         """
-        search = segments.step_range(bracket)
-        if search is None:
+        before, after = bracket.before, bracket.after
+        if before is None or after is None:
             return None
         lasts = (self[stop - 1] for _, stop in self.epochs)
-        older = (last.upstream for last in lasts if last.downstream < search.begin.downstream)
-        return search if max(older, default=-1) > search.position else None
+        older = (last.upstream for last in lasts if last.downstream < before.downstream)
+        if max(older, default=-1) <= bracket.position:
+            return None
+        return SearchRange(bracket.position, before, after)
 
     @property
     def epochs(self) -> list[tuple[int, int]]:

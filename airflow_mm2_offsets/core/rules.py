@@ -144,7 +144,7 @@ def _bound(
         read_on = evidence.target_window.last
     source, target = evidence.source_window, evidence.target_window
     if source is not None and target is not None:
-        for each in filter(None, (search, syncs.step_range(segments, bracket))):
+        for each in filter(None, (search, syncs.step_range(bracket))):
             bounds = bounds.lowered(_low_of_missing(syncs, each, source, target))
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
@@ -167,9 +167,7 @@ def _by_content(
     if source is None or target is None:
         return None
     source_end = evidence.source.high if evidence.source else None
-    bounds = match_content(
-        search, source, target, settled_from=segments.settled_from, source_end=source_end
-    )
+    bounds = match_content(search, source, target, segments=segments, source_end=source_end)
     return BracketBounds.fixed(*bounds, Basis.CONTENT) if bounds else None
 
 

@@ -155,15 +155,16 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(answer.position)
-    window = segments.search_range(bracket)
+    step = syncs.step_range(bracket)
+    window = segments.search_range(bracket) or step
     if window is None:
         return None
     is_bounded = answer.status is Status.BOUNDED
     duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
     first = bracket.before or SyncPoint(0, 0)
-    if segments.older_low(bracket) is not None:
+    if window is not step and segments.older_low(bracket) is not None:
         first, duplicate = window.begin, None
-    elif step := syncs.step_range(segments, bracket):
+    elif bracket.is_sync and step:
         window = step
     elif not is_bounded and duplicate is None:
         return None
