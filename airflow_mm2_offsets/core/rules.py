@@ -145,7 +145,8 @@ def _bound(
     source, target = evidence.source_window, evidence.target_window
     if source is not None and target is not None:
         for each in filter(None, (search, syncs.step_range(bracket))):
-            bounds = bounds.lowered(_low_of_missing(syncs, each, source, target))
+            read = syncs.extend_range(each, source, target)
+            bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
 

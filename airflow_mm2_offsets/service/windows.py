@@ -169,8 +169,10 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
     elif not is_bounded and duplicate is None:
         return None
     if evidence.source:
-        source = _range(first, window.end, 0, evidence.source)
         for last in _ends(segments, window.end, duplicate):
+            # Older copies count for what later steps lack: both sides show it.
+            read_on = max(last, window.end, key=attrgetter("upstream")) if step else window.end
+            source = _range(first, read_on, 0, evidence.source)
             target = _range(first, last, 1, evidence.target)
             if source and target:
                 return _Wanted(source=source, target=target)

@@ -37,6 +37,7 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         pytest.param(9832000019330, None, id="another writer's records equal, but for their time"),
         pytest.param(9851000062936, None, id="other records stand in for those of older copies"),
         pytest.param(9852000062576, None, id="records show a rewind that a later step outweighs"),
+        pytest.param(9871000000000000008404, None, id="a later step that was read lacks a record"),
         pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
         pytest.param(9101000018779, None, id="an open transaction hides equal records"),
         pytest.param(9401000021930, None, id="records were skipped before and after a lost sync"),
