@@ -41,7 +41,7 @@ class Floor(NamedTuple):
     the first sync."""
     last_cut: SyncPoint | None = None
     """The last sync that was cut because a topic was recreated, which may be of the new topic
-    already; None where there is none, or that is not known."""
+    already; None if no sync was cut, or if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from typer import Option
@@ -9,11 +9,12 @@ from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
 from airflow_mm2_offsets.cli.output import Answer, waiting
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.health import check_health
-from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 
 SYNCS_EXAMPLE = """\
 \b
@@ -51,29 +52,17 @@ def syncs(
     pair = find_clusters(where).pair
     with waiting("Reading offset syncs") as tell:
         snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
-    skipped = snapshot.skipped_count
     chosen = _chosen(snapshot.index, topic, partition)
     if not len(chosen):
         raise _none_of(pair.syncs_topic, snapshot.index, topic, partition)
     shown = [*_newest(chosen, limit)]
-    rows = [
-        (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
-        for each in shown
-    ]
     return Answer(
-        text=f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
-        f"{len(rows)} of {len(chosen)} syncs shown; {pair.syncs_topic} on the "
-        f"{pair.syncs_location} holds {len(snapshot.index)} in all"
-        + (
-            f"; {snapshot.skipped_count} records are not offset syncs"
-            if snapshot.skipped_count
-            else ""
-        ),
+        text=_text(pair, snapshot, shown, matching=len(chosen)),
         data={
             "syncs_topic": pair.syncs_topic,
             "location": pair.syncs_location.value,
             "total": len(snapshot.index),
-            "skipped": skipped,
+            "skipped": snapshot.skipped_count,
             "matching": len(chosen),
             "syncs": [_to_json(each) for each in shown],
         },
@@ -135,6 +124,23 @@ def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
             yield OffsetSync(
                 topic=topic, partition=partition, upstream=upstream, downstream=downstream
             )
+
+
+def _text(
+    pair: ClusterPair, snapshot: SyncsSnapshot, shown: Sequence[OffsetSync], *, matching: int
+) -> str:
+    """Return the syncs as a table, and how many there are."""
+    rows = [
+        (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
+        for each in shown
+    ]
+    skipped = snapshot.skipped_count
+    others = f"; {skipped} records are not offset syncs" if skipped else ""
+    return (
+        f"{table(('partition', 'upstream', 'downstream'), rows)}\n\n"
+        f"{len(rows)} of {matching} syncs shown; {pair.syncs_topic} on the {pair.syncs_location} "
+        f"holds {len(snapshot.index)} in all{others}"
+    )
 
 
 def _to_json(sync: OffsetSync) -> dict[str, str | int]:

@@ -18,11 +18,11 @@ source was read to its end and has each content once: then equal content is the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
-from airflow_mm2_offsets.core.segments import SearchRange
+from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
 
 def match_content(
@@ -30,7 +30,7 @@ def match_content(
     source: SourceWindow,
     target: TargetWindow,
     *,
-    settled_from: Callable[[int], int],
+    segments: Segments,
     source_end: int | None = None,
 ) -> tuple[int, int] | None:
     """Return the bounds of a position by content, or None if content proves nothing.
@@ -42,8 +42,7 @@ def match_content(
         search: Where the copies of the records from the position on are.
         source: What was read of the source, from the position to the end of the range or further.
         target: What was read of the target, likewise.
-        settled_from: Returns the source offset from which on no record has its last copy below a
-            target offset; see ``Segments``.
+        segments: What the syncs say.
         source_end: The source's end offset when all records of ``target`` had been copied.
     """
     pair = _originals_and_copies(search, source, target)
@@ -54,7 +53,7 @@ def match_content(
     is_whole = source_end is not None and source.last >= source_end - 1
     reaches_back = source.first <= search.begin.upstream
     if is_whole and reaches_back:
-        last = _last_copy(search.position, source, copies, read_on, settled_from)
+        last = _last_copy(search.position, source, copies, read_on, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
@@ -80,9 +79,10 @@ def _lowest_copy(
     if _is_complete(search, unread, first_copies):
         return earliest, earliest
     before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
-    is_ordered = search.is_ordered and _rise(originals, copies)
-    if is_ordered and _has_room(search.begin.upstream, originals, before):
-        before = _after_last_known(before, unread, first_copies)
+    if search.is_ordered:
+        offsets = _offsets_of_unique(originals)
+        if _rise(offsets, copies) and _has_room(search.begin.upstream, offsets, before):
+            before = _after_last_known(before, unread, first_copies)
     unknown = (offset for offset, content in before if first_copies.get(content) != offset)
     return earliest, min(unknown, default=earliest)
 
@@ -98,19 +98,13 @@ def _is_complete(
     return len(unread) == offsets and all(content in first_copies for content in unread)
 
 
-def _rise(originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]) -> bool:
-    """Tell whether the copies that are known are in the source's order, each once.
-
-    Equal records of the source have equal copies, which tell nothing of the order.
-    """
-    offsets = _offsets_of_unique(originals)
+def _rise(offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
+    """Tell whether the copies that are known are in the source's order, each once."""
     known = [offsets[content] for _, content in copies if content in offsets]
     return all(first < second for first, second in pairwise(known))
 
 
-def _has_room(
-    begin: int, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
-) -> bool:
+def _has_room(begin: int, offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
     """Tell whether unknown copies can be of source offsets between those of the known ones.
 
     Where there are more, one may be of a later record: a batch has landed after the next one, which
@@ -118,16 +112,16 @@ def _has_room(
 
     Args:
         begin: The first source offset that was read.
-        originals: From there on.
+        offsets: Those of the records from there on, by content.
         copies: The copies of those, from the first on.
     """
-    offsets = _offsets_of_unique(originals)
     known = [(offsets[content], at) for at, (_, content) in enumerate(copies) if content in offsets]
     steps = pairwise([(begin - 1, -1), *known])
     return all(later[1] - first[1] <= later[0] - first[0] for first, later in steps)
 
 
 def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
+    """Return the source offsets by content; copies of equal records tell nothing of the order."""
     times = Counter(content for _, content in originals)
     return {content: offset for offset, content in originals if times[content] == 1}
 
@@ -172,7 +166,7 @@ def _last_copy(
     source: SourceWindow,
     copies: Sequence[WindowRecord],
     read_on: Sequence[WindowRecord],
-    settled_from: Callable[[int], int],
+    segments: Segments,
 ) -> int | None:
     """Return the last copy of the first record that was copied, if it is the truth.
 
@@ -192,12 +186,12 @@ def _last_copy(
     before = (content for offset, content in copies if offset < first)
     if any(times[each] != 1 for each in (content, *before)):
         return None
-    end = settled_from(first)
+    end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (
         last_copies[each] if times[each] == 1 else first_copies[each]
         for offset, each in unread
-        if offset < end
+        if offset < end or not segments.has_copied(offset)
     )
     return first if min(behind, default=first) >= first else None
 

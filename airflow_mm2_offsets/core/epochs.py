@@ -19,6 +19,7 @@ from itertools import pairwise
 from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
 from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
+from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
@@ -153,17 +154,36 @@ class PartitionSyncs:
             settled_below=self.settled_below,
         )
 
-    def step_range(self, segments: Segments, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read after a position's sync; see ``Segments.step_range``.
+    def step_range(self, bracket: SyncBracket) -> SearchRange | None:
+        """Return the offsets to read from sync to sync, to see what was copied there.
 
-        None also if no older epoch has come as far: then no record there has an older copy.
+        None if no older epoch has come as far: then no record there has an older copy.
         """
-        search = segments.step_range(bracket)
-        if search is None:
+        before, after = bracket.before, bracket.after
+        if before is None or after is None:
             return None
         lasts = (self[stop - 1] for _, stop in self.epochs)
-        older = (last.upstream for last in lasts if last.downstream < search.begin.downstream)
-        return search if max(older, default=-1) > search.position else None
+        older = (last.upstream for last in lasts if last.downstream < before.downstream)
+        if max(older, default=-1) <= bracket.position:
+            return None
+        return SearchRange(bracket.position, before, after)
+
+    def extend_range(
+        self, search: SearchRange, source: RecordWindow, target: RecordWindow
+    ) -> SearchRange:
+        """Extend a range to the last sync of its epoch that was read and is the same record."""
+        at = bisect_left(self.downstream, search.end.downstream)
+        epoch = bisect_right(self.starts, at)
+        stop = self.starts[epoch] if epoch < len(self.starts) else len(self)
+        stop = min(
+            bisect_right(self.downstream, target.last, at, stop),
+            bisect_right(self.upstream, source.last, at, stop),
+        )
+        for upstream, downstream in (self[each] for each in range(stop - 1, at, -1)):
+            content = source.content_at(upstream)
+            if content is not None and content == target.content_at(downstream):
+                return search._replace(end=SyncPoint(upstream, downstream))
+        return search
 
     @property
     def epochs(self) -> list[tuple[int, int]]:

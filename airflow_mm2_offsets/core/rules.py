@@ -13,7 +13,14 @@ from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import ConnectProgress
 from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras, Watermarks
+from airflow_mm2_offsets.core.evidence import (
+    NO_EVIDENCE,
+    Evidence,
+    Extras,
+    SourceWindow,
+    TargetWindow,
+    Watermarks,
+)
 from airflow_mm2_offsets.core.positions import TopicPartition
 from airflow_mm2_offsets.core.reasons import describe_answer
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
@@ -135,9 +142,11 @@ def _bound(
         elif not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
-    for each in (search, syncs.step_range(segments, bracket)):
-        if each and (older := _low_of_missing(syncs, each, evidence)) is not None:
-            bounds = bounds.lowered(older)
+    source, target = evidence.source_window, evidence.target_window
+    if source is not None and target is not None:
+        for each in filter(None, (search, syncs.step_range(bracket))):
+            read = syncs.extend_range(each, source, target)
+            bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
     again = rewind_after(syncs, bracket.position)
     return bounds.raised(again) if again and again.downstream > read_on else bounds
 
@@ -159,20 +168,17 @@ def _by_content(
     if source is None or target is None:
         return None
     source_end = evidence.source.high if evidence.source else None
-    bounds = match_content(
-        search, source, target, settled_from=segments.settled_from, source_end=source_end
-    )
+    bounds = match_content(search, source, target, segments=segments, source_end=source_end)
     return BracketBounds.fixed(*bounds, Basis.CONTENT) if bounds else None
 
 
-def _low_of_missing(syncs: PartitionSyncs, search: SearchRange, evidence: Evidence) -> int | None:
+def _low_of_missing(
+    syncs: PartitionSyncs, search: SearchRange, source: SourceWindow, target: TargetWindow
+) -> int | None:
     """Return the lower bound by older copies of what may not have been copied in a range.
 
     Where the source grew by more, the segments have taken missing records into account.
     """
-    source, target = evidence.source_window, evidence.target_window
-    if source is None or target is None:
-        return None
     now = syncs.until(search.end).segments
     for offset in missing_records(search, source, target):
         bracket = now.bracket(offset)

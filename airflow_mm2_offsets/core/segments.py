@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_mm2_offsets.core.bounds import may_hide_rewind
+from airflow_mm2_offsets.core.bounds import lacks_records, may_hide_rewind
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.coverage import END, ConnectProgress
 from airflow_mm2_offsets.core.lows import LowRun, clipped, low_at, low_runs_of, settled_from
@@ -123,15 +123,13 @@ class Segments:
         begin, end = SyncPoint(lowest, low), self._sync(last)
         return SearchRange(bracket.position, begin, end, is_newest=self.has_caught_up)
 
-    def step_range(self, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read from a sync to the next one, to see what was copied there.
-
-        None if the position has no sync, or no sync follows that is known to count.
-        """
-        before, after = bracket.before, bracket.after
-        if before is None or after is None or not bracket.is_sync:
-            return None
-        return SearchRange(bracket.position, before, after) if self._is_settled(after) else None
+    def has_copied(self, offset: int) -> bool:
+        """Tell whether the newest epoch that passes over an offset seems to have copied it."""
+        bracket = self.bracket(offset)
+        if bracket.is_sync:
+            return True
+        is_passed = bracket.before is not None and bracket.after is not None
+        return is_passed and not lacks_records(*bracket.steps)
 
     def settled_from(self, offset: int) -> int:
         """Return the source offset from which on no record has its last copy below ``offset``."""

@@ -26,10 +26,7 @@ from airflow_mm2_offsets.planning.plan_file import read_plan
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.claim import claim_target, has_claimed
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
-from airflow_mm2_offsets.spark.handover import (
-    confirm_handover,
-    describe_start,
-)
+from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.storage import list_directory, open_location

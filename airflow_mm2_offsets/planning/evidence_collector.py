@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import are_strangers, find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import Held, gather_copied, gather_drained
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -86,6 +87,10 @@ class EvidenceCollector:
 
     def collect_records(self) -> None:
         """Read the records around the positions that are not exact yet."""
+        for key in find_unconfirmed(
+            self.pair, self.index, self.evidence, max_bytes=self.options.max_evidence_bytes
+        ):
+            self._add(key, copied_to=None)
         windows = gather_windows(
             self.pair,
             self.index,

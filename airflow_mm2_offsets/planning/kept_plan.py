@@ -108,7 +108,7 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
 
 
 def _options(plan: FailoverPlan, *, read_source: bool) -> PlanOptions:
-    """Return how to translate anew: no more is asked of the clusters than for the plan."""
+    """Return the options of the new translation: it reads no more than the plan did."""
     has_read = plan.source_records_read or plan.target_records_read
     return PlanOptions(
         read_source=read_source,

@@ -72,8 +72,7 @@ def gather_windows(
     for key, each in wanted.items():
         if (copies := on_target.get(names[key])) is None:
             continue
-        # Two copies of one record differ in the time that a broker has set.
-        timed = not any(record.is_append_time for record in copies)
+        timed = are_timed(copies)
         first = max(each.target.first, _low(evidence[key].target))
         windows[key] = (
             _source_window(*on_source[key], timed=timed) if key in on_source else None,
@@ -156,21 +155,24 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
         return None
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(answer.position)
-    window = segments.search_range(bracket)
+    step = syncs.step_range(bracket)
+    window = segments.search_range(bracket) or step
     if window is None:
         return None
     is_bounded = answer.status is Status.BOUNDED
     duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
     first = bracket.before or SyncPoint(0, 0)
-    if segments.older_low(bracket) is not None:
+    if window is not step and segments.older_low(bracket) is not None:
         first, duplicate = window.begin, None
-    elif step := syncs.step_range(segments, bracket):
+    elif bracket.is_sync and step:
         window = step
     elif not is_bounded and duplicate is None:
         return None
     if evidence.source:
-        source = _range(first, window.end, 0, evidence.source)
         for last in _ends(segments, window.end, duplicate):
+            # Older copies count for what later steps lack: both sides show it.
+            read_on = max(last, window.end, key=attrgetter("upstream")) if step else window.end
+            source = _range(first, read_on, 0, evidence.source)
             target = _range(first, last, 1, evidence.target)
             if source and target:
                 return _Wanted(source=source, target=target)
@@ -223,6 +225,11 @@ def _source_window(
     return SourceWindow(
         first=offsets.first, last=offsets.last, records=contents(records, timed=timed)
     )
+
+
+def are_timed(copies: Sequence[RangeRecord]) -> bool:
+    """Tell whether copies have the time of their records: a broker may have set its own."""
+    return not any(record.is_append_time for record in copies)
 
 
 def contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:

@@ -37,11 +37,10 @@ def has_claimed(target_checkpoint: UPath, request_id: str) -> bool:
 def claim_target(target_checkpoint: UPath, request_id: str) -> None:
     """Note beside a target's checkpoint location which run starts a job there; at most one does.
 
-    Each run writes a file of its own first and lists all of them afterwards. Of two runs, the one
-    that lists last sees the other's file, on every storage whose listings show what was written
-    before: local disks, HDFS, S3, GCS and Azure do. Two runs that write in the same moment may
-    both give way; either can be cleared. What remains: folders that several machines mount and
-    whose listings they cache (NFS), where two runs in the same seconds may both go on.
+    Each run first writes its own file, then lists all files. Of two runs, the one that lists last
+    sees the other's file, if the storage lists what was written before: local disks, HDFS, S3, GCS
+    and Azure do. Two runs that write in the same moment may both give way; either can be cleared.
+    NFS may cache listings: there two runs in the same seconds may both go on.
 
     Raises:
         HandoverError: Another run has claimed it, or the claim can't be written.

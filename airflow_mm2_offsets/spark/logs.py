@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import CheckpointError, CheckpointNotBegunError
 from airflow_mm2_offsets.spark import offset_log
+from airflow_mm2_offsets.spark.poisoned import check_follows
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
 
 Sources = Mapping[str, str]
@@ -173,13 +173,6 @@ def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> 
     return base
 
 
-_CAUSES = {
-    True: "the job was started against another cluster, or with another subscription",
-    False: "the job was started against another cluster, or the topic was made again",
-}
-"""What may have poisoned a checkpoint, by whether its pending batch lacks a partition."""
-
-
 def _check_pending(logs: CheckpointLogs) -> None:
     """Refuse a pending batch that can't be the next: of another cluster or subscription."""
     if logs.pending is None:
@@ -188,18 +181,9 @@ def _check_pending(logs: CheckpointLogs) -> None:
     base_place = f"{logs.root}/sources" if logs.base is None else logs.path(logs.base)
     starts, ends = logs.base_sources(), logs.sources(logs.pending)
     for name in sorted(starts.keys() & ends.keys()):
-        start = by_topic_partition(offset_log.kafka_positions([starts[name]], base_place))
-        end = by_topic_partition(offset_log.kafka_positions([ends[name]], place))
-        for partition, position in start.items():
-            stop = end.get(partition)
-            if stop is None or stop < position:
-                found = "no end" if stop is None else f"its end {stop}"
-                raise CheckpointError(
-                    f"poisoned: {partition} has {found}, and batch {logs.pending} starts at "
-                    f"{position}: {_CAUSES[stop is None]}. Where that batch did nothing, a copy of "
-                    f"the checkpoint without this file stands where it was",
-                    file=place,
-                )
+        start = offset_log.kafka_positions([starts[name]], base_place)
+        end = offset_log.kafka_positions([ends[name]], place)
+        check_follows(start, end, batch=logs.pending, file=place)
 
 
 def _start_texts(root: UPath) -> Sources:

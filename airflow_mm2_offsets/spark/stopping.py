@@ -91,7 +91,7 @@ def request_stop(location: UPath | str, request_id: str) -> None:
 
 
 def keep_asking(location: UPath | str, request_id: str, interval: float) -> None:
-    """Write that a stop still waits for its answer; one that nobody waits for does not count.
+    """Write that the stop step still waits for the answer: without this sign the job runs on.
 
     Args:
         location: The control location that the job was given.

@@ -131,19 +131,8 @@ class Mm2Simulation:
             target_conn_id: Id of the target's connection of type ``kafka``.
             timeout: Seconds until a hook gives up a cluster with ``is_running = False``.
         """
-        naming = self.pair.naming
-        extra = {
-            "source_kafka_conn_id": source_conn_id,
-            "target_kafka_conn_id": target_conn_id,
-            "source_alias": naming.source_alias,
-            "target_alias": naming.target_alias,
-            "replication_policy": naming.policy.value,
-            "replication_policy_separator": naming.separator,
-            "offset_syncs_topic_location": self.pair.syncs_location.value,
-            "connect_url": self.connect.url,
-        }
         connections: dict[str, dict[str, Any]] = {
-            conn_id: {"conn_type": "mm2", "extra": extra},
+            conn_id: self._mm2_connection(source_conn_id, target_conn_id),
             source_conn_id: _kafka_connection(self.source),
             target_conn_id: _kafka_connection(self.target),
         }
@@ -157,6 +146,20 @@ class Mm2Simulation:
         defaults = cast("dict[str, Any]", Mm2OffsetHook.__init__.__kwdefaults__)
         self._environment.enter_context(patch.dict(os.environ, variables))
         self._environment.enter_context(patch.dict(defaults, timeout=timeout))
+
+    def _mm2_connection(self, source_conn_id: str, target_conn_id: str) -> dict[str, Any]:
+        naming = self.pair.naming
+        extra = {
+            "source_kafka_conn_id": source_conn_id,
+            "target_kafka_conn_id": target_conn_id,
+            "source_alias": naming.source_alias,
+            "target_alias": naming.target_alias,
+            "replication_policy": naming.policy.value,
+            "replication_policy_separator": naming.separator,
+            "offset_syncs_topic_location": self.pair.syncs_location.value,
+            "connect_url": self.connect.url,
+        }
+        return {"conn_type": "mm2", "extra": extra}
 
     def close(self) -> None:
         """Remove the connections of ``use_connection``."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.integration.s3 import Server
     from tests.unit.operators.worker import Worker
 
+pytest.register_assert_rewrite("tests.integration.contract")
+
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build"
 TOPICS = "orders.*"

@@ -102,12 +102,12 @@ class Home:
         return answer.json()
 
     def index(self) -> SyncIndex:
-        """Return the index that it answers from, as it lists it."""
+        """Return the index that it answers from, as it lists it; its topic is whole."""
         pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for each in self.get("/syncs", limit=100_000).json()["syncs"]:
             place = each["topic"], each["partition"]
             pairs.setdefault(place, []).append((each["upstreamOffset"], each["targetOffset"]))
-        return SyncIndex.of_pairs(pairs)
+        return SyncIndex().extended(pairs, complete=pairs)
 
 
 def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, Any]:

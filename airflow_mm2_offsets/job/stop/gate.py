@@ -119,10 +119,7 @@ def _find_fields(kind: Any, name: str) -> list[Any]:  # noqa: ANN401 - a Java cl
 
 
 def _wait_while_overdue(jvm: Any, deadline: Any) -> Any:  # noqa: ANN401 - Java objects
-    """Return ``while (deadline.get().isOverdue()) Thread.sleep(10);`` as a method handle.
-
-    Spark takes the exception of an interrupt for the end of the query that was asked for.
-    """
+    """Return ``while (deadline.get().isOverdue()) Thread.sleep(10);`` as a method handle."""
     handles, kind, method = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.Class.forName, _type
     lookup = handles.publicLookup()
     moment = kind("scala.concurrent.duration.Deadline")
@@ -132,11 +129,19 @@ def _wait_while_overdue(jvm: Any, deadline: Any) -> Any:  # noqa: ANN401 - Java 
     sleep = lookup.findStatic(kind("java.lang.Thread"), "sleep", method(jvm, "(J)V"))
     sleep = handles.insertArguments(sleep, 0, _array(jvm, "java.lang.Object", POLL_MILLISECONDS))
     wait = handles.whileLoop(None, handles.collectArguments(is_overdue, 0, get), sleep)
-    error = jvm.java.io.UncheckedIOException(jvm.java.io.InterruptedIOException("the job stops"))
     void = kind("java.lang.Void").getField("TYPE").get(None)
-    throw = handles.throwException(void, error.getClass()).bindTo(error)
-    interrupted = kind("java.lang.InterruptedException")
-    return handles.catchException(wait, interrupted, handles.dropArguments(throw, 0, [interrupted]))
+    return _ending_query(jvm, wait, void, kind("java.lang.InterruptedException"))
+
+
+def _ending_query(jvm: Any, handle: Any, returns: Any, caught: Any) -> Any:  # noqa: ANN401 - Java objects
+    """Return a handle that turns an exception into one that Spark takes for an interrupt.
+
+    Spark's ``Clock`` declares no exception, so a proxy of it can't throw InterruptedException.
+    """
+    handles = jvm.java.lang.invoke.MethodHandles
+    error = jvm.java.io.UncheckedIOException(jvm.java.io.InterruptedIOException("the job stops"))
+    throw = handles.throwException(returns, error.getClass()).bindTo(error)
+    return handles.catchException(handle, caught, handles.dropArguments(throw, 0, [caught]))
 
 
 def _clock_after(jvm: Any, wait: Any, clock: Any) -> Any:  # noqa: ANN401 - Java objects
@@ -149,6 +154,9 @@ def _clock_after(jvm: Any, wait: Any, clock: Any) -> Any:  # noqa: ANN401 - Java
         _type(jvm, "(Ljava/lang/Object;[Ljava/lang/Object;)Ljava/lang/Object;"),
     )
     tell = handles.insertArguments(tell, 1, _array(jvm, "java.lang.Object", clock))
+    # An interrupt comes out of the clock that waits for the next trigger, wrapped by invoke.
+    interrupted = kind("java.lang.reflect.InvocationTargetException")
+    tell = _ending_query(jvm, tell, kind("java.lang.Object"), interrupted)
     tell = handles.dropArguments(tell, 0, [kind("java.lang.Object")])
     handler = jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
         kind("java.lang.reflect.InvocationHandler"), handles.foldArguments(tell, wait)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from airflow_mm2_offsets.core import Status, Translation
-from airflow_mm2_offsets.testing.logs import FOREIGN
+from airflow_mm2_offsets.testing.logs import FOREIGN, Entry, Record
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.telling import Loss, Readable, ToldBy, told_by
 
@@ -139,15 +139,21 @@ class Judge:
     def _is_repeated(self, position: int, target: int) -> bool:
         """Tell whether equal records of another writer make up for all that an answer passes over.
 
-        Then the job gets every record, with key, value, headers and time.
+        Then the job gets every record, with key, value, headers and time; without the time where
+        the target's brokers have set it.
         """
         world = self.drawn.world
         entries = world.target.entries
         if self.readable.misnamed or not any(each.origin == FOREIGN for each in entries[target:]):
             return False
         highest = world.highest_copies()
-        needed = Counter(entries[at].record for up, at in highest.items() if up >= position)
-        return needed <= Counter(each.record for each in entries[target:])
+        needed = [entries[at] for up, at in highest.items() if up >= position]
+        return self._count(needed) <= self._count(entries[target:])
+
+    def _count(self, entries: Iterable[Entry]) -> Counter[Record]:
+        timed = not self.drawn.world.mirror.settings.append_time
+        records = (each.record for each in entries if each.record)
+        return Counter(each if timed else each._replace(timestamp=0) for each in records)
 
     def _convict(self, answer: Translation, truth: int) -> None:
         assert answer.target is not None

@@ -12,6 +12,8 @@ class SourceLog(logs.SourceLog):
 
     luck: dict[int, float] = field(default_factory=dict)
     """For each offset ever written a number in [0, 1) that transforms decide by."""
+    is_cleaned: bool = False
+    """Compaction has removed records."""
 
     def append(self, record: Record, luck: float) -> None:
         """Add a record."""

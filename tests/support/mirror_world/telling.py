@@ -9,17 +9,17 @@ told
 
 - by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
   seems to have copied every offset, or as many as the step between the same two source offsets by
-  which s was copied; one that leaves out more may have left out s. If a step between the one
-  around ``t`` and the first one back passes over s, the syncs say that s is in it or nowhere: what
-  was before the step back is no answer either, for it is above ``t`` as well;
-- by the ``source``, where it can be read and the target has grown by more (and one) than the
-  records that the source still has there, or has deleted. It tells of a step back what growth
-  tells where the source has no holes, and no more: so here, too, no later step passes over s that
-  seems to have copied every offset. Of such a one the records would have to tell, of which only
-  those around the position are read;
+  which s was copied; one that leaves out more may have left out s. If a sync after ``t`` and
+  before the first step back is of an earlier record than s, the syncs say that s lies after it:
+  what was known before the step back is no answer either, for it is above ``t`` as well;
+- by the ``source``, where it can be read and, in the step around ``t``, the target has grown by
+  more (and one) than the records that the source still has there, or has deleted; where it is
+  compacted, each offset may have held one. It tells of a step back what growth tells where the
+  source has no holes, and no more: so here, too, no later step passes over s that seems to have
+  copied every offset;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
-  holds a content twice in the step around ``t``; if the position lies in that step, for no plan
-  reads the records of others;
+  holds a content twice in the step around ``t``;
+- by both of these only if the position lies in that step: no plan reads the records of others;
 - by the ``marks``, the target's watermarks, where syncs lie beyond its end;
 - by the ``ids`` of the target topic, where an archive has seen another;
 - by the connector's ``config``, where it names another topic than was asked for: then the records
@@ -41,7 +41,6 @@ to it, that record counts with those before it as copied again. Only records tel
 have written those offsets.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -101,9 +100,11 @@ def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
         return _misnamed(world, readable)
     stale = sum(each != world.target.incarnation for each in readable.of_target)
     downs = [down for _, down in readable.syncs]
-    if stale and stale < len(downs) and downs[stale] <= downs[stale - 1]:
-        # The recreation shows in the syncs: those that are left must tell the rest.
-        left = {"syncs": readable.syncs[stale:], "of_target": readable.of_target[stale:]}
+    ended = [at for at in range(1, len(downs)) if at <= stale and downs[at] <= downs[at - 1]]
+    if ended:
+        # A recreation shows in the syncs: those that are left must tell the rest.
+        at = ended[-1]
+        left = {"syncs": readable.syncs[at:], "of_target": readable.of_target[at:]}
         return told_by(world, replace(readable, **left), loss)
     return _recreated(world, readable) if stale else _by_copies(world, readable, loss)
 
@@ -124,7 +125,7 @@ def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
     earlier = (number for number, step in enumerate(steps) if step[0][1] < loss.answer)
     shown = next((number for number in earlier if _goes_back(*steps[number])), None)
     known = _growth(record, [*pairwise(before), steps[0]])
-    if shown is not None and any(_passes(record, *step) for step in steps[1:shown]):
+    if shown is not None and any(upstream <= record for (upstream, _), _ in steps[1 : shown + 1]):
         shown = None
     if shown is not None and not any(
         _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in known
@@ -164,23 +165,21 @@ def _growth(record: int, steps: Sequence[tuple[Sync, Sync]]) -> set[tuple[int, i
 
 def _has_all(record: int, before: Sync, after: Sync) -> bool:
     """Tell whether a step passes over a record and seems to have copied all that it passed."""
-    return _passes(record, before, after) and after[1] - before[1] >= after[0] - before[0]
-
-
-def _passes(record: int, before: Sync, after: Sync) -> bool:
     # The record itself is never that of a later sync; Connect's was copied with those before it.
-    return before[0] < record <= after[0]
+    passes = before[0] < record <= after[0]
+    return passes and after[1] - before[1] >= after[0] - before[0]
 
 
 def _told_by_logs(
     world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
 ) -> ToldBy:
     (begin_up, begin), (end_up, end) = step
-    is_counted = begin_up < end_up and readable.source and not is_passed
+    is_counted = readable.source and not is_passed
+    if not begin_up <= loss.position < end_up:
+        return ToldBy.NOTHING
     if is_counted and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
-    is_read = readable.target and begin_up <= loss.position < end_up
-    if is_read and _is_seen(world, readable, loss.truth, begin, end):
+    if readable.target and _is_seen(world, readable, loss.truth, begin, end):
         return ToldBy.RECORDS
     return ToldBy.NOTHING
 
@@ -226,9 +225,10 @@ def _keeps_content(world: World) -> bool:
 def _most_records(world: World, after: int, last: int) -> int:
     """Return how many records the source has in ``(after, last]``, or has deleted by now."""
     source = world.source
+    if source.is_cleaned:
+        return last - after
     deleted = max(0, min(last + 1, source.low) - (after + 1))
-    offsets = sorted(source.records)
-    return deleted + bisect_right(offsets, last) - bisect_right(offsets, after)
+    return deleted + sum(after < offset <= last for offset in source.records)
 
 
 def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int) -> bool:

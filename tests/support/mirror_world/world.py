@@ -84,6 +84,7 @@ class World:
 
     def clean(self, percent: int) -> None:
         """Let compaction remove some of the source's records; never the last."""
+        self.source.is_cleaned = True
         last = max(self.source.records, default=0)
         self.source.clean(
             each

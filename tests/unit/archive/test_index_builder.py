@@ -59,7 +59,7 @@ def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
 
 @given(rising(), st.integers(0, 59))
 def test_what_was_known_at_a_sync_is_what_the_syncs_up_to_it_make(log: list[Sync], at: int) -> None:
-    """Cut out of the index, it is what indexing them anew would give."""
+    """A part of the index equals an index of that part."""
     syncs = index_of(log, complete=False).partitions.get(log[0][:2]) if log else None
     if syncs is None or at >= len(syncs):
         return

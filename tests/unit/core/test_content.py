@@ -204,6 +204,21 @@ def test_nothing_lies_below_the_beginning_of_the_target() -> None:
     assert answer.low == 0
 
 
+def test_records_show_a_rewind_behind_which_others_were_skipped() -> None:
+    """22 to 24 were copied, then 22, 23 and 25: the source has no records from 14 to 21."""
+    originals = [*range(14), *range(22, 41)]
+    copied = [*range(4, 14), 13, 22, 23, 24, 22, 23, *range(25, 41)]
+    evidence = Evidence(
+        source=Watermarks(low=0, high=41),
+        target=Watermarks(low=0, high=len(copied)),
+        target_window=TargetWindow.of(10, 14, [(at, copied[at]) for at in range(10, 15)]),
+        source_window=SourceWindow(first=0, last=40, records=[(at, at) for at in originals]),
+    )
+    index = SyncIndex.of_pairs({(TOPIC, 0): [(13, 10), (22, 14), (23, 15), (25, 16), (40, 31)]})
+    answer = index.translate(TOPIC, 0, 14, evidence=evidence)
+    assert (answer.status, answer.low) == ("bounded", 11)
+
+
 def test_more_copies_than_source_offsets_show_another_order() -> None:
     """Record 15 was changed, and its batch landed before 14: nothing else can lie before 14."""
     copied = [*range(14), -15, 14, *range(16, 21)]

@@ -51,7 +51,7 @@ EXACT = answer(6, 11, 11)
         (answer(10, 15, None), answer(10, 40, 40), [(0, 15), (9, 39)]),
         # Another writer's record, or a transaction marker, lies between.
         (answer(10, 15, 15), answer(10, 16, 16), [(10, 16)]),
-        # A restart that goes back to the position, or less far: what is before it is not copied.
+        # A restart that goes back no further than the position copies nothing before it.
         (EXACT, answer(6, 11, None), [(6, 15)]),
         # The rewind was known when the plan was made.
         (answer(6, 21, 21), answer(6, 20, 24), [(0, 15), (4, 19), (9, 24)]),

@@ -77,6 +77,17 @@ def test_offsets_put_back_leave_older_copies(clusters: Pair) -> None:
     assert (answer.target or 0) <= 50
 
 
+def test_another_writer_s_records_do_not_stand_in_for_what_was_passed_over(
+    clusters: Pair,
+) -> None:
+    """Offsets put back as above, and the target grew all the same: its records tell."""
+    clusters.write("orders", range(20))
+    clusters.copy("orders", [*range(20), *range(8), *range(1000, 1013)])
+    clusters.sync("orders", (0, 0), (16, 16), (0, 20), (4, 24))
+    answer = _answer(clusters, 8, noted=_noted(19))
+    assert (answer.target or 0) <= 8
+
+
 @pytest.mark.parametrize("read_source", [True, False])
 @pytest.mark.parametrize("noted", [0, 4, None])
 @pytest.mark.parametrize("max_bytes", [0, 2**20])

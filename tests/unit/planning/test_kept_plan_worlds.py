@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
 from airflow_mm2_offsets.core import PartitionPlan, SyncsLocation
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import collect_evidence, plan_failover
-from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.cases import by_kind, some
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.draw import Drawn
@@ -19,17 +16,6 @@ from tests.support.mirror_world.steps import Step
 POSITIONS = 8
 GOES_ON = ("grow", "copy", "commit")
 AGAIN = PlanOptions(changed_records=True)
-
-
-@pytest.fixture
-def described() -> None:
-    """Let the brokers in memory describe topics themselves: they know ids."""
-
-
-@pytest.fixture(autouse=True)
-def _memory() -> Iterator[None]:
-    with in_memory_clients():
-        yield
 
 
 def _contradictions(drawn: Drawn, actions: list[str]) -> Iterator[tuple[PartitionPlan, str]]:

@@ -279,6 +279,25 @@ def test_nothing_is_copied_again_once_all_is_noted(
     assert (answer.basis, answer.target) == (basis, target)
 
 
+def test_an_offset_that_connect_notes_may_have_been_put_back(clusters: Pair) -> None:
+    """0 to 4 were copied again, and the offset altered to 19; others wrote 15 records since."""
+    clusters.write("orders", range(20))
+    clusters.copy("orders", [*range(20), *range(5), *range(100, 115)])
+    clusters.sync("orders", (0, 0), (4, 4), (16, 16), (0, 20), (4, 24))
+    answer = _answer(replace(clusters.pair, connect=connect({("orders", 0): 19})), 8)
+    assert (answer.basis, answer.low) == ("copying-again", 8)
+
+
+def test_other_records_do_not_stand_in_for_those_of_older_copies(clusters: Pair) -> None:
+    """0 was copied again, and 12 to 25 before 6: 1 to 5 have older copies only."""
+    clusters.write("orders", range(26))
+    clusters.copy("orders", [*range(12), 0, *range(12, 26), 6, 7])
+    clusters.sync("orders", (0, 0), (6, 6), (11, 11), (0, 12), (6, 27))
+    answer = _answer(replace(clusters.pair, connect=connect({("orders", 0): 25})), 3)
+    assert answer.low is not None
+    assert answer.low <= 3
+
+
 def test_what_came_after_the_noted_record_may_be_copied_again(clusters: Pair) -> None:
     """A restart goes on after what is noted: only a source that ends there rules it out."""
     clusters.write("orders", range(9))

@@ -3,29 +3,16 @@
 Whatever is lost or read: the source, Connect, records; and while the world goes on.
 """
 
-from collections.abc import Iterator
 from types import MappingProxyType
 
 import pytest
 
-from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.cases import by_kind, check, some
 from tests.support.mirror_world.draw import draw
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.plan_check import judge_plan
 
 UNMENDED: MappingProxyType[str, str] = MappingProxyType({})
-
-
-@pytest.fixture
-def described() -> None:
-    """Let the brokers in memory describe topics themselves: they know ids."""
-
-
-@pytest.fixture(autouse=True)
-def _memory() -> Iterator[None]:
-    with in_memory_clients():
-        yield
 
 
 @by_kind(UNMENDED)
