@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow_mm2_offsets import errors
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.operators.failing import final
-from airflow_mm2_offsets.triggers.polling import PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import NotYet, PollingTrigger
 
 
 class WaitingOperator(BaseOperator):
@@ -67,7 +67,7 @@ class WaitingOperator(BaseOperator):
             settings: What the trigger takes beside its times.
         """
         found = self._trigger(trigger, self.timeout, settings).look()
-        if isinstance(found, Waiting):
+        if isinstance(found, NotYet):
             return self.wait(trigger, **settings)
         return self.resume(context, found)
 

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 _QUEUED = (
     ". Where its DAG run is still queued (the DAG is paused, or has no slot), delete that run "
@@ -55,7 +55,7 @@ class SparkStartedTrigger(PollingTrigger):
             "after_batch": self.after_batch,
         }
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Read the checkpoint."""
         try:
             found = read_checkpoint(storage_path(self.checkpoint))
@@ -65,12 +65,12 @@ class SparkStartedTrigger(PollingTrigger):
         if self.starting_offsets:
             _check_start(found, parse_offsets(self.starting_offsets))
         if found.committed_batch is None:
-            return Waiting(reason=f"{self.checkpoint} has no committed batch")
+            return NotYet(reason=f"{self.checkpoint} has no committed batch")
         if self.after_batch is not None and found.committed_batch <= self.after_batch:
-            return Waiting(
+            return NotYet(
                 reason=f"{self.checkpoint} has no committed batch after {self.after_batch}"
             )
-        return Over(
+        return Done(
             result={
                 "batch_id": found.committed_batch,
                 "query_id": found.query_id,
@@ -78,7 +78,7 @@ class SparkStartedTrigger(PollingTrigger):
             }
         )
 
-    def _unreadable(self, error: CheckpointError) -> Waiting:
+    def _unreadable(self, error: CheckpointError) -> NotYet:
         """Wait for a job that has just begun, and for no other: half a file does not stay half."""
         damage = None if error.retryable else str(error)
         if damage is not None and damage == self._damage:
@@ -87,7 +87,7 @@ class SparkStartedTrigger(PollingTrigger):
                 f"job's log; stop it before its checkpoint is mended or another is given"
             ) from error
         self._damage = damage
-        return Waiting(
+        return NotYet(
             reason=f"{error}{_QUEUED if isinstance(error, CheckpointNotBegunError) else ''}"
         )
 

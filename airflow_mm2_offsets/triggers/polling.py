@@ -17,7 +17,7 @@ LOG_EVERY = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
+class Done:
     """What was waited for is there."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Over:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class NotYet:
     """What was waited for is not there yet."""
 
     reason: str
@@ -50,7 +50,7 @@ class PollingTrigger(BaseTrigger):
         self.poll_interval = poll_interval
 
     @abstractmethod
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Look once; it runs in a thread and may block.
 
         Raises:
@@ -73,7 +73,7 @@ class PollingTrigger(BaseTrigger):
         began = logged = time.monotonic()
         while True:
             found = await self._look_in_thread()
-            if not isinstance(found, Waiting):
+            if not isinstance(found, NotYet):
                 yield TriggerEvent(found)
                 return
             if time.time() >= self.deadline:
@@ -86,17 +86,17 @@ class PollingTrigger(BaseTrigger):
                 )
             await asyncio.sleep(self.poll_interval)
 
-    def look(self) -> dict[str, Any] | Waiting:
+    def look(self) -> dict[str, Any] | NotYet:
         """Poll once; return the event that ends the wait, as plain JSON, or what is missing."""
         try:
             found = self.poll()
         except ClusterUnreachableError as error:
-            return Waiting(reason=str(error))
+            return NotYet(reason=str(error))
         except Mm2OffsetsError as error:
             return _told(error)
-        return found if isinstance(found, Waiting) else {"result": dict(found.result)}
+        return found if isinstance(found, NotYet) else {"result": dict(found.result)}
 
-    async def _look_in_thread(self) -> dict[str, Any] | Waiting:
+    async def _look_in_thread(self) -> dict[str, Any] | NotYet:
         # All that is thread-sensitive shares one thread: a broker that is down would hold up every
         # other trigger there.
         looking = asyncio.ensure_future(sync_to_async(self.look, thread_sensitive=False)())

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.service.ids import read_ids
 from airflow_mm2_offsets.service.pair import ClusterPair
 from airflow_mm2_offsets.service.planning import still_copying
 from airflow_mm2_offsets.service.position_ids import check_ids
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class ReplicatedTrigger(PollingTrigger):
@@ -54,7 +54,7 @@ class ReplicatedTrigger(PollingTrigger):
             "quiet_after": self.quiet_after,
         }
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Read what is new on the clusters."""
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         positions = check_positions(self.positions)
@@ -62,12 +62,12 @@ class ReplicatedTrigger(PollingTrigger):
             check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))
         behind = still_copying(pair, positions)
         if not behind:
-            return Over()
+            return Done()
         reason = "; ".join(map(_describe, behind))
         if self._has_been_quiet(pair, behind):
             self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
-            return Over()
-        return Waiting(reason=reason)
+            return Done()
+        return NotYet(reason=reason)
 
     def _has_been_quiet(self, pair: ClusterPair, behind: Sequence[Translation]) -> bool:
         """Tell whether both clusters have stood still, and no more is open than the last records.

@@ -23,7 +23,7 @@ from airflow_mm2_offsets.spark.stopping import (
     keep_asking,
     withdraw_request,
 )
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class StopAsked(Protocol):
@@ -137,17 +137,17 @@ class SparkStoppedTrigger(PollingTrigger):
         if self.control is not None:
             self.log.warning("%s", await sync_to_async(withdraw, thread_sensitive=False)(self))
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Look at acknowledgement, heartbeat and checkpoint."""
         driver, answer = self._read_control()
         still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
         needed = self._needed(driver, answer)
         if needed is not None and still >= needed:
             self._check_proof(driver, answer)
-            return Over(result=self._result(driver, answer))
+            return Done(result=self._result(driver, answer))
         if self.control is not None and answer is None:
             keep_asking(storage_path(self.control), self.request_id, self.poll_interval)
-        return Waiting(reason=self._missing(driver, answer, still, needed))
+        return NotYet(reason=self._missing(driver, answer, still, needed))
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
         """Raise where the proof is another job's, or of a copy of this one's folders."""

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError
 from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 from tests.support.pairs import STOPPED
@@ -59,7 +59,7 @@ def _comparable(trigger: PollingTrigger) -> dict[str, Any]:
 # ReplicatedTrigger
 
 
-def _behind(positions: dict[str, Any]) -> Over | Waiting:
+def _behind(positions: dict[str, Any]) -> Done | NotYet:
     return ReplicatedTrigger(mm2_conn_id="mm2_default", positions=positions, **TIMES).poll()
 
 
@@ -67,17 +67,17 @@ def _behind(positions: dict[str, Any]) -> Over | Waiting:
 @pytest.mark.parametrize("positions", [{"orders": {"0": 4}}, {"orders": {0: "7"}}])
 def test_what_a_sync_has_passed_is_replicated(positions: dict[str, Any]) -> None:
     """A sync at or after the position ends the wait; keys and numbers may be text."""
-    assert _behind(positions) == Over()
+    assert _behind(positions) == Done()
 
 
 def test_each_partition_that_is_behind_is_named(clusters: Clusters) -> None:
     """The reason names partition and position, and only those that are behind."""
     waiting = _behind({"orders": {"0": 4, "1": 3}})
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, NotYet)
     assert waiting.reason.startswith("orders[1] at 3 no offset sync is known")
     clusters.copy_the_rest()
     clusters.sync(9, 9, partition=1)
-    assert _behind({"orders": {"0": 4, "1": 3}}) == Over()
+    assert _behind({"orders": {"0": 4, "1": 3}}) == Done()
 
 
 def test_a_cluster_that_is_down_is_left_to_the_wait(
@@ -101,7 +101,7 @@ def test_a_connection_that_is_gone_ends_the_wait() -> None:
 # SparkStartedTrigger
 
 
-def _started(root: Path | str, starting_offsets: str | None = None) -> Over | Waiting:
+def _started(root: Path | str, starting_offsets: str | None = None) -> Done | NotYet:
     trigger = SparkStartedTrigger(checkpoint=str(root), starting_offsets=starting_offsets, **TIMES)
     return trigger.poll()
 
@@ -123,7 +123,7 @@ def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
         if files is not None:
             checkpoints.write(tmp_path / "checkpoint", files)
         found = _started(tmp_path / "checkpoint", checkpoints.orders(1, 2))
-        assert isinstance(found, Waiting)
+        assert isinstance(found, NotYet)
         assert missing in found.reason
 
 
@@ -135,8 +135,8 @@ def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
         "positions": checkpoints.orders(4, 6),
     }
     checkpoints.simple(tmp_path)
-    assert _started(tmp_path, checkpoints.orders(1, 2)) == Over(result=expected)
-    assert _started(tmp_path) == Over(result=expected)
+    assert _started(tmp_path, checkpoints.orders(1, 2)) == Done(result=expected)
+    assert _started(tmp_path) == Done(result=expected)
 
 
 def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
     root = str(checkpoints.simple(tmp_path))
     times = {"starting_offsets": None, **TIMES}
     waiting = SparkStartedTrigger(checkpoint=root, after_batch=1, **times).poll()
-    assert waiting == Waiting(reason=f"{root} has no committed batch after 1")
-    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Over)
+    assert waiting == NotYet(reason=f"{root} has no committed batch after 1")
+    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Done)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
     checkpoints.write(tmp_path, {**whole, **files})
     trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=start, **TIMES)
     first = trigger.poll()
-    assert isinstance(first, Waiting)
+    assert isinstance(first, NotYet)
     with pytest.raises(TargetJobError) as caught:
         trigger.poll()
     assert named in str(caught.value)
@@ -180,14 +180,14 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
 def test_a_file_in_the_making_is_waited_for(tmp_path: Path) -> None:
     """Where the second look finds another state, the job is at work; one that is late is too."""
     trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=None, **TIMES)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     late = trigger.poll()  # nothing is there yet, however often one looks
-    assert isinstance(late, Waiting)
+    assert isinstance(late, NotYet)
     assert "delete that run before the failover is given up" in late.reason
     checkpoints.write(tmp_path, {"offsets/0": ""})
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     checkpoints.simple(tmp_path)
-    assert isinstance(trigger.poll(), Over)
+    assert isinstance(trigger.poll(), Done)
 
 
 def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_job_that_does_not_say_where_it_began_ends_the_wait(tmp_path: Path) ->
     (root / "sources" / "0" / "0").unlink()
     with pytest.raises(TargetJobError, match="began at a place it no longer names and not at"):
         _started(root, checkpoints.orders(1, 2))
-    assert isinstance(_started(root), Over)
+    assert isinstance(_started(root), Done)
 
 
 @pytest.mark.parametrize("poll", [_started])
@@ -243,7 +243,7 @@ def test_an_answer_to_another_request_is_none(job: Job) -> None:
     request_stop(str(job.control), "stop-0")
     job.acknowledge()
     found = _stopped(job, 0.0).poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert found.reason.startswith(f"{job.control} holds no acknowledgement of stop-1 (driver h:7")
 
 
@@ -269,7 +269,7 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
     job.acknowledge()
     still_for = 0.08
     trigger = _stopped(job, still_for)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     for change in (
         lambda: job.beat(2),
         lambda: (job.checkpoint / "offsets" / ".1.tmp").write_text("x"),
@@ -278,26 +278,26 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
         _pass(still_for)
         change()
         found = trigger.poll()
-        assert isinstance(found, Waiting)
+        assert isinstance(found, NotYet)
         assert "have stood still for 0 of 0 s" in found.reason
     _pass(still_for)
-    assert isinstance(trigger.poll(), Over)
+    assert isinstance(trigger.poll(), Done)
 
 
 def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -> None:
     """Each heartbeat, and an answer that comes late, begin the stillness anew."""
     request_stop(str(job.control), "stop-1")
-    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+    assert isinstance(_stopped(job, 0.0).poll(), NotYet)
     gone_after = 0.08
     trigger = _stopped(job, gone_after, gone_after=gone_after)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     for change in (lambda: job.beat(2), job.acknowledge):
         _pass(gone_after)
         change()
-        assert isinstance(trigger.poll(), Waiting)
+        assert isinstance(trigger.poll(), NotYet)
     _pass(gone_after)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
 
 
@@ -308,14 +308,14 @@ def test_a_job_that_has_ended_is_stopped_already(job: Job) -> None:
     job.beat(1, ended=True, lease=lease)
     trigger = _stopped(job, 0.0)
     found = trigger.poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert found.reason.startswith("its queries have ended; heartbeat and checkpoint have stood")
     _pass(lease)
     job.beat(2, ended=True, lease=lease)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     _pass(lease)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert (found.result["proof"], found.result["batch_id"]) == ("ended", None)
 
 
@@ -324,10 +324,10 @@ def test_an_earlier_answer_counts_while_nothing_has_followed(job: Job) -> None:
     request_stop(str(job.control), "stop-0")
     job.acknowledge(queries=[job.says(0)])
     found = _stopped(job, 0.0).poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
     job.beat(1, run_id="another")
-    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+    assert isinstance(_stopped(job, 0.0).poll(), NotYet)
 
 
 def test_no_time_counts_for_less_than_what_the_driver_says(job: Job) -> None:
@@ -336,15 +336,15 @@ def test_no_time_counts_for_less_than_what_the_driver_says(job: Job) -> None:
     job.beat(1, interval=0.02, lease=0.08)
     silent = _stopped(job, 0.0, gone_after=0.0)
     found = silent.poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert "have stood still for 0 of 0 s" in found.reason
     _pass(0.1)
-    assert isinstance(silent.poll(), Over)
+    assert isinstance(silent.poll(), Done)
     job.acknowledge()
     answered = _stopped(job, 0.0)
-    assert isinstance(answered.poll(), Waiting)
+    assert isinstance(answered.poll(), NotYet)
     _pass(0.06)
-    assert isinstance(answered.poll(), Over)
+    assert isinstance(answered.poll(), Done)
 
 
 def test_a_word_that_differs_from_the_checkpoint_ends_the_wait(job: Job) -> None:
@@ -365,7 +365,7 @@ def test_a_job_that_failed_has_stopped_too(job: Job) -> None:
     job.acknowledge(error="boom")
     trigger = _stopped(job, 0.0)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["error"] == "boom"
     assert found.result["batch_id"] == 0
 
@@ -396,12 +396,12 @@ def test_an_answer_of_another_driver_than_the_last_is_none(job: Job) -> None:
     """Two drivers had one control location: the one that wrote last has not stopped."""
     request_stop(str(job.control), "stop-1")
     job.acknowledge(queries=[job.says(0)])
-    assert isinstance(_stopped(job, 0.0).poll(), Over)
+    assert isinstance(_stopped(job, 0.0).poll(), Done)
     for other in ({"run_id": "another"}, {"application_id": "app-2"}):
         job.beat(1, **other)
-        assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+        assert isinstance(_stopped(job, 0.0).poll(), NotYet)
     job.acknowledge(queries=[job.says(0)], proof="silent")  # of the stop step
-    assert isinstance(_stopped(job, 0.0).poll(), Over)
+    assert isinstance(_stopped(job, 0.0).poll(), Done)
 
 
 def test_a_driver_that_is_refused_proves_no_end(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,4 +413,4 @@ def test_a_driver_that_is_refused_proves_no_end(job: Job, monkeypatch: pytest.Mo
     trigger = _stopped(job, 0.0)
     trigger.poll()
     _pass(0.02)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
