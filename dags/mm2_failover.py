@@ -7,8 +7,8 @@ has committed its first batch. If asked to, it then compares both clusters and t
 around the switch, record by record: the job runs meanwhile.
 
 A job that has died answers nothing, and one that hangs may never stop: the failover then fails
-after ten minutes, unless the params ``gone_after`` and ``kill_after`` say that silence counts as an
-end, or that the job is to be killed. Both are empty by default.
+after ten minutes, unless the params ``heartbeat_timeout`` and ``kill_after`` say that silence
+counts as an end, or that the job is to be killed. Both are empty by default.
 
 Whatever can be known before is checked before anything is stopped. Every task may be cleared and
 run again, and is tried again by itself where a worker or a server was lost: the stop is asked once,
@@ -128,7 +128,7 @@ with DAG(
             description="What the job gives Delta as txnAppId, or Hudi as its identifier, so that "
             "its output can be checked. Empty text: it gives none.",
         ),
-        "gone_after": Param(
+        "heartbeat_timeout": Param(
             default=None,
             type=["null", "number"],
             minimum=10,
@@ -194,7 +194,7 @@ with DAG(
         spark_control=SPARK_CONTROL,
         spark_checkpoint=SPARK_CHECKPOINT,
         moved_to="{{ params.target_folder }}",
-        gone_after="{{ params.gone_after }}",
+        heartbeat_timeout="{{ params.heartbeat_timeout }}",
         kill_after="{{ params.kill_after }}",
     )
     read_positions = ReadSparkCheckpointOperator(

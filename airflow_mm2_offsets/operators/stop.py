@@ -33,7 +33,7 @@ class StopSparkStreamingOperator(WaitingOperator):
     starts there until the fence is lifted. A stop that ends without a proof (an error, the timeout,
     a kill of the task) is withdrawn with its fence, and the job runs on.
 
-    A driver that has died can't answer. ``gone_after`` accepts its silence instead, and
+    A driver that has died can't answer. ``heartbeat_timeout`` accepts its silence instead, and
     ``kill_after`` ends a driver that does not stop. Both leave the running batch pending: the
     target job writes its records again. A job without stop control can only be killed: leave out
     ``control``.
@@ -43,11 +43,11 @@ class StopSparkStreamingOperator(WaitingOperator):
         control: The job's control location; None for a job without stop control.
         request_id: Names this stop; the id of the DAG run unless given.
         moved_to: Where the job goes, in words, for whoever meets the fence.
-        still_for: Seconds for which heartbeat and checkpoint must not change; at least three of
+        quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
-        gone_after: Seconds without such a change after which a driver that has not answered counts
-            as gone; None: never. Give more than any pause of a driver that lives, and less than
-            ``kill_after``, or else ``timeout``. May be a templated string.
+        heartbeat_timeout: Seconds without such a change after which a driver that has not answered
+            counts as gone; None: never. Give more than any pause of a driver that lives, and less
+            than ``kill_after``, or else ``timeout``. May be a templated string.
         kill_after: Seconds after which a driver is killed that has not stopped, or can't be asked;
             None: never. May be a templated string.
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
@@ -76,7 +76,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         "checkpoint",
         "request_id",
         "moved_to",
-        "gone_after",
+        "heartbeat_timeout",
         "kill_after",
         "spark_conn_id",
         "driver_id",
@@ -93,8 +93,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         moved_to: str = "",
-        still_for: float = 6.0,
-        gone_after: float | str | None = None,
+        quiet_period: float = 6.0,
+        heartbeat_timeout: float | str | None = None,
         kill_after: float | str | None = None,
         spark_conn_id: str = "spark_default",
         driver_id: str | None = None,
@@ -108,8 +108,8 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.checkpoint = checkpoint
         self.request_id = request_id
         self.moved_to = moved_to
-        self.still_for = still_for
-        self.gone_after = gone_after
+        self.quiet_period = quiet_period
+        self.heartbeat_timeout = heartbeat_timeout
         self.kill_after = kill_after
         self.spark_conn_id = spark_conn_id
         self.driver_id = driver_id
@@ -119,8 +119,11 @@ class StopSparkStreamingOperator(WaitingOperator):
     @fails_at_once()
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
         """Ask, and wait for the proof."""
-        gone_after, kill_after = self.seconds("gone_after"), self.seconds("kill_after")
-        self._check_passes(gone_after, kill_after)
+        heartbeat_timeout, kill_after = (
+            self.seconds("heartbeat_timeout"),
+            self.seconds("kill_after"),
+        )
+        self._check_passes(heartbeat_timeout, kill_after)
         if self.control is not None:
             check_before_stop(job_locations(self), self.request_id)
             begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
@@ -131,7 +134,7 @@ class StopSparkStreamingOperator(WaitingOperator):
             )
         then = "resume" if kill_after is None else "escalate"
         # Without a control location only a kill proves the end.
-        silence = gone_after if self.control is not None else None
+        silence = heartbeat_timeout if self.control is not None else None
         self._wait(silence, timeout=kill_after, then=then)
 
     def on_kill(self) -> None:
@@ -177,21 +180,22 @@ class StopSparkStreamingOperator(WaitingOperator):
                 raise StopError(f"nothing was killed: {problem}")
         is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
         self._wait(
-            self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
-            unanswered=Proof.KILLED.value,
+            self.quiet_period if is_seen else max(self.quiet_period, UNSEEN_END_SECONDS),
+            proof_if_silent=Proof.KILLED.value,
         )
 
-    def _check_passes(self, gone_after: float | None, kill_after: float | None) -> None:
+    def _check_passes(self, heartbeat_timeout: float | None, kill_after: float | None) -> None:
         limit, name = (
             (self.timeout, "timeout") if kill_after is None else (kill_after, "kill_after")
         )
-        if gone_after is not None and gone_after >= limit:
+        if heartbeat_timeout is not None and heartbeat_timeout >= limit:
             raise ConfigurationError(
-                f"task {self.task_id}: gone_after is {gone_after:.0f} s and would never pass, for "
-                f"the wait ends after {name}, {limit:.0f} s; give less, or a longer {name}"
+                f"task {self.task_id}: heartbeat_timeout is {heartbeat_timeout:.0f} s and would "
+                f"never pass, for the wait ends after {name}, {limit:.0f} s; give less, or a "
+                f"longer {name}"
             )
 
-    def _wait(self, gone_after: float | None, **settings: Any) -> NoReturn:
+    def _wait(self, heartbeat_timeout: float | None, **settings: Any) -> NoReturn:
         self.wait(
             SparkStoppedTrigger,
             control=self.control,
@@ -199,7 +203,7 @@ class StopSparkStreamingOperator(WaitingOperator):
             request_id=self.request_id,
             spark_control=self.spark_control,
             spark_checkpoint=self.spark_checkpoint,
-            still_for=self.still_for,
-            gone_after=gone_after,
+            quiet_period=self.quiet_period,
+            heartbeat_timeout=heartbeat_timeout,
             **settings,
         )

@@ -83,10 +83,10 @@ class SparkStoppedTrigger(PollingTrigger):
         control: The job's control location; None for a job without stop control.
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
-        still_for: Seconds for which heartbeat and checkpoint must not change.
-        gone_after: The same for a driver that has not answered and then counts as gone; None:
-            never.
-        unanswered: The ``Proof`` of the end of such a driver.
+        quiet_period: Seconds for which heartbeat and checkpoint must not change.
+        heartbeat_timeout: The same for a driver that has not answered and then counts as gone;
+            None: never.
+        proof_if_silent: The ``Proof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
         spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
@@ -99,9 +99,9 @@ class SparkStoppedTrigger(PollingTrigger):
         control: str | None,
         checkpoint: str,
         request_id: str,
-        still_for: float,
-        gone_after: float | None = None,
-        unanswered: str = Proof.SILENT,
+        quiet_period: float,
+        heartbeat_timeout: float | None = None,
+        proof_if_silent: str = Proof.SILENT,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
         **times: float,
@@ -111,9 +111,9 @@ class SparkStoppedTrigger(PollingTrigger):
         self.control = control
         self.checkpoint = checkpoint
         self.request_id = request_id
-        self.still_for = still_for
-        self.gone_after = gone_after
-        self.unanswered = unanswered
+        self.quiet_period = quiet_period
+        self.heartbeat_timeout = heartbeat_timeout
+        self.proof_if_silent = proof_if_silent
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
         self._seen: tuple[object, ...] = ()
@@ -125,9 +125,9 @@ class SparkStoppedTrigger(PollingTrigger):
             "control": self.control,
             "checkpoint": self.checkpoint,
             "request_id": self.request_id,
-            "still_for": self.still_for,
-            "gone_after": self.gone_after,
-            "unanswered": str(self.unanswered),
+            "quiet_period": self.quiet_period,
+            "heartbeat_timeout": self.heartbeat_timeout,
+            "proof_if_silent": str(self.proof_if_silent),
             "spark_control": self.spark_control,
             "spark_checkpoint": self.spark_checkpoint,
         }
@@ -182,11 +182,11 @@ class SparkStoppedTrigger(PollingTrigger):
     def _needed(self, driver: Driver | None, answer: Acknowledgement | None) -> float | None:
         """Return for how many seconds nothing must change; None where silence proves nothing."""
         if answer is not None:
-            return max(self.still_for, MISSED_BEATS * driver.interval if driver else 0.0)
+            return max(self.quiet_period, MISSED_BEATS * driver.interval if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
-        times = [] if self.gone_after is None else [self.gone_after]
+        times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
-            times.append(self.still_for)
+            times.append(self.quiet_period)
         return max(min(times), unheard) if times else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
@@ -226,4 +226,4 @@ class SparkStoppedTrigger(PollingTrigger):
         }
 
     def _proof(self, driver: Driver | None) -> str:
-        return Proof.ENDED if driver is not None and driver.ended else self.unanswered
+        return Proof.ENDED if driver is not None and driver.ended else self.proof_if_silent

@@ -151,7 +151,7 @@ def test_a_driver_on_the_cluster_is_killed_by_its_id(
     extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
     _define(monkeypatch, cluster, **extra)
     job = Job(tmp_path, 4)  # a driver that has no stop control answers nothing
-    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, still_for=1.0)
+    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, quiet_period=1.0)
     assert (result["proof"], result["clean"]) == ("killed", False)
     (driver,) = httpx.get(f"{cluster.page}/json/").json()["completeddrivers"]
     assert (driver["id"], driver["state"]) == (driver_id, "KILLED")

@@ -123,7 +123,7 @@ def stop(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
             control=job.control,
             checkpoint=str(job.checkpoint()),
             moved_to="the target",
-            still_for=0.5,
+            quiet_period=0.5,
             poll_interval=0.1,
             **settings,
         )

@@ -51,7 +51,7 @@ def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_pa
             task_id="stop",
             control=str(tmp_path / "control"),
             checkpoint=str(tmp_path / "checkpoint"),
-            still_for=1.0,
+            quiet_period=1.0,
             poll_interval=0.2,
         )
     result = run_to_the_end(worker, stop)

@@ -19,7 +19,7 @@ class Failover:
         worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
         for task_id in ("stop_source", "wait_replicated", "wait_started"):
             vars(dag.get_task(task_id))["poll_interval"] = 0.02
-        vars(dag.get_task("stop_source"))["still_for"] = 0.05
+        vars(dag.get_task("stop_source"))["quiet_period"] = 0.05
 
     def run_until(self, task_id: str) -> None:
         """Run all tasks before one."""

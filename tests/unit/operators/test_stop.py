@@ -216,7 +216,7 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     """Silence is the proof then, the XCom says so, and the request stops no later driver."""
     worker.conf = {"folder": str(job.folder)}
     job.beat(1, lease=0.1)
-    task = stop_task(gone_after=0.1)
+    task = stop_task(heartbeat_timeout=0.1)
     deferred = worker.run(task)
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
@@ -273,11 +273,14 @@ def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gone_after": "soon"}, "gone_after is 'soon'; give seconds, or None for never"),
+        (
+            {"heartbeat_timeout": "soon"},
+            "heartbeat_timeout is 'soon'; give seconds, or None for never",
+        ),
         ({"kill_after": "-1"}, "kill_after is '-1'; give seconds"),
         ({"kill_after": float("nan")}, "kill_after is nan; give seconds"),
-        ({"gone_after": 700}, "would never pass, for the wait ends after timeout, 600 s"),
-        ({"gone_after": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
+        ({"heartbeat_timeout": 700}, "would never pass, for the wait ends after timeout, 600 s"),
+        ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
     ],
 )
 def test_times_that_are_none_or_never_pass(

@@ -37,7 +37,9 @@ TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
         ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
         SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, after_batch=7, **TIMES),
         SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
-        SparkStoppedTrigger(control="/a", checkpoint="/b", request_id="c", still_for=6.0, **TIMES),
+        SparkStoppedTrigger(
+            control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES
+        ),
     ],
 )
 def test_a_trigger_comes_back_as_it_went(trigger: PollingTrigger) -> None:
@@ -227,13 +229,15 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
 
 
-def _stopped(job: Job, still_for: float, gone_after: float | None = None) -> SparkStoppedTrigger:
+def _stopped(
+    job: Job, quiet_period: float, heartbeat_timeout: float | None = None
+) -> SparkStoppedTrigger:
     return SparkStoppedTrigger(
         control=str(job.control),
         checkpoint=str(job.checkpoint),
         request_id="stop-1",
-        still_for=still_for,
-        gone_after=gone_after,
+        quiet_period=quiet_period,
+        heartbeat_timeout=heartbeat_timeout,
         **TIMES,
     )
 
@@ -267,20 +271,20 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
     """Each heartbeat and each change of the checkpoint begins the stillness anew."""
     request_stop(str(job.control), "stop-1")
     job.acknowledge()
-    still_for = 0.08
-    trigger = _stopped(job, still_for)
+    quiet_period = 0.08
+    trigger = _stopped(job, quiet_period)
     assert isinstance(trigger.poll(), NotYet)
     for change in (
         lambda: job.beat(2),
         lambda: (job.checkpoint / "offsets" / ".1.tmp").write_text("x"),
         lambda: (job.checkpoint / "commits" / ".1.tmp").write_text("x"),
     ):
-        _pass(still_for)
+        _pass(quiet_period)
         change()
         found = trigger.poll()
         assert isinstance(found, NotYet)
         assert "have stood still for 0 of 0 s" in found.reason
-    _pass(still_for)
+    _pass(quiet_period)
     assert isinstance(trigger.poll(), Done)
 
 
@@ -288,14 +292,14 @@ def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -
     """Each heartbeat, and an answer that comes late, begin the stillness anew."""
     request_stop(str(job.control), "stop-1")
     assert isinstance(_stopped(job, 0.0).poll(), NotYet)
-    gone_after = 0.08
-    trigger = _stopped(job, gone_after, gone_after=gone_after)
+    heartbeat_timeout = 0.08
+    trigger = _stopped(job, heartbeat_timeout, heartbeat_timeout=heartbeat_timeout)
     assert isinstance(trigger.poll(), NotYet)
     for change in (lambda: job.beat(2), job.acknowledge):
-        _pass(gone_after)
+        _pass(heartbeat_timeout)
         change()
         assert isinstance(trigger.poll(), NotYet)
-    _pass(gone_after)
+    _pass(heartbeat_timeout)
     found = trigger.poll()
     assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
@@ -334,7 +338,7 @@ def test_no_time_counts_for_less_than_what_the_driver_says(job: Job) -> None:
     """Three heartbeats of one that answered, its lease of one that did not."""
     request_stop(str(job.control), "stop-1")
     job.beat(1, interval=0.02, lease=0.08)
-    silent = _stopped(job, 0.0, gone_after=0.0)
+    silent = _stopped(job, 0.0, heartbeat_timeout=0.0)
     found = silent.poll()
     assert isinstance(found, NotYet)
     assert "have stood still for 0 of 0 s" in found.reason
@@ -385,7 +389,7 @@ def test_a_stop_beside_an_answer_that_can_not_be_read_says_what_to_do(job: Job) 
         control=str(job.control),
         checkpoint=str(job.checkpoint),
         request_id="stop-1",
-        still_for=1,
+        quiet_period=1,
         deadline=0,
         poll_interval=1,
     )
