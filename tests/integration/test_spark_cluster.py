@@ -97,6 +97,7 @@ def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=str(folder / "control"),
             checkpoint=str(folder / "checkpoint"),
             spark_conn_id=CONNECTION,

@@ -120,6 +120,7 @@ def stop(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=job.control,
             checkpoint=str(job.checkpoint()),
             moved_to="the target",

@@ -102,6 +102,7 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
         with DAG("failover", schedule=None):
             stop = StopSparkStreamingOperator(
                 task_id="stop",
+                deferrable=True,
                 control=job.location("control"),
                 checkpoint=job.location("checkpoint"),
                 quiet_period=3.0,

@@ -130,6 +130,7 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
     with DAG("failover", schedule=None):
         stop = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=job.control,
             checkpoint=job.checkpoint,
             quiet_period=1.0,

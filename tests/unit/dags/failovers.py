@@ -17,9 +17,9 @@ class Failover:
         self.worker, self.dag, self.source = worker, dag, source
         self.target = source.folder.parent / target
         worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
-        for task_id in ("stop_source", "wait_replicated", "wait_started"):
-            vars(dag.get_task(task_id))["poll_interval"] = 0.02
-        vars(dag.get_task("stop_source"))["quiet_period"] = 0.05
+        for task_id in ("wait_replicated", "wait_started"):
+            vars(dag.get_task(task_id))["poke_interval"] = 0.02
+        vars(dag.get_task("stop_source")).update(poll_interval=0.02, quiet_period=0.05)
 
     def run_until(self, task_id: str) -> None:
         """Run all tasks before one."""

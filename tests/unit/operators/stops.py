@@ -20,6 +20,7 @@ def stop_task(**settings: Any) -> StopSparkStreamingOperator:
                 "checkpoint": "{{ dag_run.conf.folder }}/checkpoint",
                 "quiet_period": 0.05,
                 "poll_interval": 0.02,
+                "deferrable": True,
                 **settings,
             },
         )

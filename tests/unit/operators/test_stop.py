@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk.exceptions import TaskDeferralError
 from upath import UPath
 
@@ -104,7 +105,19 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
     assert (job.asked(), read_fence(str(job.control))) == (None, None)
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
-    assert f"the stop '{ASKED}' was withdrawn" in event["error"]
+    assert f"the stop '{ASKED}' was withdrawn" in event["error"]["message"]
+
+
+def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
+    """The wrong setting shows only after the wait; it fails the task at once all the same."""
+    worker.conf = {"folder": str(job.folder)}
+    task = stop_task(kill_after=0.0, spark_conn_id="nowhere")
+    deferred = worker.run(task)
+    (event,) = events(rebuild(deferred))
+    with pytest.raises(ConfigurationError) as caught:
+        worker.run(task, after=deferred, event=event)
+    assert isinstance(caught.value, AirflowFailException)
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
 
 
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:

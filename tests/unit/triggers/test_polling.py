@@ -49,10 +49,10 @@ def test_what_is_there_is_the_result() -> None:
 def test_what_can_not_end_well_is_an_error() -> None:
     """An error of this package ends the wait at once, with its text, its kind, and its remedy."""
     assert events(Scripted(CheckpointError("damaged"), Done())) == [
-        {"error": "damaged", "kind": "CheckpointError", "retryable": False}
+        {"error": {"kind": "CheckpointError", "message": "damaged"}, "retryable": False}
     ]
     assert events(Scripted(StopError("a storage is down"), Done())) == [
-        {"error": "a storage is down", "kind": "StopError", "retryable": True}
+        {"error": {"kind": "StopError", "message": "a storage is down"}, "retryable": True}
     ]
 
 
@@ -76,6 +76,21 @@ def test_a_deadline_outlives_the_triggerer() -> None:
     """Made anew after the deadline, a trigger looks once more and then gives up."""
     assert events(Scripted(NotYet(reason="no"), seconds=-5)) == [{"timeout": "no"}]
     assert events(Scripted(Done(), seconds=-5)) == [{"result": {}}]
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        (NotYet(reason="no"), Done(result={"batch": 3})),
+        (DOWN, StopError("a storage is down")),
+    ],
+)
+def test_a_worker_waits_as_the_triggerer_does(outcomes: tuple[Any, ...]) -> None:
+    """Both end with the same event."""
+    assert [Scripted(*outcomes).wait()] == events(Scripted(*outcomes))
+    late = Scripted(NotYet(reason="one is"), seconds=0.02)
+    assert late.wait() == {"timeout": "one is"}
+    assert late.polls > 1
 
 
 def test_a_bug_is_not_hidden() -> None:

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError
 from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
+from airflow_mm2_offsets.triggers import checkpoint
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -113,7 +114,6 @@ def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
     for files, missing in [
         (None, "metadata: is missing"),
         ({}, "offsets/ holds no batch"),
-        ({"offsets/0": ""}, "half-written"),
         (
             {
                 "sources/0/0": checkpoints.start(checkpoints.orders(1, 2)),
@@ -160,9 +160,9 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
     ],
 )
 def test_a_checkpoint_that_stays_damaged_ends_the_wait(
-    tmp_path: Path, files: dict[str, str], named: str
+    tmp_path: Path, files: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a second look finds as it was is no file in the making; all that it may be is named."""
+    """Damage that two reads find is no half-written file; each possible cause is named."""
     start = checkpoints.orders(1, 2)
     whole = {
         "sources/0/0": checkpoints.start(start),
@@ -170,26 +170,35 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
         "commits/0": checkpoints.commit(),
     }
     checkpoints.write(tmp_path, {**whole, **files})
-    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=start, **TIMES)
-    first = trigger.poll()
-    assert isinstance(first, NotYet)
+    monkeypatch.setattr(checkpoint.time, "sleep", lambda _: None)
     with pytest.raises(TargetJobError) as caught:
-        trigger.poll()
-    assert named in str(caught.value)
-    assert "started against another cluster, or" in first.reason or "poisoned" not in first.reason
+        _started(tmp_path, start)
+    text = str(caught.value)
+    assert named in text
+    assert "started against another cluster, or" in text or "poisoned" not in text
 
 
-def test_a_file_in_the_making_is_waited_for(tmp_path: Path) -> None:
-    """Where the second look finds another state, the job is at work; one that is late is too."""
-    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=None, **TIMES)
-    assert isinstance(trigger.poll(), NotYet)
-    late = trigger.poll()  # nothing is there yet, however often one looks
+def test_a_file_in_the_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the second read finds another state, the job is at work."""
+    checkpoints.write(tmp_path, {"offsets/0": ""})
+    waits: list[float] = []
+
+    def write_meanwhile(seconds: float) -> None:
+        waits.append(seconds)
+        checkpoints.simple(tmp_path)
+
+    monkeypatch.setattr(checkpoint.time, "sleep", write_meanwhile)
+    assert isinstance(_started(tmp_path), Done)
+    assert waits == [TIMES["poll_interval"]]
+
+
+def test_a_job_that_starts_late_is_waited_for(tmp_path: Path) -> None:
+    """However often one looks, a checkpoint that is not there is no damage."""
+    late = _started(tmp_path)
     assert isinstance(late, NotYet)
     assert "delete that run before the failover is given up" in late.reason
-    checkpoints.write(tmp_path, {"offsets/0": ""})
-    assert isinstance(trigger.poll(), NotYet)
-    checkpoints.simple(tmp_path)
-    assert isinstance(trigger.poll(), Done)
 
 
 def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
@@ -209,7 +218,7 @@ def test_a_job_that_does_not_say_where_it_began_ends_the_wait(tmp_path: Path) ->
     """Without its sources the checkpoint proves nothing, and the error says that."""
     root = checkpoints.simple(tmp_path)
     (root / "sources" / "0" / "0").unlink()
-    with pytest.raises(TargetJobError, match="began at a place it no longer names and not at"):
+    with pytest.raises(TargetJobError, match="began at a position that it no longer names and"):
         _started(root, checkpoints.orders(1, 2))
     assert isinstance(_started(root), Done)
 
