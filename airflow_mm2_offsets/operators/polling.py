@@ -28,7 +28,7 @@ class DeferrablePolling(BaseOperator):
     """Mixin of operators and sensors that wait.
 
     Args:
-        deferrable: Wait in the triggerer. By default as ``[operators] default_deferrable`` says.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
     """
 
     wait_for: ClassVar[str]
@@ -40,14 +40,11 @@ class DeferrablePolling(BaseOperator):
     timeout: float
     """Seconds to wait at most."""
 
-    def __init__(
-        self,
-        *,
-        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
         """Keep the setting."""
         super().__init__(**kwargs)
+        if deferrable is None:
+            deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
         self.deferrable = deferrable
 
     def seconds(self, field: str) -> float | None:

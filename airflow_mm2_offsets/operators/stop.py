@@ -60,7 +60,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
         spark_checkpoint: The same of the checkpoint location.
         timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
-        deferrable: Wait in the triggerer; ``[operators] default_deferrable`` by default.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
 
     Returns:
         ``request_id``, ``application_id``, ``batch_id`` (the last one that the job says it

@@ -31,7 +31,7 @@ class Mm2ReplicatedSensor(PollingSensor):
             templated string.
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
-        deferrable: Wait in the triggerer; ``[operators] default_deferrable`` by default.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
         kwargs: ``mode``, ``soft_fail`` and what else Airflow's sensors take.
 
     Raises:

@@ -22,7 +22,6 @@ _settings = {
     "AIRFLOW_HOME": _home.name,
     "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    "AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE": "True",
 }
 _before = {name: os.environ.get(name) for name in _settings}
 # Airflow reads them once, when the first test module imports it.

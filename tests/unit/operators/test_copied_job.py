@@ -45,6 +45,7 @@ def _stop(job: Job, **settings: Any) -> StopSparkStreamingOperator:
             checkpoint=str(job.checkpoint),
             quiet_period=0.05,
             poll_interval=0.02,
+            deferrable=True,
             **settings,
         )
 

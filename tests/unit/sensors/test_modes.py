@@ -190,11 +190,22 @@ def test_quiet_clusters_are_noticed_by_one_process(
     assert worker.run(_replicated(COPIED, quiet_after="None", **RESCHEDULE)).type == "SucceedTask"
 
 
-def test_airflow_knows_a_sensor(tmp_path: Path) -> None:
-    """Its arguments are Airflow's; where to wait is the configuration's unless given."""
+@pytest.mark.parametrize("default", [True, False])
+def test_the_configuration_says_where_a_sensor_waits(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    default: bool,  # noqa: FBT001
+) -> None:
+    """Unless the sensor says it itself."""
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", str(default))
+    assert _started(tmp_path).deferrable is default
+    assert _started(tmp_path, deferrable=not default).deferrable is not default
+
+
+def test_a_sensor_takes_what_airflows_take(tmp_path: Path) -> None:
+    """Times may be ``timedelta``; a wrong mode is refused when the DAG is parsed."""
     for task in (_replicated(), _started(tmp_path)):
         assert isinstance(task, BaseSensorOperator)
-        assert task.deferrable  # as this Airflow is configured
     task = _started(tmp_path, timeout=timedelta(minutes=5), poke_interval=timedelta(minutes=1))
     assert (task.timeout, task.poke_interval) == (300.0, 60.0)
     with pytest.raises(ValueError, match="mode must be one of"):

@@ -35,14 +35,14 @@ def _cycle(
 def _replicated(**settings: Any) -> Mm2ReplicatedSensor:
     with DAG("failover", schedule=None):
         return Mm2ReplicatedSensor(
-            task_id="wait", **{"timeout": 5, "poke_interval": 0.02, **settings}
+            task_id="wait", **{"timeout": 5, "poke_interval": 0.02, "deferrable": True, **settings}
         )
 
 
 def _started(**settings: Any) -> SparkStartedSensor:
     with DAG("failover", schedule=None):
         return SparkStartedSensor(
-            task_id="wait", **{"timeout": 5, "poke_interval": 0.02, **settings}
+            task_id="wait", **{"timeout": 5, "poke_interval": 0.02, "deferrable": True, **settings}
         )
 
 

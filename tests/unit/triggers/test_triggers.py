@@ -18,7 +18,6 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.job.mm2_stop_control import JobMovedError
 from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
-from airflow_mm2_offsets.triggers import checkpoint
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -170,7 +169,7 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
         "commits/0": checkpoints.commit(),
     }
     checkpoints.write(tmp_path, {**whole, **files})
-    monkeypatch.setattr(checkpoint.time, "sleep", lambda _: None)
+    monkeypatch.setattr("airflow_mm2_offsets.triggers.checkpoint.time.sleep", lambda _: None)
     with pytest.raises(TargetJobError) as caught:
         _started(tmp_path, start)
     text = str(caught.value)
@@ -181,17 +180,21 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
 def test_a_file_in_the_making_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the second read finds another state, the job is at work."""
+    """Where the second read finds another state, whole or not, the job is at work."""
     checkpoints.write(tmp_path, {"offsets/0": ""})
     waits: list[float] = []
 
-    def write_meanwhile(seconds: float) -> None:
+    def write(seconds: float) -> None:
         waits.append(seconds)
-        checkpoints.simple(tmp_path)
+        if len(waits) == 1:
+            (tmp_path / "offsets" / "0").write_text("v1\n")
+        else:
+            checkpoints.simple(tmp_path)
 
-    monkeypatch.setattr(checkpoint.time, "sleep", write_meanwhile)
+    monkeypatch.setattr("airflow_mm2_offsets.triggers.checkpoint.time.sleep", write)
+    assert isinstance(_started(tmp_path), NotYet)
     assert isinstance(_started(tmp_path), Done)
-    assert waits == [TIMES["poll_interval"]]
+    assert waits == [TIMES["poll_interval"]] * 2
 
 
 def test_a_job_that_starts_late_is_waited_for(tmp_path: Path) -> None:
