@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.empty import EmptyOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.task_groups import failover_tasks
 from tests.unit.dags.failovers import STARTING, Failover
@@ -136,6 +137,7 @@ def test_a_template_says_whether_to_verify(
             verify="{{ dag_run.conf.answer }}",
         )
     verify = dag.get_task("failover.verify")
+    assert isinstance(verify, ReconcileOperator)
     if outcome:
         assert worker.run(verify).state == outcome
         return
