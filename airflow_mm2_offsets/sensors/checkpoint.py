@@ -13,8 +13,8 @@ class SparkStartedSensor(PollingSensor):
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
-            any place will do.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
+            if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated
             (``migrate.output["committed_batch"]``): the job must commit a later one.
         timeout: Seconds to wait at most; 600 by default.

@@ -1,4 +1,4 @@
-"""Waits until a Spark job has begun where it was told to."""
+"""The wait for a Spark job's first batch, as ``SparkStartedSensor`` looks and defers."""
 
 import time
 from typing import Any
@@ -28,8 +28,8 @@ class SparkStartedTrigger(PollingTrigger):
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
-            any place will do.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
+            if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated: the job must
             commit a later one.
     """

@@ -1,4 +1,4 @@
-"""Waits until MirrorMaker 2 has copied everything before some positions."""
+"""The wait for MirrorMaker 2, as ``Mm2ReplicatedSensor`` looks and defers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class ReplicatedTrigger(PollingTrigger):
-    """Waits until every position is behind what is known to be copied.
+    """Waits until MirrorMaker 2 has provably copied everything before each position.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -70,20 +70,20 @@ class ReplicatedTrigger(PollingTrigger):
         return NotYet(reason=reason)
 
     def _has_been_quiet(self, pair: ClusterPair, behind: Sequence[Translation]) -> bool:
-        """Tell whether both clusters have stood still, and no more is open than the last records.
+        """Tell whether neither cluster has changed, and only the last records are in doubt.
 
-        A record that comes to be copied later lies before the position: it is read again.
+        A record that MirrorMaker 2 copies later lies before the position: it is read again.
         """
         if self.quiet_after is None or any(
-            each.basis is not Basis.AFTER_LAST_SYNC for each in behind
+            translation.basis is not Basis.AFTER_LAST_SYNC for translation in behind
         ):
             return False
-        partitions = [each.topic_partition for each in behind]
+        partitions = [translation.topic_partition for translation in behind]
         ends = Held.by(pair, partitions, ask_source=True)
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
         return time.monotonic() - self._quiet_since >= self.quiet_after
 
 
-def _describe(answer: Translation) -> str:
-    return f"{answer.topic_partition} at {answer.position} {answer.reason}"
+def _describe(translation: Translation) -> str:
+    return f"{translation.topic_partition} at {translation.position} {translation.reason}"
