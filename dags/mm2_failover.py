@@ -6,18 +6,18 @@ the positions, starts the same job against the target cluster from there, and en
 has committed its first batch. If asked to, it then compares both clusters and the job's output
 around the switch, record by record: the job runs meanwhile.
 
-A job that has died answers nothing, and one that hangs may never stop: the failover then fails
-after ten minutes, unless the params ``heartbeat_timeout`` and ``kill_after`` say that silence
-counts as an end, or that the job is to be killed. Both are empty by default.
+A job that has died does not answer, and one that hangs may never stop. The failover then fails
+after ten minutes, and nothing has moved. The param ``heartbeat_timeout`` lets silence count as an
+end, and ``kill_after`` kills the job. Both are empty by default.
 
-Whatever can be known before is checked before anything is stopped. Every task may be cleared and
-run again, and is tried again by itself where a worker or a server was lost: the stop is asked once,
-the plan is made once and kept in a file, and the target job is a DAG run whose id derives from this
-one's, so that it is started once. Before it is, all that was read is compared with what is there
-now: a source job that somebody has started again is not where it was, and nothing is started.
+The first task checks all that can be checked before the stop. You may clear every task, and Airflow
+retries it where a worker or a server was lost: the stop is asked once, the plan is made once and
+kept in a file, and the target job starts once, for its run id derives from this run's. Before it
+starts, the task compares all that was read with the present: if the source job was started again,
+nothing is started on the target.
 
-The stop leaves a fence in the job's control location: no driver of the job runs there, and no other
-run moves it, until the fence is lifted.
+The stop leaves a fence in the job's control location. Until the fence is lifted no driver of the
+job runs there, and no other run moves it.
 """
 
 from airflow.sdk import DAG, Param

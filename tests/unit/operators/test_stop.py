@@ -121,7 +121,7 @@ def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Jo
 
 
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
-    """It ends the task in none of its own methods: the triggerer was down all the time."""
+    """The triggerer was down all the time, so Airflow calls no method but resume_execution."""
     worker.conf = {"folder": str(job.folder)}
     task = stop_task(control=str(job.control), request_id=ASKED)
     worker.run(task)
@@ -202,7 +202,7 @@ def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path:
         worker.run(stop_task())
 
 
-def test_a_job_that_does_not_answer_is_told(worker: Worker, job: Job) -> None:
+def test_a_job_that_does_not_answer_fails_the_stop(worker: Worker, job: Job) -> None:
     """The error says how long was waited, for what, and what is known of the driver."""
     worker.conf = {"folder": str(job.folder)}
     deferred = worker.run(stop_task(timeout=0.05))
@@ -296,10 +296,10 @@ def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) ->
         ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
     ],
 )
-def test_times_that_are_none_or_never_pass(
+def test_times_that_are_invalid_or_never_pass(
     worker: Worker, job: Job, settings: dict[str, Any], message: str
 ) -> None:
-    """They are refused before the job is asked: nobody finds out ten minutes later."""
+    """They are refused before the job is asked to stop, and not ten minutes later."""
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match=message):
         worker.run(stop_task(**settings))

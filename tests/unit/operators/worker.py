@@ -36,7 +36,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 try:
     from airflow.sdk.execution_time.comms import DagResult, GetDag
-except ImportError:  # before Airflow 3.2 nobody tells a task of a DAG
+except ImportError:  # Airflow before 3.2 tells a task nothing about a DAG
     GetDag = DagResult = None  # type: ignore[assignment,misc]
 
 try:
@@ -172,7 +172,7 @@ _NOT_SET = {
     for name, info in DagRun.model_fields.items()
     if info.is_required() and type(None) in getattr(info.annotation, "__args__", ())
 }
-"""What this release of Airflow wants to be told is not there."""
+"""The fields that this release of Airflow requires and that may be None."""
 
 
 def rebuild(deferred: DeferTask) -> PollingTrigger:

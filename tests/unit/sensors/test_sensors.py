@@ -98,7 +98,7 @@ def test_what_is_not_copied_is_named(worker: Worker) -> None:
 def test_a_cluster_that_stayed_down_is_named(
     worker: Worker, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error of the task says who did not answer, and for how long he was asked."""
+    """The error names the cluster that did not answer, and how long the task waited."""
     assert clusters
     impatient(monkeypatch)
     servers = STOPPED.bootstrap_servers
@@ -111,8 +111,8 @@ def test_a_cluster_that_stayed_down_is_named(
     )
 
 
-def test_a_wait_that_can_not_end_well_is_told(worker: Worker) -> None:
-    """A wrong connection ends the task, and is not tried again: nobody has mended it."""
+def test_a_wrong_connection_ends_the_wait(worker: Worker) -> None:
+    """It fails the task without a retry, for a retry would find the same connection."""
     with pytest.raises(ConfigurationError) as caught:
         worker.run(_replicated(positions='{"orders":{"0":4}}'))
     assert isinstance(caught.value, AirflowFailException)
@@ -137,7 +137,7 @@ def test_the_first_batch_is_waited_for(worker: Worker, tmp_path: Path) -> None:
     }
 
 
-def test_a_job_that_never_starts_is_told(worker: Worker, tmp_path: Path) -> None:
+def test_a_job_that_never_starts_fails_the_sensor(worker: Worker, tmp_path: Path) -> None:
     """The error says how long was waited and what of the checkpoint is missing."""
     with pytest.raises(TargetJobError) as caught:
         _cycle(worker, _started(checkpoint=str(tmp_path / "nothing"), timeout=0.05))
@@ -147,7 +147,7 @@ def test_a_job_that_never_starts_is_told(worker: Worker, tmp_path: Path) -> None
     assert "nothing/metadata: is missing" in text
 
 
-def test_a_job_that_began_elsewhere_is_told(worker: Worker, tmp_path: Path) -> None:
+def test_a_job_that_began_elsewhere_fails_the_sensor(worker: Worker, tmp_path: Path) -> None:
     """The error is the trigger's, at once."""
     checkpoints.simple(tmp_path)
     with pytest.raises(TargetJobError, match="began at"):

@@ -19,13 +19,13 @@ DOWN = ClusterUnreachableError("source cluster (kafka_source): did not answer")
 
 
 class Scripted(PollingTrigger):
-    """Finds what it is told to find, the last of it again and again."""
+    """Returns the given outcomes one after the other, and the last one for ever."""
 
     wait_for = "what the test wants"
 
-    def __init__(self, *found: Done | NotYet | Exception, seconds: float = 60) -> None:
+    def __init__(self, *outcomes: Done | NotYet | Exception, seconds: float = 60) -> None:
         super().__init__(deadline=time.time() + seconds, poll_interval=0.005)
-        self.found = list(found)
+        self.outcomes = list(outcomes)
         self.polls = 0
 
     def settings(self) -> dict[str, Any]:
@@ -33,10 +33,10 @@ class Scripted(PollingTrigger):
 
     def poll(self) -> Done | NotYet:
         self.polls += 1
-        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 def test_what_is_there_is_the_result() -> None:
@@ -73,7 +73,7 @@ def test_a_cluster_that_stays_down_is_named() -> None:
 
 
 def test_a_deadline_outlives_the_triggerer() -> None:
-    """Made anew after the deadline, a trigger looks once more and then gives up."""
+    """A trigger that is created after its deadline looks once, and then gives up."""
     assert events(Scripted(NotYet(reason="no"), seconds=-5)) == [{"timeout": "no"}]
     assert events(Scripted(Done(), seconds=-5)) == [{"result": {}}]
 
@@ -111,7 +111,7 @@ def test_the_log_says_what_is_waited_for(
 
 
 class _Doing(PollingTrigger):
-    """Is over once it has done what it is told."""
+    """Calls a function, and is done."""
 
     wait_for = "it"
 

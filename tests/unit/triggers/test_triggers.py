@@ -42,7 +42,7 @@ TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
         ),
     ],
 )
-def test_a_trigger_comes_back_as_it_went(trigger: PollingTrigger) -> None:
+def test_a_trigger_survives_serialization(trigger: PollingTrigger) -> None:
     """Class and arguments, through JSON and an import by name, make an equal trigger."""
     path, arguments = trigger.serialize()
     again = import_string(path)(**json.loads(json.dumps(arguments)))
@@ -161,7 +161,7 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
 def test_a_checkpoint_that_stays_damaged_ends_the_wait(
     tmp_path: Path, files: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Damage that two reads find is no half-written file; each possible cause is named."""
+    """Two reads that find the same damage end the wait; the error names each possible cause."""
     start = checkpoints.orders(1, 2)
     whole = {
         "sources/0/0": checkpoints.start(start),
@@ -198,7 +198,7 @@ def test_a_file_in_the_making_is_waited_for(
 
 
 def test_a_job_that_starts_late_is_waited_for(tmp_path: Path) -> None:
-    """However often one looks, a checkpoint that is not there is no damage."""
+    """A checkpoint that is missing is not a damaged one: the wait goes on."""
     late = _started(tmp_path)
     assert isinstance(late, NotYet)
     assert "delete that run before the failover is given up" in late.reason
@@ -227,7 +227,7 @@ def test_a_job_that_does_not_say_where_it_began_ends_the_wait(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("poll", [_started])
-def test_a_storage_that_nobody_knows_ends_the_wait(poll: Any) -> None:  # noqa: ANN401 - a function
+def test_an_unknown_storage_ends_the_wait(poll: Any) -> None:  # noqa: ANN401 - a function
     """A location of an unknown kind will not become one of a known kind."""
     with pytest.raises(ConfigurationError, match=r"^nosuch:/+bucket/checkpoint is out of reach"):
         poll("nosuch://bucket/checkpoint")
@@ -254,7 +254,7 @@ def _stopped(
     )
 
 
-def test_an_answer_to_another_request_is_none(job: Job) -> None:
+def test_an_answer_to_another_request_does_not_count(job: Job) -> None:
     """Only the acknowledgement of this request counts."""
     request_stop(str(job.control), "stop-0")
     job.acknowledge()
@@ -280,7 +280,7 @@ def test_a_stop_gives_signs_of_life_until_it_is_answered(job: Job) -> None:
 
 
 def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
-    """Each heartbeat and each change of the checkpoint begins the stillness anew."""
+    """Each heartbeat and each change of the checkpoint starts the quiet period again."""
     request_stop(str(job.control), "stop-1")
     job.acknowledge()
     quiet_period = 0.08
@@ -301,7 +301,7 @@ def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
 
 
 def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -> None:
-    """Each heartbeat, and an answer that comes late, begin the stillness anew."""
+    """Each heartbeat, and a late answer, start the count again."""
     request_stop(str(job.control), "stop-1")
     assert isinstance(_stopped(job, 0.0).poll(), NotYet)
     heartbeat_timeout = 0.08
@@ -387,7 +387,7 @@ def test_a_job_that_failed_has_stopped_too(job: Job) -> None:
 
 
 def test_a_control_location_that_holds_something_else_ends_the_wait(job: Job) -> None:
-    """Damaged files of the job are told at once."""
+    """Damaged files of the job end the wait at once."""
     (job.control / "driver.json").write_text("[]")
     with pytest.raises(StopError, match=r"driver\.json"):
         _stopped(job, 0.0).poll()
