@@ -5,7 +5,8 @@ next step. A leaf also inherits the built-in exception it resembles, so that cod
 nothing of this package still catches it.
 """
 
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 
 class ErrorFields(TypedDict, total=False):
@@ -60,6 +61,19 @@ def as_class(kind: type[ErrorT], error: Mm2OffsetsError, message: str) -> ErrorT
     other = kind(message)
     vars(other).update(vars(error))
     return other
+
+
+def error_from_json(values: Mapping[str, Any]) -> Mm2OffsetsError:
+    """Return the error that ``to_json`` describes; of the root's class if its class is unknown."""
+    fields = {name: value for name, value in values.items() if name not in {"kind", "message"}}
+    if "position" in fields:
+        fields["position"] = int(fields["position"])
+    kind = globals().get(values["kind"])
+    if not (isinstance(kind, type) and issubclass(kind, Mm2OffsetsError)):
+        kind = Mm2OffsetsError
+    error = kind(values["message"])
+    error.fields = cast("ErrorFields", fields)  # the message names them already
+    return error
 
 
 _NAMES: tuple[Literal["file", "setting"], ...] = ("file", "setting")

@@ -29,7 +29,8 @@ with DAG(
     description="Archives the offset syncs of MirrorMaker 2",
     doc_md=__doc__,
     schedule=AssetOrTimeSchedule(
-        timetable=CronTriggerTimetable("*/10 * * * *", timezone="UTC"), assets=[SYNCS]
+        timetable=CronTriggerTimetable("*/10 * * * *", timezone="UTC"),
+        assets=[SYNCS],  # type: ignore[list-item] # annotated for what Airflow makes of it
     ),
     catchup=False,
     max_active_runs=1,

@@ -6,61 +6,28 @@ the positions, starts the same job against the target cluster from there, and en
 has committed its first batch. If asked to, it then compares both clusters and the job's output
 around the switch, record by record: the job runs meanwhile.
 
-A job that has died answers nothing, and one that hangs may never stop: the failover then fails
-after ten minutes, unless the params ``gone_after`` and ``kill_after`` say that silence counts as an
-end, or that the job is to be killed. Both are empty by default.
+A job that has died does not answer, and one that hangs may never stop. The failover then fails
+after ten minutes, and nothing has moved. The param ``heartbeat_timeout`` lets silence count as an
+end, and ``kill_after`` kills the job. Both are empty by default.
 
-Whatever can be known before is checked before anything is stopped. Every task may be cleared and
-run again, and is tried again by itself where a worker or a server was lost: the stop is asked once,
-the plan is made once and kept in a file, and the target job is a DAG run whose id derives from this
-one's, so that it is started once. Before it is, all that was read is compared with what is there
-now: a source job that somebody has started again is not where it was, and nothing is started.
+The first task checks all that can be checked before the stop. You may clear every task, and Airflow
+retries it where a worker or a server was lost: the stop is asked once, the plan is made once and
+kept in a file, and the target job starts once, for its run id derives from this run's. Before it
+starts, the task compares all that was read with the present: if the source job was started again,
+nothing is started on the target.
 
-The stop leaves a fence in the job's control location: no driver of the job runs there, and no other
-run moves it, until the fence is lifted.
+The stop leaves a fence in the job's control location. Until the fence is lifted no driver of the
+job runs there, and no other run moves it.
 """
 
-from datetime import timedelta
-from typing import Any
+from airflow.sdk import DAG, Param
 
-from airflow.providers.common.compat.sdk import AirflowSkipException
-from airflow.sdk import DAG, Context, Param, task
+from airflow_mm2_offsets.task_groups import failover_tasks
 
-from airflow_mm2_offsets.operators.check import CheckFailoverOperator
-from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
-from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
-from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
-from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
-from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
-from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
-
-MM2 = "{{ params.mm2_conn_id }}"
-CHECKPOINT = "{{ params.source_folder }}/checkpoint"
-CONTROL = "{{ params.source_folder }}/control"
-SPARK_CHECKPOINT, SPARK_CONTROL = (
-    f"{{{{ params.spark_folder ~ '/{name}' if params.spark_folder else '' }}}}"
+SPARK_NAMES = {
+    f"spark_{name}": f"{{{{ params.spark_folder ~ '/{name}' if params.spark_folder else '' }}}}"
     for name in ("checkpoint", "control")
-)
-TARGET_CHECKPOINT = "{{ params.target_folder }}/checkpoint"
-TARGET_CONTROL = "{{ params.target_folder }}/control"
-PLAN_PATH = "{{ params.target_folder }}/plans/{{ run_id }}.json"
-TARGET_KAFKA = (
-    "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') or 'kafka_target' }}"
-)
-STREAM = "{{ params.stream_dag_id }}"
-SINK = "{{ params.sink or params.target_folder ~ '/output' }}"
-OUTPUTS = [
-    {"cluster": side, "path": f"{{{{ params.{side}_folder }}}}/output"}
-    for side in ("source", "target")
-]
-
-
-def only_if_asked(context: Context) -> None:
-    """Skip the verification unless the run's params ask for it."""
-    if not context["params"]["verify"]:
-        raise AirflowSkipException("the param verify is off")
-
+}
 
 with DAG(
     dag_id="mm2_failover",
@@ -71,9 +38,6 @@ with DAG(
     max_active_runs=1,
     render_template_as_native_obj=False,
     tags=["mm2", "spark"],
-    # For a worker that is lost, or a cluster that is for a moment. What no other try mends, such as
-    # a wrong setting or a refused translation, fails at once all the same.
-    default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
     params={
         "mm2_conn_id": Param(
             "mm2_default",
@@ -128,7 +92,7 @@ with DAG(
             description="What the job gives Delta as txnAppId, or Hudi as its identifier, so that "
             "its output can be checked. Empty text: it gives none.",
         ),
-        "gone_after": Param(
+        "heartbeat_timeout": Param(
             default=None,
             type=["null", "number"],
             minimum=10,
@@ -171,102 +135,28 @@ with DAG(
         ),
     },
 ) as dag:
-    check = CheckFailoverOperator(
-        task_id="check",
-        mm2_conn_id=MM2,
-        checkpoint=CHECKPOINT,
-        control=CONTROL,
-        spark_control=SPARK_CONTROL,
-        spark_checkpoint=SPARK_CHECKPOINT,
-        target_checkpoint=TARGET_CHECKPOINT,
-        target_control=TARGET_CONTROL,
-        subscribe_pattern="{{ params.subscribe_pattern }}",
-        plan_path=PLAN_PATH,
-        sink=SINK,
-        txn_app_id="{{ params.txn_app_id }}",
+    failover_tasks(
+        prefix_group_id=False,
+        mm2_conn_id="{{ params.mm2_conn_id }}",
+        stream_dag_id="{{ params.stream_dag_id }}",
+        source_folder="{{ params.source_folder }}",
+        target_folder="{{ params.target_folder }}",
+        target_kafka_conn_id="{{ conn.get(params.mm2_conn_id).extra_dejson"
+        ".get('target_kafka_conn_id') or 'kafka_target' }}",
         changed_records="{{ params.changed_records }}",
-        trigger_dag_id=STREAM,
-    )
-    stop_source = StopSparkStreamingOperator(
-        task_id="stop_source",
-        control=CONTROL,
-        checkpoint=CHECKPOINT,
-        spark_control=SPARK_CONTROL,
-        spark_checkpoint=SPARK_CHECKPOINT,
-        moved_to="{{ params.target_folder }}",
-        gone_after="{{ params.gone_after }}",
-        kill_after="{{ params.kill_after }}",
-    )
-    read_positions = ReadSparkCheckpointOperator(
-        task_id="read_positions", checkpoint=CHECKPOINT, control=CONTROL, mm2_conn_id=MM2
-    )
-    wait_replicated = Mm2ReplicatedSensor(
-        task_id="wait_replicated",
-        mm2_conn_id=MM2,
-        positions=read_positions.output["positions"],
-        clusters=read_positions.output["clusters"],
-        quiet_after="{{ params.quiet_after }}",
-    )
-    translate = TranslateOffsetsOperator(
-        task_id="translate",
-        mm2_conn_id=MM2,
-        positions=read_positions.output["positions"],
-        pending=read_positions.output["pending"],
-        clusters=read_positions.output["clusters"],
-        changed_records="{{ params.changed_records }}",
-        checkpoint=CHECKPOINT,
-        plan_path=PLAN_PATH,
-    )
-    submit_target = TriggerTargetDagOperator(
-        task_id="submit_target",
-        mm2_conn_id=MM2,
-        control=CONTROL,
-        checkpoint=CHECKPOINT,
-        read=read_positions.output,
-        plan_path=PLAN_PATH,
-        target_checkpoint=TARGET_CHECKPOINT,
-        moved_to="{{ params.target_folder }}",
-        trigger_dag_id=STREAM,
-        trigger_run_id="{{ dag.dag_id }}__{{ run_id }}",
-        conf={
-            "kafka_conn_id": TARGET_KAFKA,
-            "topic": "{{ ti.xcom_pull(task_ids='translate', key='target_topics') }}",
-            "folder": "{{ params.target_folder }}",
-            "starting_offsets": "{{ ti.xcom_pull(task_ids='translate', key='starting_offsets') }}",
+        verify="{{ params.verify }}",
+        arguments={
+            "check": {
+                **SPARK_NAMES,
+                "subscribe_pattern": "{{ params.subscribe_pattern }}",
+                "sink": "{{ params.sink or params.target_folder ~ '/output' }}",
+                "txn_app_id": "{{ params.txn_app_id }}",
+            },
+            "stop_source": {
+                **SPARK_NAMES,
+                "heartbeat_timeout": "{{ params.heartbeat_timeout }}",
+                "kill_after": "{{ params.kill_after }}",
+            },
+            "wait_replicated": {"quiet_after": "{{ params.quiet_after }}"},
         },
-        # Cleared and run again, it finds the run it made: skipped, and the DAG goes on.
-        skip_when_already_exists=True,
     )
-    wait_started = SparkStartedSensor(
-        task_id="wait_started",
-        checkpoint=TARGET_CHECKPOINT,
-        starting_offsets=translate.output["starting_offsets"],
-        trigger_rule="none_failed",
-    )
-
-    @task
-    def report(
-        stopped: dict[str, Any], plan: dict[str, Any], summary: str, started: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Put what an auditor asks into one place."""
-        print(summary)  # noqa: T201 - the task's log is where the person on call looks
-        return {"stopped": stopped, "plan": plan, "started": started}
-
-    reported = report(
-        stop_source.output, translate.output, translate.output["summary"], wait_started.output
-    )
-    verify = ReconcileOperator(
-        task_id="verify",
-        pre_execute=only_if_asked,
-        mm2_conn_id=MM2,
-        plan=translate.output,
-        committed="{{ ti.xcom_pull(task_ids='wait_started')['positions'] }}",
-        sinks=OUTPUTS,
-        report="{{ params.target_folder }}/verified",
-        # A worker that is lost leaves its Spark driver behind, which may yet write the report.
-        retries=0,
-    )
-    check >> stop_source >> read_positions >> wait_replicated >> translate
-    translate >> submit_target >> wait_started >> reported >> verify
-    # Cleared with wait_started, it waits for the positions that it reads of it.
-    wait_started >> verify

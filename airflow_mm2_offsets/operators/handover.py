@@ -148,20 +148,20 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         if first := self.read.get("clusters"):
             check_ids(PairIds.from_json(first), ids)
         check_kept_plan(plan, path, pair, positions=found.positions, pending=found.pending, ids=ids)
-        self._check_told(plan.target_positions(), path)
+        self._check_conf(plan.target_positions(), path)
 
-    def _check_told(self, planned: Positions, path: UPath) -> None:
+    def _check_conf(self, planned: Positions, path: UPath) -> None:
         """Raise where the conf names no offsets, or others than the plan: those of an older one."""
         if not isinstance(self.conf, Mapping) or "starting_offsets" not in self.conf:
             return
-        told = self.conf["starting_offsets"]
+        offsets = self.conf["starting_offsets"]
         try:
-            is_planned = parse_offsets(told) == planned
+            is_planned = parse_offsets(offsets) == planned
         except Mm2OffsetsError:
             is_planned = False
         if not is_planned:
             raise PlanError(
-                f"conf says starting_offsets {told!r}, and the plan in {path} "
+                f"conf says starting_offsets {offsets!r}, and the plan in {path} "
                 f"{format_offsets(planned)}: clear the task that translates, with all after "
                 f"it"
             )

@@ -1,7 +1,9 @@
 """The step that stops the source job."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -9,7 +11,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import Proof, read_driver
 from airflow_mm2_offsets.spark.fence import new_fence
@@ -21,7 +23,7 @@ UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
 
 
-class StopSparkStreamingOperator(WaitingOperator):
+class StopSparkStreamingOperator(DeferrablePolling):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
     The proof is the answer of a job that runs under ``StopControl``
@@ -33,7 +35,7 @@ class StopSparkStreamingOperator(WaitingOperator):
     starts there until the fence is lifted. A stop that ends without a proof (an error, the timeout,
     a kill of the task) is withdrawn with its fence, and the job runs on.
 
-    A driver that has died can't answer. ``gone_after`` accepts its silence instead, and
+    A driver that has died can't answer. ``heartbeat_timeout`` accepts its silence instead, and
     ``kill_after`` ends a driver that does not stop. Both leave the running batch pending: the
     target job writes its records again. A job without stop control can only be killed: leave out
     ``control``.
@@ -43,11 +45,11 @@ class StopSparkStreamingOperator(WaitingOperator):
         control: The job's control location; None for a job without stop control.
         request_id: Names this stop; the id of the DAG run unless given.
         moved_to: Where the job goes, in words, for whoever meets the fence.
-        still_for: Seconds for which heartbeat and checkpoint must not change; at least three of
+        quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
-        gone_after: Seconds without such a change after which a driver that has not answered counts
-            as gone; None: never. Give more than any pause of a driver that lives, and less than
-            ``kill_after``, or else ``timeout``. May be a templated string.
+        heartbeat_timeout: Seconds without such a change after which a driver that has not answered
+            counts as gone; None: never. Give more than any pause of a driver that lives, and less
+            than ``kill_after``, or else ``timeout``. May be a templated string.
         kill_after: Seconds after which a driver is killed that has not stopped, or can't be asked;
             None: never. May be a templated string.
         spark_conn_id: Id of the connection that the job was submitted with; it says how to kill.
@@ -58,6 +60,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         spark_checkpoint: The same of the checkpoint location.
         timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
 
     Returns:
         ``request_id``, ``application_id``, ``batch_id`` (the last one that the job says it
@@ -76,7 +79,7 @@ class StopSparkStreamingOperator(WaitingOperator):
         "checkpoint",
         "request_id",
         "moved_to",
-        "gone_after",
+        "heartbeat_timeout",
         "kill_after",
         "spark_conn_id",
         "driver_id",
@@ -93,23 +96,27 @@ class StopSparkStreamingOperator(WaitingOperator):
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         moved_to: str = "",
-        still_for: float = 6.0,
-        gone_after: float | str | None = None,
+        quiet_period: float = 6.0,
+        heartbeat_timeout: float | str | None = None,
         kill_after: float | str | None = None,
         spark_conn_id: str = "spark_default",
         driver_id: str | None = None,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
+        timeout: float = 600.0,
+        poll_interval: float = 2.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
+        self.timeout = timeout
+        self.poll_interval = poll_interval
         self.control = control
         self.checkpoint = checkpoint
         self.request_id = request_id
         self.moved_to = moved_to
-        self.still_for = still_for
-        self.gone_after = gone_after
+        self.quiet_period = quiet_period
+        self.heartbeat_timeout = heartbeat_timeout
         self.kill_after = kill_after
         self.spark_conn_id = spark_conn_id
         self.driver_id = driver_id
@@ -117,38 +124,50 @@ class StopSparkStreamingOperator(WaitingOperator):
         self.spark_checkpoint = spark_checkpoint
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow's signature
+    def execute(self, context: Context) -> dict[str, Any]:
         """Ask, and wait for the proof."""
-        gone_after, kill_after = self.seconds("gone_after"), self.seconds("kill_after")
-        self._check_passes(gone_after, kill_after)
-        if self.control is not None:
+        heartbeat_timeout, kill_after = (
+            self.seconds("heartbeat_timeout"),
+            self.seconds("kill_after"),
+        )
+        self._check_times(heartbeat_timeout, kill_after)
+        if self.control is None:
+            heartbeat_timeout = None  # only a kill proves the end of a job without stop control
+        else:
             check_before_stop(job_locations(self), self.request_id)
             begin_stop(storage_path(self.control), new_fence(self.request_id, self.moved_to))
-        elif kill_after is None:
-            raise ConfigurationError(
-                f"{self.task_id}: a job without a control location can't be asked to stop; give "
-                f"control, or kill_after to have it killed"
+        with self._withdrawal_on_error():
+            return self._wait(
+                context,
+                heartbeat_timeout,
+                timeout=kill_after,
+                method_name="execute_complete" if kill_after is None else "kill_then_wait",
             )
-        then = "resume" if kill_after is None else "escalate"
-        # Without a control location only a kill proves the end.
-        silence = gone_after if self.control is not None else None
-        self._wait(silence, timeout=kill_after, then=then)
 
     def on_kill(self) -> None:
         """Withdraw the stop: the job runs on."""
         if self.control is not None:
             self.log.warning("%s", withdraw(self))
 
-    def escalate(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the proof, or kill a driver that gave none in its time, and wait again."""
-        if "timeout" in event:
-            self.log.warning("Not stopped after %s s: %s", self.kill_after, event["timeout"])
-            self._kill()
-        return self.resume(context, event)
+    def kill_then_wait(
+        self, context: Mapping[str, Any], event: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the proof, or kill a driver that gave no proof in time, and wait again."""
+        if "timeout" not in event:
+            return self.execute_complete(context, event)
+        self.log.warning("Not stopped after %s s: %s", self.kill_after, event["timeout"])
+        end_is_seen = self._kill()
+        return self._wait(
+            context,
+            self.quiet_period if end_is_seen else max(self.quiet_period, UNSEEN_END_SECONDS),
+            proof_if_silent=Proof.KILLED.value,
+        )
 
-    def resume(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+    def execute_complete(
+        self, context: Mapping[str, Any], event: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the proof, and answer the request where the job did not."""
-        result = super().resume(context, event)
+        result = super().execute_complete(context, event)
         if self.control is not None:
             close_request(
                 storage_path(self.control),
@@ -158,48 +177,72 @@ class StopSparkStreamingOperator(WaitingOperator):
             )
         return result
 
-    def resume_execution(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
-        """Go on after a wait; an error before there is a proof withdraws the stop.
+    @fails_at_once()
+    def resume_execution(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - Airflow's
+        """Go on after a wait in the triggerer.
 
-        When Airflow's own limit of the wait has passed, it calls this method only.
+        When Airflow's own limit of the wait has passed, it calls only this method.
         """
+        with self._withdrawal_on_error():
+            return super().resume_execution(*arguments, **named)
+
+    @contextmanager
+    def _withdrawal_on_error(self) -> Iterator[None]:
+        """Withdraw the stop where an error comes before the proof."""
         try:
-            return super().resume_execution(*given, **named)
+            yield
         except Exception:
             self.on_kill()
             raise
 
-    def _kill(self) -> NoReturn:
+    def _kill(self) -> bool:
+        """Kill the driver, and tell whether the cluster has confirmed its end."""
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
         if driver is not None:
             places = job_locations(self)
             if problem := places.control_problem(driver) or places.note_problem(driver):
                 raise StopError(f"nothing was killed: {problem}")
-        is_seen = SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
-        self._wait(
-            self.still_for if is_seen else max(self.still_for, UNSEEN_END_SECONDS),
-            unanswered=Proof.KILLED.value,
-        )
+        return SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
 
-    def _check_passes(self, gone_after: float | None, kill_after: float | None) -> None:
+    def _check_times(self, heartbeat_timeout: float | None, kill_after: float | None) -> None:
+        if self.control is None and kill_after is None:
+            raise ConfigurationError(
+                f"task {self.task_id}: a job without a control location can't be asked to stop; "
+                f"give control, or kill_after to have it killed"
+            )
         limit, name = (
             (self.timeout, "timeout") if kill_after is None else (kill_after, "kill_after")
         )
-        if gone_after is not None and gone_after >= limit:
+        if heartbeat_timeout is not None and heartbeat_timeout >= limit:
             raise ConfigurationError(
-                f"task {self.task_id}: gone_after is {gone_after:.0f} s and would never pass, for "
-                f"the wait ends after {name}, {limit:.0f} s; give less, or a longer {name}"
+                f"task {self.task_id}: heartbeat_timeout is {heartbeat_timeout:.0f} s and would "
+                f"never pass, for the wait ends after {name}, {limit:.0f} s; give less, or a "
+                f"longer {name}"
             )
 
-    def _wait(self, gone_after: float | None, **settings: Any) -> NoReturn:
-        self.wait(
-            SparkStoppedTrigger,
+    def _wait(
+        self,
+        context: Mapping[str, Any],
+        heartbeat_timeout: float | None,
+        *,
+        timeout: float | None = None,
+        method_name: str = "execute_complete",
+        **settings: Any,
+    ) -> dict[str, Any]:
+        """Wait for the proof, and go on with the method."""
+        trigger = SparkStoppedTrigger(
             control=self.control,
             checkpoint=self.checkpoint,
             request_id=self.request_id,
             spark_control=self.spark_control,
             spark_checkpoint=self.spark_checkpoint,
-            still_for=self.still_for,
-            gone_after=gone_after,
+            quiet_period=self.quiet_period,
+            heartbeat_timeout=heartbeat_timeout,
+            deadline=time.time() + (self.timeout if timeout is None else timeout),
+            poll_interval=self.poll_interval,
             **settings,
         )
+        if self.deferrable:
+            self.wait_in_triggerer(trigger, method_name)
+        proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())
+        return proof

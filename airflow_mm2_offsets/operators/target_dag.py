@@ -1,4 +1,4 @@
-"""What a task may ask Airflow about the DAG that runs the job on the target."""
+"""Whether the DAG that runs the job on the target can be triggered: ``check`` and hand-over ask."""
 
 import logging
 from typing import Any
@@ -12,34 +12,34 @@ _NOT_FOUND = 404
 
 
 def find_dag_problems(context: Context, dag_id: str) -> list[str]:
-    """Return why a run of a DAG would not start, as sentences; none where it would.
+    """Return why a run of a DAG would not start, as sentences; an empty list if it would.
 
-    A run of a paused DAG is queued: it would start a job whenever somebody unpauses the DAG,
-    perhaps long after the failover was given up. Airflow tells a task from 3.2 on.
+    A run of a paused DAG is queued. It would start the job when a user unpauses the DAG, perhaps
+    long after the failover was given up. Only Airflow 3.2 and later tell a task about a DAG.
 
     Raises:
         AirflowRuntimeError: Airflow did not answer.
     """
-    # Its class is the SDK's own, and has no such method before Airflow 3.2.
-    ask: Any = getattr(context["ti"], "get_dag", None)
-    if ask is None:
+    # The class is private to the SDK, and has no such method before Airflow 3.2.
+    get_dag: Any = getattr(context["ti"], "get_dag", None)
+    if get_dag is None:
         log.warning(
-            "Airflow before 3.2 does not tell a task whether DAG %s exists and is paused: see for "
-            "yourself",
+            "Airflow before 3.2 does not tell a task about DAG %s: see for yourself that it exists "
+            "and is not paused",
             dag_id,
         )
         return []
     try:
-        found = ask(dag_id)
+        dag = get_dag(dag_id)
     except AirflowRuntimeError as error:
         if (error.error.detail or {}).get("status_code") != _NOT_FOUND:
             raise
-        return [f"Airflow has no DAG {dag_id}: give the DAG that runs the job, or see its import"]
-    if not found.is_paused:
+        return [f"Airflow has no DAG {dag_id}: give the DAG that runs the job, or mend its import"]
+    if not dag.is_paused:
         return []
     problem = (
-        f"DAG {dag_id} is paused, so a run of it would wait until somebody unpauses it, and start "
-        f"the job then: unpause it first"
+        f"DAG {dag_id} is paused, so a run of it would wait, and start the job when a user "
+        f"unpauses it: unpause it first"
     )
     return [problem]
 

@@ -3,32 +3,32 @@
 from collections.abc import Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
-
 from airflow_mm2_offsets.errors import TargetJobError
-from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 
 
-class SparkStartedSensor(WaitingOperator):
+class SparkStartedSensor(PollingSensor):
     """Waits until a Spark job has committed a batch, and checks where its first one began.
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
-            any place will do.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
+            if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated
             (``migrate.output["committed_batch"]``): the job must commit a later one.
-        timeout: Seconds to wait at most.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; 600 by default.
+        poke_interval: Seconds between two looks; 2 by default.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
+        kwargs: ``mode``, ``soft_fail`` and what else Airflow's sensors take.
 
     Returns:
         ``batch_id``, ``query_id`` and ``positions`` (Spark's JSON text) of the last committed
         batch.
 
     Raises:
-        TargetJobError: No batch was committed in time, or the first began elsewhere.
+        TargetJobError: The time has passed without a batch (an ``AirflowSensorTimeout`` too), the
+            first batch began elsewhere, or the checkpoint is damaged.
     """
 
     template_fields: Sequence[str] = ("checkpoint", "starting_offsets", "after_batch")
@@ -49,13 +49,11 @@ class SparkStartedSensor(WaitingOperator):
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
 
-    @fails_at_once()
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Look, and wait unless it is there."""
-        return self.look_or_wait(
-            context,
-            SparkStartedTrigger,
+    def new_trigger(self, **times: float) -> SparkStartedTrigger:
+        """Return the trigger that reads the checkpoint."""
+        return SparkStartedTrigger(
             checkpoint=self.checkpoint,
             starting_offsets=self.starting_offsets,
             after_batch=self.after_batch,
+            **times,
         )

@@ -3,18 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
-
 from airflow_mm2_offsets.core import check_positions
-from airflow_mm2_offsets.errors import NotReplicatedError
+from airflow_mm2_offsets.errors import ConfigurationError, NotReplicatedError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.waiting import WaitingOperator
+from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 
 
-class Mm2ReplicatedSensor(WaitingOperator):
+class Mm2ReplicatedSensor(PollingSensor):
     """Waits until MirrorMaker 2 has copied everything before some positions.
 
     A partition is done when an offset sync lies at or after its position, or when the source
@@ -32,12 +29,16 @@ class Mm2ReplicatedSensor(WaitingOperator):
             that drops the last records leaves nothing that could show that they were seen. The
             plan is then bounded; what is copied later all the same is read again. May be a
             templated string.
-        timeout: Seconds to wait at most.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; 600 by default.
+        poke_interval: Seconds between two looks; 2 by default.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
+        kwargs: ``mode``, ``soft_fail`` and what else Airflow's sensors take.
 
     Raises:
         HandoverError: A cluster or topic has another id than in ``clusters``.
-        NotReplicatedError: It was not done in time; each partition that is behind is named.
+        NotReplicatedError: The time has passed; each partition that is behind is named. It is an
+            ``AirflowSensorTimeout`` too.
+        ConfigurationError: ``quiet_after`` with ``mode="reschedule"``.
     """
 
     template_fields: Sequence[str] = ("mm2_conn_id", "positions", "clusters", "quiet_after")
@@ -60,15 +61,24 @@ class Mm2ReplicatedSensor(WaitingOperator):
         self.clusters = clusters
         self.quiet_after = quiet_after
 
-    @fails_at_once()
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Look, and wait unless it is there."""
-        given = self.positions
-        return self.look_or_wait(
-            context,
-            ReplicatedTrigger,
+    def new_trigger(self, **times: float) -> ReplicatedTrigger:
+        """Return the trigger that reads both clusters."""
+        positions, quiet_after = self.positions, self.seconds("quiet_after")
+        if quiet_after is not None and self.reschedule and not self.deferrable:
+            # Airflow deletes the task's XComs before each look, so nothing is left to compare with.
+            raise ConfigurationError(
+                f"task {self.task_id}: quiet_after compares the clusters with those of the look "
+                f"before, and mode='reschedule' ends the process between two looks; give "
+                f"deferrable=True or mode='poke', or leave out quiet_after"
+            )
+        return ReplicatedTrigger(
             mm2_conn_id=self.mm2_conn_id,
-            positions=parse_offsets(given) if isinstance(given, str) else check_positions(given),
+            positions=(
+                parse_offsets(positions)
+                if isinstance(positions, str)
+                else check_positions(positions)
+            ),
             clusters=self.clusters,
-            quiet_after=self.seconds("quiet_after"),
+            quiet_after=quiet_after,
+            **times,
         )

@@ -1,5 +1,6 @@
-"""Waits until a Spark job has begun where it was told to."""
+"""The wait for a Spark job's first batch, as ``SparkStartedSensor`` looks and defers."""
 
+import time
 from typing import Any
 
 from airflow_mm2_offsets.core import Positions
@@ -11,12 +12,15 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 _QUEUED = (
     ". Where its DAG run is still queued (the DAG is paused, or has no slot), delete that run "
     "before the failover is given up: it would start the job whenever it can"
 )
+
+WRITE_SECONDS = 5.0
+"""A file that is still half written after so many seconds is damaged."""
 
 
 class SparkStartedTrigger(PollingTrigger):
@@ -24,8 +28,8 @@ class SparkStartedTrigger(PollingTrigger):
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None where
-            any place will do.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
+            if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated: the job must
             commit a later one.
     """
@@ -45,7 +49,6 @@ class SparkStartedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
-        self._damage: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
@@ -55,48 +58,62 @@ class SparkStartedTrigger(PollingTrigger):
             "after_batch": self.after_batch,
         }
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Read the checkpoint."""
         try:
-            found = read_checkpoint(storage_path(self.checkpoint))
+            checkpoint = self._read()
         except CheckpointError as error:
-            return self._unreadable(error)
-        self._damage = None
+            queued = _QUEUED if isinstance(error, CheckpointNotBegunError) else ""
+            return NotYet(reason=f"{error}{queued}")
         if self.starting_offsets:
-            _check_start(found, parse_offsets(self.starting_offsets))
-        if found.committed_batch is None:
-            return Waiting(reason=f"{self.checkpoint} has no committed batch")
-        if self.after_batch is not None and found.committed_batch <= self.after_batch:
-            return Waiting(
+            _check_start(checkpoint, parse_offsets(self.starting_offsets))
+        batch = checkpoint.committed_batch
+        if batch is None:
+            return NotYet(reason=f"{self.checkpoint} has no committed batch")
+        if self.after_batch is not None and batch <= self.after_batch:
+            return NotYet(
                 reason=f"{self.checkpoint} has no committed batch after {self.after_batch}"
             )
-        return Over(
+        return Done(
             result={
-                "batch_id": found.committed_batch,
-                "query_id": found.query_id,
-                "positions": format_offsets(found.positions),
+                "batch_id": batch,
+                "query_id": checkpoint.query_id,
+                "positions": format_offsets(checkpoint.positions),
             }
         )
 
-    def _unreadable(self, error: CheckpointError) -> Waiting:
-        """Wait for a job that has just begun, and for no other: half a file does not stay half."""
-        damage = None if error.retryable else str(error)
-        if damage is not None and damage == self._damage:
+    def _read(self) -> Checkpoint:
+        """Read the checkpoint, twice if it seems damaged: the job may be writing a file.
+
+        Raises:
+            CheckpointError: There is no whole checkpoint yet.
+            TargetJobError: It is damaged, and stays so.
+        """
+        location = storage_path(self.checkpoint)
+        try:
+            return read_checkpoint(location)
+        except CheckpointError as error:
+            if error.retryable:
+                raise
+            damage = str(error)
+        time.sleep(min(self.poll_interval, WRITE_SECONDS))
+        try:
+            return read_checkpoint(location)
+        except CheckpointError as error:
+            if str(error) != damage:
+                raise
             raise TargetJobError(
-                f"the target job's checkpoint can't be gone on from: {damage}. Look into the "
-                f"job's log; stop it before its checkpoint is mended or another is given"
+                f"the target job can't go on from its checkpoint: {damage}. Look into the job's "
+                f"log; stop it before you mend its checkpoint or give another"
             ) from error
-        self._damage = damage
-        return Waiting(
-            reason=f"{error}{_QUEUED if isinstance(error, CheckpointNotBegunError) else ''}"
-        )
 
 
-def _check_start(found: Checkpoint, wanted: Positions) -> None:
-    if found.start != wanted:
-        began = format_offsets(found.start) if found.start else "a place it no longer names"
+def _check_start(checkpoint: Checkpoint, expected: Positions) -> None:
+    if checkpoint.start != expected:
+        start = checkpoint.start
+        began = format_offsets(start) if start else "a position that it no longer names"
         raise TargetJobError(
-            f"the job of {found.location} began at {began} and not at "
-            f"{format_offsets(wanted)}; stop it, and see whether its checkpoint is older than "
+            f"the job of {checkpoint.location} began at {began} and not at "
+            f"{format_offsets(expected)}; stop it, and see whether its checkpoint is older than "
             f"this failover: Spark takes startingOffsets with a new checkpoint only"
         )

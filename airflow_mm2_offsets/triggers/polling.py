@@ -1,4 +1,4 @@
-"""What every wait of this package has in common, in the triggerer."""
+"""What the triggers that wait have in common. The sensors and the stop operator look with them."""
 
 import asyncio
 import time
@@ -17,27 +17,30 @@ LOG_EVERY = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
-    """What was waited for is there."""
+class Done:
+    """A look found what was waited for."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON for the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """What was waited for is not there yet."""
+class NotYet:
+    """A look did not find it."""
 
     reason: str
     """What is missing, for log and error."""
 
 
 class PollingTrigger(BaseTrigger):
-    """Polls until the wait is over or its deadline has passed.
+    """Looks again and again, until the wait ends or its deadline has passed.
+
+    Its event is ``{"result": ...}``, ``{"timeout": what was missing}``, or ``{"error": ...,
+    "retryable": ...}`` with the error as ``to_json`` gives it.
 
     Args:
         deadline: When to give up, in seconds since 1970: it outlives a restart of the triggerer.
-        poll_interval: Seconds between two polls.
+        poll_interval: Seconds between two looks.
     """
 
     wait_for: ClassVar[str]
@@ -48,13 +51,14 @@ class PollingTrigger(BaseTrigger):
         super().__init__()  # type: ignore[no-untyped-call]
         self.deadline = deadline
         self.poll_interval = poll_interval
+        self._began = self._logged = time.monotonic()
 
     @abstractmethod
-    def poll(self) -> Over | Waiting:
-        """Look once; it runs in a thread and may block.
+    def poll(self) -> Done | NotYet:
+        """Look once; may block.
 
         Raises:
-            ClusterUnreachableError: Taken as waiting: a broker may come back.
+            ClusterUnreachableError: The wait goes on: a broker may come back.
             Mm2OffsetsError: The wait can't end well.
         """
 
@@ -69,43 +73,44 @@ class PollingTrigger(BaseTrigger):
         return f"{kind.__module__}.{kind.__qualname__}", self.settings() | times
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Poll until there is an event to send."""
-        began = logged = time.monotonic()
-        while True:
-            found = await self._look_in_thread()
-            if not isinstance(found, Waiting):
-                yield TriggerEvent(found)
-                return
-            if time.time() >= self.deadline:
-                yield TriggerEvent({"timeout": found.reason})
-                return
-            if time.monotonic() - logged >= LOG_EVERY:
-                logged = time.monotonic()
-                self.log.info(
-                    "Waiting for %s for %.0f s: %s", self.wait_for, logged - began, found.reason
-                )
+        """Wait in the triggerer; send one event."""
+        while (event := self._event(await self._look_in_thread())) is None:  # noqa: ASYNC110 - no event comes from outside
             await asyncio.sleep(self.poll_interval)
+        yield TriggerEvent(event)
 
-    def look(self) -> dict[str, Any] | Waiting:
-        """Poll once; return the event that ends the wait, as plain JSON, or what is missing."""
+    def wait(self) -> dict[str, Any]:
+        """Wait in the worker; return the event."""
+        while (event := self._event(self.look())) is None:
+            time.sleep(self.poll_interval)
+        return event
+
+    def look(self) -> dict[str, Any] | NotYet:
+        """Look once; return the event that ends the wait, as plain JSON, or what is missing."""
         try:
-            found = self.poll()
+            outcome = self.poll()
         except ClusterUnreachableError as error:
-            return Waiting(reason=str(error))
+            return NotYet(reason=str(error))
         except Mm2OffsetsError as error:
-            return _told(error)
-        return found if isinstance(found, Waiting) else {"result": dict(found.result)}
+            return {"error": error.to_json(), "retryable": error.retryable}
+        return outcome if isinstance(outcome, NotYet) else {"result": dict(outcome.result)}
 
-    async def _look_in_thread(self) -> dict[str, Any] | Waiting:
+    def _event(self, seen: dict[str, Any] | NotYet) -> dict[str, Any] | None:
+        """Return the event that ends the wait; while it goes on None, with a line in the log."""
+        if not isinstance(seen, NotYet):
+            return seen
+        if time.time() >= self.deadline:
+            return {"timeout": seen.reason}
+        now = time.monotonic()
+        if now - self._logged >= LOG_EVERY:
+            self._logged = now
+            waited = now - self._began
+            self.log.info("Waiting for %s for %.0f s: %s", self.wait_for, waited, seen.reason)
+        return None
+
+    async def _look_in_thread(self) -> dict[str, Any] | NotYet:
         # All that is thread-sensitive shares one thread: a broker that is down would hold up every
         # other trigger there.
         looking = asyncio.ensure_future(sync_to_async(self.look, thread_sensitive=False)())
         # Cancelled itself, it would raise without the cancellation's message, by which Airflow
         # knows that a user has ended the task, and calls on_kill.
         return await asyncio.shield(looking)
-
-
-def _told(error: Mm2OffsetsError) -> dict[str, Any]:
-    """Return an error as plain JSON: the task raises it again as what it was."""
-    kind = type(error).__name__
-    return {"error": str(error), "kind": kind, "retryable": error.retryable}

@@ -1,4 +1,4 @@
-"""Waits until MirrorMaker 2 has copied everything before some positions."""
+"""The wait for MirrorMaker 2, as ``Mm2ReplicatedSensor`` looks and defers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.offset_evidence import Held
 from airflow_mm2_offsets.planning.plan import still_copying
 from airflow_mm2_offsets.spark.position_ids import check_ids
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class ReplicatedTrigger(PollingTrigger):
-    """Waits until every position is behind what is known to be copied.
+    """Waits until MirrorMaker 2 has provably copied everything before each position.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -54,7 +54,7 @@ class ReplicatedTrigger(PollingTrigger):
             "quiet_after": self.quiet_after,
         }
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Read what is new on the clusters."""
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         positions = check_positions(self.positions)
@@ -62,28 +62,28 @@ class ReplicatedTrigger(PollingTrigger):
             check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))
         behind = still_copying(pair, positions)
         if not behind:
-            return Over()
+            return Done()
         reason = "; ".join(map(_describe, behind))
         if self._has_been_quiet(pair, behind):
             self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
-            return Over()
-        return Waiting(reason=reason)
+            return Done()
+        return NotYet(reason=reason)
 
     def _has_been_quiet(self, pair: ClusterPair, behind: Sequence[Translation]) -> bool:
-        """Tell whether both clusters have stood still, and no more is open than the last records.
+        """Tell whether neither cluster has changed, and only the last records are in doubt.
 
-        A record that comes to be copied later lies before the position: it is read again.
+        A record that MirrorMaker 2 copies later lies before the position: it is read again.
         """
         if self.quiet_after is None or any(
-            each.basis is not Basis.AFTER_LAST_SYNC for each in behind
+            translation.basis is not Basis.AFTER_LAST_SYNC for translation in behind
         ):
             return False
-        partitions = [each.topic_partition for each in behind]
+        partitions = [translation.topic_partition for translation in behind]
         ends = Held.by(pair, partitions, ask_source=True)
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
         return time.monotonic() - self._quiet_since >= self.quiet_after
 
 
-def _describe(answer: Translation) -> str:
-    return f"{answer.topic_partition} at {answer.position} {answer.reason}"
+def _describe(translation: Translation) -> str:
+    return f"{translation.topic_partition} at {translation.position} {translation.reason}"

@@ -1,4 +1,4 @@
-"""Waits for the proof that a Spark job has stopped."""
+"""The wait for the proof that a Spark job has stopped; ``StopSparkStreamingOperator`` uses it."""
 
 import time
 from typing import Any, Protocol
@@ -23,11 +23,11 @@ from airflow_mm2_offsets.spark.stopping import (
     keep_asking,
     withdraw_request,
 )
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
-class StopAsked(Protocol):
-    """The operator that asked a job to stop, or its trigger."""
+class StopSettings(Protocol):
+    """What the operator that asks a job to stop and its trigger have in common."""
 
     control: str | None
     checkpoint: str
@@ -36,8 +36,8 @@ class StopAsked(Protocol):
     spark_checkpoint: str | None
 
 
-def job_locations(stop: StopAsked) -> JobLocations:
-    """Return where the job of a stop with a control location is."""
+def job_locations(stop: StopSettings) -> JobLocations:
+    """Return the folders of a job that has a control location."""
     return JobLocations(
         control=storage_path(str(stop.control)),
         checkpoint=storage_path(stop.checkpoint),
@@ -46,15 +46,15 @@ def job_locations(stop: StopAsked) -> JobLocations:
     )
 
 
-def withdraw(stop: StopAsked) -> str:
-    """Withdraw a stop that has proved nothing, and return what came of it, for the log."""
-    place = storage_path(str(stop.control))
+def withdraw(stop: StopSettings) -> str:
+    """Withdraw a stop that came to no proof; return a line for the log that says the outcome."""
+    control = storage_path(str(stop.control))
     try:
-        withdrawal = withdraw_request(place, stop.request_id)
+        withdrawal = withdraw_request(control, stop.request_id)
     except Mm2OffsetsError as error:
         return (
             f"The stop {stop.request_id!r} can't be withdrawn, so the job may stop later: {error}. "
-            f"Then: airflow-mm2-offsets fence lift {place} --request-id '{stop.request_id}'"
+            f"Then: airflow-mm2-offsets fence lift {control} --request-id '{stop.request_id}'"
         )
     if withdrawal is Withdrawal.WITHDRAWN:
         return (
@@ -64,29 +64,29 @@ def withdraw(stop: StopAsked) -> str:
     return (
         f"The stop {stop.request_id!r} can't be withdrawn: the job HAS stopped, or is about to, "
         f"and its fence stands, so it does not run. Clear the task or start another failover to "
-        f"move it; to let it run here again: airflow-mm2-offsets fence lift {place} --request-id "
+        f"move it; to let it run here again: airflow-mm2-offsets fence lift {control} --request-id "
         f"'{stop.request_id}'"
     )
 
 
 class SparkStoppedTrigger(PollingTrigger):
-    """Waits for the acknowledgement, then until driver and checkpoint have stood still.
+    """Waits for the acknowledgement, then until driver and checkpoint no longer change.
 
     The answer to an earlier stop counts too, if no driver has run since. So does a job whose
-    queries have ended by themselves: the fence keeps the next run from starting. The answer is
-    compared with the checkpoint, and both locations with what the job writes of itself.
+    queries have ended by themselves: the fence keeps the next run from starting. The trigger
+    compares the answer with the checkpoint, and both locations with those that the job wrote down.
 
-    Each wait lasts at least as long as the driver's own times demand: several heartbeats must be
-    missed, and the lease of a driver that is cut off must have run out.
+    No wait is shorter than the driver's own times: a stopped driver must miss several heartbeats,
+    and the lease of a driver without connection must have run out.
 
     Args:
         control: The job's control location; None for a job without stop control.
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
-        still_for: Seconds for which heartbeat and checkpoint must not change.
-        gone_after: The same for a driver that has not answered and then counts as gone; None:
-            never.
-        unanswered: The ``Proof`` of the end of such a driver.
+        quiet_period: Seconds for which heartbeat and checkpoint must not change.
+        heartbeat_timeout: The same for a driver that has not answered and then counts as gone;
+            None: never.
+        proof_if_silent: The ``Proof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
         spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
@@ -99,9 +99,9 @@ class SparkStoppedTrigger(PollingTrigger):
         control: str | None,
         checkpoint: str,
         request_id: str,
-        still_for: float,
-        gone_after: float | None = None,
-        unanswered: str = Proof.SILENT,
+        quiet_period: float,
+        heartbeat_timeout: float | None = None,
+        proof_if_silent: str = Proof.SILENT,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
         **times: float,
@@ -111,13 +111,13 @@ class SparkStoppedTrigger(PollingTrigger):
         self.control = control
         self.checkpoint = checkpoint
         self.request_id = request_id
-        self.still_for = still_for
-        self.gone_after = gone_after
-        self.unanswered = unanswered
+        self.quiet_period = quiet_period
+        self.heartbeat_timeout = heartbeat_timeout
+        self.proof_if_silent = proof_if_silent
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
-        self._seen: tuple[object, ...] = ()
-        self._since = 0.0
+        self._last_state: tuple[object, ...] = ()
+        self._unchanged_since = 0.0
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments for Airflow's database."""
@@ -125,32 +125,32 @@ class SparkStoppedTrigger(PollingTrigger):
             "control": self.control,
             "checkpoint": self.checkpoint,
             "request_id": self.request_id,
-            "still_for": self.still_for,
-            "gone_after": self.gone_after,
-            "unanswered": str(self.unanswered),
+            "quiet_period": self.quiet_period,
+            "heartbeat_timeout": self.heartbeat_timeout,
+            "proof_if_silent": str(self.proof_if_silent),
             "spark_control": self.spark_control,
             "spark_checkpoint": self.spark_checkpoint,
         }
 
     async def on_kill(self) -> None:
-        """Withdraw the stop: somebody marked the task, or cleared it, before there was a proof."""
+        """Withdraw the stop: a user marked or cleared the task before there was a proof."""
         if self.control is not None:
             self.log.warning("%s", await sync_to_async(withdraw, thread_sensitive=False)(self))
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         """Look at acknowledgement, heartbeat and checkpoint."""
         driver, answer = self._read_control()
-        still = self._still(driver, answer, listing(storage_path(self.checkpoint)))
-        needed = self._needed(driver, answer)
-        if needed is not None and still >= needed:
+        unchanged = self._unchanged_seconds(driver, answer, listing(storage_path(self.checkpoint)))
+        required = self._required_seconds(driver, answer)
+        if required is not None and unchanged >= required:
             self._check_proof(driver, answer)
-            return Over(result=self._result(driver, answer))
+            return Done(result=self._result(driver, answer))
         if self.control is not None and answer is None:
             keep_asking(storage_path(self.control), self.request_id, self.poll_interval)
-        return Waiting(reason=self._missing(driver, answer, still, needed))
+        return NotYet(reason=self._missing(driver, answer, unchanged, required))
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
-        """Raise where the proof is another job's, or of a copy of this one's folders."""
+        """Raise if the proof is of another job, or of a copy of this job's folders."""
         if driver is not None:
             check_ended(driver, storage_path(self.checkpoint))
         agrees = answer is not None and check_answer(answer, storage_path(self.checkpoint))
@@ -161,14 +161,14 @@ class SparkStoppedTrigger(PollingTrigger):
         self,
         driver: Driver | None,
         answer: Acknowledgement | None,
-        still: float,
-        needed: float | None,
+        unchanged: float,
+        required: float | None,
     ) -> str:
-        of = "" if needed is None else f" of {needed:.0f}"
+        of = "" if required is None else f" of {required:.0f}"
         if self.control is None:
-            return f"{self.checkpoint} has stood still for {still:.0f}{of} s"
+            return f"{self.checkpoint} has stood still for {unchanged:.0f}{of} s"
         beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
-        stillness = f"heartbeat and checkpoint have stood still for {still:.0f}{of} s"
+        stillness = f"heartbeat and checkpoint have stood still for {unchanged:.0f}{of} s"
         if answer is not None:
             return f"acknowledged; {stillness} (driver {answer.application_id}, {beat})"
         if driver is not None and driver.ended:
@@ -179,41 +179,43 @@ class SparkStoppedTrigger(PollingTrigger):
             f"does the job run, and under StopControl with this control location?"
         )
 
-    def _needed(self, driver: Driver | None, answer: Acknowledgement | None) -> float | None:
-        """Return for how many seconds nothing must change; None where silence proves nothing."""
+    def _required_seconds(
+        self, driver: Driver | None, answer: Acknowledgement | None
+    ) -> float | None:
+        """Return for how many seconds nothing must change; None if silence proves nothing."""
         if answer is not None:
-            return max(self.still_for, MISSED_BEATS * driver.interval if driver else 0.0)
+            return max(self.quiet_period, MISSED_BEATS * driver.interval if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
-        times = [] if self.gone_after is None else [self.gone_after]
+        times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
-            times.append(self.still_for)
+            times.append(self.quiet_period)
         return max(min(times), unheard) if times else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
         if self.control is None:
             return None, None
-        place = storage_path(self.control)
-        if is_withdrawn(place):
+        control = storage_path(self.control)
+        if is_withdrawn(control):
             raise StopError(
-                f"{place}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
+                f"{control}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
                 f"the task to ask again"
             )
         # The driver first: a later heartbeat starts the wait again.
-        driver, answer = read_driver(place), read_last_acknowledgement(place)
+        driver, answer = read_driver(control), read_last_acknowledgement(control)
         counts = answer is not None and answer.answers(self.request_id, driver)
         return driver, answer if counts else None
 
-    def _still(
+    def _unchanged_seconds(
         self,
         driver: Driver | None,
         answer: Acknowledgement | None,
         files: frozenset[ListedFile],
     ) -> float:
         """Return for how many seconds nothing has changed."""
-        seen = (driver and (driver.run_id, driver.heartbeat), answer is None, files)
-        if seen != self._seen:
-            self._seen, self._since = seen, time.monotonic()
-        return time.monotonic() - self._since
+        state = (driver and (driver.run_id, driver.heartbeat), answer is None, files)
+        if state != self._last_state:
+            self._last_state, self._unchanged_since = state, time.monotonic()
+        return time.monotonic() - self._unchanged_since
 
     def _result(self, driver: Driver | None, answer: Acknowledgement | None) -> dict[str, Any]:
         return {
@@ -226,4 +228,4 @@ class SparkStoppedTrigger(PollingTrigger):
         }
 
     def _proof(self, driver: Driver | None) -> str:
-        return Proof.ENDED if driver is not None and driver.ended else self.unanswered
+        return Proof.ENDED if driver is not None and driver.ended else self.proof_if_silent

@@ -1,4 +1,4 @@
-"""Fires when MirrorMaker 2 has written offset syncs."""
+"""The event of new offset syncs, for the ``AssetWatcher`` of an asset-driven DAG."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,14 +13,13 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 
 
 class NewSyncsTrigger(BaseEventTrigger):
-    """Fires at its start, and whenever the end of the offset-syncs topic is another one.
+    """Fires when it starts, and whenever the end offset of the offset-syncs topic has changed.
 
-    For an ``AssetWatcher``. A cluster that does not answer, and a topic that does not exist yet,
-    are waited for.
+    It goes on waiting while the cluster does not answer or the topic does not exist.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
-        poll_interval: Seconds between two looks, and so between two events at least.
+        poll_interval: Seconds between two looks; two events are at least as far apart.
     """
 
     def __init__(
@@ -41,20 +40,22 @@ class NewSyncsTrigger(BaseEventTrigger):
         return f"{kind.__module__}.{kind.__qualname__}", settings
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look again and again."""
-        seen = None
+        """Send an event for each new end offset."""
+        last_end = None
         while True:
             try:
                 end = await sync_to_async(self._end, thread_sensitive=False)()
             except (ClusterUnreachableError, TopicNotFoundError) as error:
                 self.log.warning("Waiting for the offset-syncs topic: %s", error)
             else:
-                if end != seen:
+                if end != last_end:
                     yield TriggerEvent({"mm2_conn_id": self.mm2_conn_id, "end": end})
-                seen = end
+                last_end = end
             await asyncio.sleep(self.poll_interval)
 
     def _end(self) -> int:
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        (marks,) = pair.syncs_cluster.watermarks([TopicPartition(pair.syncs_topic, 0)]).values()
-        return marks.high
+        (watermarks,) = pair.syncs_cluster.watermarks(
+            [TopicPartition(pair.syncs_topic, 0)]
+        ).values()
+        return watermarks.high

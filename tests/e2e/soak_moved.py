@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(1500)
 
 START_SECONDS = 240
 """What a driver is given to end by itself: many JVMs may share the machine."""
-GONE_AFTER = 12
+HEARTBEAT_TIMEOUT = 12
 """Seconds; the job's lease and a heartbeat are 10."""
 
 
@@ -90,7 +90,7 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
         send(source, signal.SIGSTOP)
         begun, committed = last_batch(source, "offsets"), last_batch(source)
         try:
-            failover.trigger(gone_after=GONE_AFTER)
+            failover.trigger(heartbeat_timeout=HEARTBEAT_TIMEOUT)
             failover.wait_for_task("submit_target")
             failover.move_producer()
             failover.wait_for_end()

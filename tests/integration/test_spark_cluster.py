@@ -97,6 +97,7 @@ def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=str(folder / "control"),
             checkpoint=str(folder / "checkpoint"),
             spark_conn_id=CONNECTION,
@@ -151,7 +152,7 @@ def test_a_driver_on_the_cluster_is_killed_by_its_id(
     extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
     _define(monkeypatch, cluster, **extra)
     job = Job(tmp_path, 4)  # a driver that has no stop control answers nothing
-    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, still_for=1.0)
+    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, quiet_period=1.0)
     assert (result["proof"], result["clean"]) == ("killed", False)
     (driver,) = httpx.get(f"{cluster.page}/json/").json()["completeddrivers"]
     assert (driver["id"], driver["state"]) == (driver_id, "KILLED")

@@ -120,10 +120,11 @@ def stop(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=job.control,
             checkpoint=str(job.checkpoint()),
             moved_to="the target",
-            still_for=0.5,
+            quiet_period=0.5,
             poll_interval=0.1,
             **settings,
         )

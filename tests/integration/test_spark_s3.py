@@ -102,9 +102,10 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
         with DAG("failover", schedule=None):
             stop = StopSparkStreamingOperator(
                 task_id="stop",
+                deferrable=True,
                 control=job.location("control"),
                 checkpoint=job.location("checkpoint"),
-                still_for=3.0,
+                quiet_period=3.0,
                 poll_interval=0.5,
             )
         stopped = run_to_the_end(worker, stop)

@@ -130,10 +130,11 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
     with DAG("failover", schedule=None):
         stop = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=job.control,
             checkpoint=job.checkpoint,
-            still_for=1.0,
-            gone_after=2 * HEARTBEAT_SECONDS,
+            quiet_period=1.0,
+            heartbeat_timeout=2 * HEARTBEAT_SECONDS,
             poll_interval=0.5,
         )
     result = run_to_the_end(worker, stop)
@@ -151,8 +152,8 @@ def test_a_checkpoint_that_is_being_written(job: Job) -> None:
         control=job.control,
         checkpoint=job.checkpoint,
         request_id="nobody's",
-        still_for=1.0,
-        gone_after=4 * HEARTBEAT_SECONDS,
+        quiet_period=1.0,
+        heartbeat_timeout=4 * HEARTBEAT_SECONDS,
         deadline=time.time() + 5 * HEARTBEAT_SECONDS,
         poll_interval=0.1,
     )

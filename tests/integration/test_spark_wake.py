@@ -49,7 +49,7 @@ def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Work
     """Taken for gone and moved away between two batches, it begins no other."""
     _pause_between_batches(job)
     try:
-        assert stop(worker, job, gone_after=1.0)["proof"] == "silent"
+        assert stop(worker, job, heartbeat_timeout=1.0)["proof"] == "silent"
         batches, begun = job.batches(), job.last("offsets")
         mark_moved(job.control, "failover:manual__1", "the target")
     finally:
@@ -66,7 +66,7 @@ def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker
     keep_asking_until(job, fence, lambda: "asks for" in job.program.log.read_text())
     job.signal(signal.SIGSTOP)
     try:
-        assert stop(worker, job, gone_after=1.0)["proof"] == "silent"
+        assert stop(worker, job, heartbeat_timeout=1.0)["proof"] == "silent"
         logs = job.last("offsets"), job.last("commits")
         mark_moved(job.control, "failover:manual__1", "the target")
         (job.folder / "hold").unlink()

@@ -49,9 +49,10 @@ def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_pa
     with DAG("failover", schedule=None):
         stop = StopSparkStreamingOperator(
             task_id="stop",
+            deferrable=True,
             control=str(tmp_path / "control"),
             checkpoint=str(tmp_path / "checkpoint"),
-            still_for=1.0,
+            quiet_period=1.0,
             poll_interval=0.2,
         )
     result = run_to_the_end(worker, stop)

@@ -1,8 +1,16 @@
 """What errors say, and what machines read in them."""
 
+import json
 from copy import copy
 
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, PositionError, as_class
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    ConfigurationError,
+    Mm2OffsetsError,
+    PositionError,
+    as_class,
+    error_from_json,
+)
 from airflow_mm2_offsets.operators.failing import final
 
 BEYOND = PositionError(
@@ -33,6 +41,15 @@ def test_machines_read_the_fields() -> None:
         "partition": 2,
         "position": "7381",
     }
+
+
+def test_an_error_comes_back_from_json() -> None:
+    """A task raises again what its trigger raised, with its class and its fields."""
+    again = error_from_json(json.loads(json.dumps(BEYOND.to_json())))
+    assert type(again) is PositionError
+    assert (str(again), again.fields) == (str(BEYOND), BEYOND.fields)
+    for unknown in ("Any", "ErrorFields", "Later"):
+        assert type(error_from_json({"kind": unknown, "message": "no"})) is Mm2OffsetsError
 
 
 def test_the_fields_survive_another_class_and_a_copy() -> None:

@@ -13,13 +13,23 @@ STARTING = '{"orders":{"0":9,"1":0,"2":0,"3":0}}'
 class Failover:
     """A run of the DAG, of which every task can be run again."""
 
-    def __init__(self, worker: Worker, dag: DAG, source: Job, target: str = "target") -> None:
+    def __init__(
+        self, worker: Worker, dag: DAG, source: Job, target: str = "target", prefix: str = ""
+    ) -> None:
         self.worker, self.dag, self.source = worker, dag, source
+        self.prefix = prefix
+        """What the task ids begin with."""
         self.target = source.folder.parent / target
         worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
-        for task_id in ("stop_source", "wait_replicated", "wait_started"):
-            vars(dag.get_task(task_id))["poll_interval"] = 0.02
-        vars(dag.get_task("stop_source"))["still_for"] = 0.05
+        for task_id in ("wait_replicated", "wait_started"):
+            vars(self.task(task_id)).update(poke_interval=0.02, deferrable=True)
+        stop = {"poll_interval": 0.02, "quiet_period": 0.05, "deferrable": True}
+        vars(self.task("stop_source")).update(stop)
+
+    def task(self, task_id: str) -> BaseOperator:
+        task = self.dag.get_task(f"{self.prefix}{task_id}")
+        assert isinstance(task, BaseOperator)
+        return task
 
     def run_until(self, task_id: str) -> None:
         """Run all tasks before one."""
@@ -28,8 +38,7 @@ class Failover:
 
     def run(self, task_id: str) -> None:
         """Run a task to its end, with its wait."""
-        task = self.dag.get_task(task_id)
-        assert isinstance(task, BaseOperator)
+        task = self.task(task_id)
         ended = self.worker.run(task)
         if ended.type == "DeferTask":
             self.play(task_id)

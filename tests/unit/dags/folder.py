@@ -1,16 +1,18 @@
 """The folder of DAGs that users copy."""
 
+import re
 import warnings
 from pathlib import Path
 
 import pytest
+from airflow.providers.common.compat.sdk import DAG
 
 try:
     from airflow.dag_processing.dagbag import DagBag
 except ImportError:  # before Airflow 3.2
     from airflow.models.dagbag import DagBag  # type: ignore[no-redef]
 
-__all__ = ["FILES", "FOLDER", "STEPS", "DagBag", "parse"]
+__all__ = ["FILES", "FOLDER", "STEPS", "DagBag", "parse", "templated_reads"]
 FOLDER = Path(__file__).parents[3] / "dags"
 FILES = sorted(FOLDER.glob("*.py"))
 STEPS = (
@@ -34,3 +36,10 @@ def parse(place: Path) -> DagBag:
         # Airflow reads .airflowignore with a pattern that pathspec calls by another name since.
         warnings.filterwarnings("ignore", "GitWildMatchPattern", DeprecationWarning)
         return DagBag(str(place))
+
+
+def templated_reads(dag: DAG) -> dict[str, set[str]]:
+    """Return for each task the tasks whose XComs its templates pull: Airflow does not see them."""
+    return {
+        task.task_id: set(re.findall(r"task_ids='([\w.]+)'", str(vars(task)))) for task in dag.tasks
+    }

@@ -1,7 +1,6 @@
 """The DAGs that users copy: what Airflow makes of the folder."""
 
 import ast
-import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from airflow.providers.common.compat.sdk import DAG
 
 import airflow_mm2_offsets
-from tests.unit.dags.folder import FILES, FOLDER, STEPS, DagBag, parse
+from tests.unit.dags.folder import FILES, FOLDER, STEPS, DagBag, parse, templated_reads
 
 ON_THE_FLOOR = {
     # Airflow 3.1.8, seen there; what it moved since comes through common.compat.
@@ -109,10 +108,7 @@ def test_the_steps_of_the_failover(failover: DAG) -> None:
 
 def test_each_task_waits_itself_for_what_it_reads(failover: DAG) -> None:
     """Cleared together with a task whose XCom it reads, it does not run before that one has."""
-    read = {
-        task.task_id: set(re.findall(r"task_ids='(\w+)'", str(vars(task))))
-        for task in failover.tasks
-    }
+    read = templated_reads(failover)
     assert read["verify"] == {"wait_started"}
     assert not {
         task_id: missing

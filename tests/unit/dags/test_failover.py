@@ -89,24 +89,24 @@ def _wait_for_the_stop(run: Failover, **params: object) -> PollingTrigger:
     return rebuild(run.worker.run(stop))
 
 
-def test_a_job_is_neither_given_up_nor_killed_unless_told(run: Failover) -> None:
+def test_a_job_is_neither_given_up_nor_killed_by_default(run: Failover) -> None:
     """By default a job that says nothing fails the failover; it goes on where it is."""
     trigger = _wait_for_the_stop(run)
-    assert trigger.settings()["gone_after"] is None
+    assert trigger.settings()["heartbeat_timeout"] is None
     assert trigger.deadline == pytest.approx(time.time() + 600, abs=5)
 
 
-def test_a_silent_job_is_given_up_where_told(run: Failover) -> None:
-    """After ``gone_after`` its silence is the proof, and the failover goes on from there."""
+def test_a_silent_job_is_given_up_after_heartbeat_timeout(run: Failover) -> None:
+    """After ``heartbeat_timeout`` its silence is the proof, and the failover goes on from there."""
     run.source.beat(1, lease=0.1)
-    trigger = _wait_for_the_stop(run, gone_after=30)
-    assert trigger.settings()["gone_after"] == 30.0
-    vars(trigger)["gone_after"] = 0.05
+    trigger = _wait_for_the_stop(run, heartbeat_timeout=30)
+    assert trigger.settings()["heartbeat_timeout"] == 30.0
+    vars(trigger)["heartbeat_timeout"] = 0.05
     (event,) = events(trigger)
     assert event["result"]["proof"] == "silent"
 
 
-def test_a_job_that_does_not_stop_is_killed_where_told(
+def test_a_job_that_does_not_stop_is_killed_after_kill_after(
     run: Failover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ``kill_after`` the Spark connection says how; here, that it runs elsewhere."""
@@ -121,7 +121,7 @@ def test_a_job_that_does_not_stop_is_killed_where_told(
 
 
 def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
-    """What is wrong is told before the job is asked anything."""
+    """The check names the problem before the job is asked to stop."""
     checkpoints.simple(run.target / "checkpoint")
     with pytest.raises(NotReadyError):
         run.run("check")

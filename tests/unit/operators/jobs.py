@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.unit.spark import checkpoints
 
@@ -35,9 +36,14 @@ class Job:
         queries = [{**names, "checkpoint": f"file:{self.checkpoint}"}]
         self._write("driver.json", {"queries": queries, "control": f"file:{self.control}", **told})
 
+    def read(self, name: str) -> dict[str, Any] | None:
+        """Return what a file of the control location holds, as the job's ``HadoopFiles`` do."""
+        path = self.control / name
+        return json.loads(path.read_text()) if path.exists() else None
+
     def asked(self) -> str | None:
-        path = self.control / "stop-request.json"
-        return json.loads(path.read_text())["request_id"] if path.exists() else None
+        request = self.read("stop-request.json")
+        return request["request_id"] if request else None
 
     def acknowledge(self, error: str | None = None, **more: object) -> None:
         answer = {"request_id": self.asked(), "application_id": "app-1", "batch_id": 0}

@@ -18,8 +18,9 @@ def stop_task(**settings: Any) -> StopSparkStreamingOperator:
             **{
                 "control": "{{ dag_run.conf.folder }}/control",
                 "checkpoint": "{{ dag_run.conf.folder }}/checkpoint",
-                "still_for": 0.05,
+                "quiet_period": 0.05,
                 "poll_interval": 0.02,
+                "deferrable": True,
                 **settings,
             },
         )

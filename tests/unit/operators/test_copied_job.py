@@ -43,8 +43,9 @@ def _stop(job: Job, **settings: Any) -> StopSparkStreamingOperator:
             task_id="stop",
             control=str(job.control),
             checkpoint=str(job.checkpoint),
-            still_for=0.05,
+            quiet_period=0.05,
             poll_interval=0.02,
+            deferrable=True,
             **settings,
         )
 
@@ -95,9 +96,9 @@ def test_a_copy_in_which_nothing_beats(worker: Worker, job: Job) -> None:
     job.beat(1, lease=0.01)
     copy.beat(1, lease=0.01, **_names(job))
     with pytest.raises(StopError, match="is not the control location of the job"):
-        _run(worker, _stop(copy, gone_after=0.1))
+        _run(worker, _stop(copy, heartbeat_timeout=0.1))
     assert (copy.asked(), read_fence(str(copy.control))) == (None, None)
-    assert _run(worker, _stop(job, gone_after=0.1))["proof"] == "silent"
+    assert _run(worker, _stop(job, heartbeat_timeout=0.1))["proof"] == "silent"
 
 
 def _names(job: Job) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def test_a_copy_of_the_checkpoint_alone(worker: Worker, job: Job) -> None:
     """A driver that is gone says nothing of where it came to, so the folder must be its own."""
     copy = _copy(job)
     job.beat(1, lease=0.01)
-    task = _stop(job, gone_after=0.1)
+    task = _stop(job, heartbeat_timeout=0.1)
     task.checkpoint = str(copy.checkpoint)
     with pytest.raises(StopError, match="is not the checkpoint location of the job"):
         _run(worker, task)
@@ -123,7 +124,7 @@ def test_a_job_that_does_not_write_its_locations(worker: Worker, job: Job) -> No
     """Of an older release: its silence could be a copy's."""
     job.beat(1, lease=0.01, control=None)
     with pytest.raises(StopError, match="does not write where its control location is"):
-        _run(worker, _stop(job, gone_after=0.1))
+        _run(worker, _stop(job, heartbeat_timeout=0.1))
 
 
 MOUNTED = "hdfs://namenode:8020/jobs/orders"
@@ -151,14 +152,14 @@ def test_a_mounted_folder_of_a_silent_job_needs_a_word(worker: Worker, job: Job)
     """The user's word names Spark's folder; it must be the one that the job writes."""
     _mounted(job)
     with pytest.raises(StopError, match=f"give spark_control='{MOUNTED}/control' with it"):
-        _run(worker, _stop(job, gone_after=0.1))
+        _run(worker, _stop(job, heartbeat_timeout=0.1))
     word = {"spark_control": f"{MOUNTED}/control/", "spark_checkpoint": f"{MOUNTED}/checkpoint"}
     wrong = {**word, "spark_checkpoint": "hdfs://other/jobs/orders/checkpoint"}
     with pytest.raises(
         StopError, match="hdfs://other/jobs/orders/checkpoint is not the checkpoint"
     ):
-        _run(worker, _stop(job, gone_after=0.1, **wrong))
-    assert _run(worker, _stop(job, gone_after=0.1, **word))["proof"] == "silent"
+        _run(worker, _stop(job, heartbeat_timeout=0.1, **wrong))
+    assert _run(worker, _stop(job, heartbeat_timeout=0.1, **word))["proof"] == "silent"
     _hand_over(job, job.checkpoint)
 
 

@@ -36,7 +36,7 @@ from tests.unit.operators.worker import Worker
         TranslationRefusedError,
     ],
 )
-def test_what_somebody_has_to_mend_is_not_tried_again(kind: type[Mm2OffsetsError]) -> None:
+def test_an_error_that_a_user_must_mend_is_not_retried(kind: type[Mm2OffsetsError]) -> None:
     """Airflow takes it for final, and whoever catches it knows it by its class."""
     with pytest.raises(kind, match=r"^no$") as caught, fails_at_once():
         raise kind("no")
@@ -54,7 +54,7 @@ def test_what_may_pass_is_tried_again(kind: type[Mm2OffsetsError]) -> None:
 
 
 def test_a_storage_comes_back() -> None:
-    """Out of reach is no damage, whatever was to be read."""
+    """A storage that is out of reach does not make its files damaged: the task is retried."""
     with (
         pytest.raises(CheckpointError) as caught,
         fails_at_once(),

@@ -62,7 +62,7 @@ def test_a_stop_by_an_old_control_location_is_refused(worker: Worker, job: Job, 
     say(job)
     _note(job, "s3a://lake/control2")
     with pytest.raises(StopError) as refused:
-        _stop(worker, job, gone_after=0.1)
+        _stop(worker, job, heartbeat_timeout=0.1)
     note = job.checkpoint.with_name("checkpoint.control.json")
     assert str(refused.value).startswith(
         f"{note} says that the job runs with the control location s3a://lake/control2, and not "
@@ -70,7 +70,7 @@ def test_a_stop_by_an_old_control_location_is_refused(worker: Worker, job: Job, 
     )
     assert read_fence(str(job.control)) is None
     _note(job, f"file:{job.control}/")
-    assert _stop(worker, job, gone_after=0.1) in {"ended", "silent", "acknowledged"}
+    assert _stop(worker, job, heartbeat_timeout=0.1) in {"ended", "silent", "acknowledged"}
 
 
 @pytest.mark.parametrize("answers", [False, True])
@@ -117,7 +117,7 @@ def test_a_note_in_another_spelling(worker: Worker, job: Job) -> None:
     mounted = "hdfs://namenode:8020/jobs/orders/control"
     job.beat(5, lease=0.01, control=mounted)
     _note(job, mounted)
-    assert _stop(worker, job, gone_after=0.1, spark_control=mounted) == "silent"
+    assert _stop(worker, job, heartbeat_timeout=0.1, spark_control=mounted) == "silent"
 
 
 def test_the_hand_over_reads_the_note_again(worker: Worker, job: Job) -> None:

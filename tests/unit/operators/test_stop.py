@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk.exceptions import TaskDeferralError
 from upath import UPath
 
@@ -104,11 +105,23 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
     assert (job.asked(), read_fence(str(job.control))) == (None, None)
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
-    assert f"the stop '{ASKED}' was withdrawn" in event["error"]
+    assert f"the stop '{ASKED}' was withdrawn" in event["error"]["message"]
+
+
+def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
+    """The wrong setting shows only after the wait; it fails the task at once all the same."""
+    worker.conf = {"folder": str(job.folder)}
+    task = stop_task(kill_after=0.0, spark_conn_id="nowhere")
+    deferred = worker.run(task)
+    (event,) = events(rebuild(deferred))
+    with pytest.raises(ConfigurationError) as caught:
+        worker.run(task, after=deferred, event=event)
+    assert isinstance(caught.value, AirflowFailException)
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
 
 
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
-    """It ends the task in none of its own methods: the triggerer was down all the time."""
+    """The triggerer was down all the time, so Airflow calls no method but resume_execution."""
     worker.conf = {"folder": str(job.folder)}
     task = stop_task(control=str(job.control), request_id=ASKED)
     worker.run(task)
@@ -189,7 +202,7 @@ def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path:
         worker.run(stop_task())
 
 
-def test_a_job_that_does_not_answer_is_told(worker: Worker, job: Job) -> None:
+def test_a_job_that_does_not_answer_fails_the_stop(worker: Worker, job: Job) -> None:
     """The error says how long was waited, for what, and what is known of the driver."""
     worker.conf = {"folder": str(job.folder)}
     deferred = worker.run(stop_task(timeout=0.05))
@@ -216,7 +229,7 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     """Silence is the proof then, the XCom says so, and the request stops no later driver."""
     worker.conf = {"folder": str(job.folder)}
     job.beat(1, lease=0.1)
-    task = stop_task(gone_after=0.1)
+    task = stop_task(heartbeat_timeout=0.1)
     deferred = worker.run(task)
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
@@ -273,17 +286,20 @@ def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gone_after": "soon"}, "gone_after is 'soon'; give seconds, or None for never"),
+        (
+            {"heartbeat_timeout": "soon"},
+            "heartbeat_timeout is 'soon'; give seconds, or None for never",
+        ),
         ({"kill_after": "-1"}, "kill_after is '-1'; give seconds"),
         ({"kill_after": float("nan")}, "kill_after is nan; give seconds"),
-        ({"gone_after": 700}, "would never pass, for the wait ends after timeout, 600 s"),
-        ({"gone_after": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
+        ({"heartbeat_timeout": 700}, "would never pass, for the wait ends after timeout, 600 s"),
+        ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
     ],
 )
-def test_times_that_are_none_or_never_pass(
+def test_times_that_are_invalid_or_never_pass(
     worker: Worker, job: Job, settings: dict[str, Any], message: str
 ) -> None:
-    """They are refused before the job is asked: nobody finds out ten minutes later."""
+    """They are refused before the job is asked to stop, and not ten minutes later."""
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match=message):
         worker.run(stop_task(**settings))

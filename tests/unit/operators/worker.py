@@ -20,10 +20,13 @@ from airflow.sdk.execution_time.comms import (
     ErrorResponse,
     GetConnection,
     GetDRCount,
+    GetTaskRescheduleStartDate,
     GetXCom,
     GetXComSequenceSlice,
     OKResponse,
+    RescheduleTask,
     SetXCom,
+    TaskRescheduleStartDate,
     TriggerDagRun,
     XComResult,
     XComSequenceSliceResult,
@@ -33,7 +36,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 try:
     from airflow.sdk.execution_time.comms import DagResult, GetDag
-except ImportError:  # before Airflow 3.2 nobody tells a task of a DAG
+except ImportError:  # Airflow before 3.2 tells a task nothing about a DAG
     GetDag = DagResult = None  # type: ignore[assignment,misc]
 
 try:
@@ -60,24 +63,31 @@ class Worker:
     """The DAGs that there are, and which of them are paused."""
     triggered: dict[tuple[str, str], Any] = field(default_factory=dict)
     """What each run was given, by the ids of its DAG and its own."""
+    rescheduled_from: datetime | None = None
+    """When a task in reschedule mode has looked first."""
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""
         if GetDag is not None and isinstance(msg, GetDag):
             return self._dag(msg.dag_id)
+        answer: object = None
         match msg:
             case SetXCom():
                 self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
             case GetXCom() | GetXComSequenceSlice():
-                return self._xcom(msg)
+                answer = self._xcom(msg)
             case GetConnection():
-                return ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
+                answer = ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
             case GetDRCount():
                 runs = [each for each in self.triggered if each[0] == msg.dag_id]
-                return DRCount(count=sum(run_id in (msg.run_ids or ()) for _, run_id in runs))
+                answer = DRCount(count=sum(run_id in (msg.run_ids or ()) for _, run_id in runs))
+            case RescheduleTask():
+                self.rescheduled_from = self.rescheduled_from or msg.end_date
+            case GetTaskRescheduleStartDate():
+                answer = TaskRescheduleStartDate(start_date=self.rescheduled_from)
             case TriggerDagRun():
-                return self._trigger(msg)
-        return None
+                answer = self._trigger(msg)
+        return answer
 
     def _xcom(self, msg: GetXCom | GetXComSequenceSlice) -> object:
         value = self.xcoms.get((msg.task_id, msg.key))
@@ -146,7 +156,12 @@ class Worker:
             dag_version_id=uuid4(),
             task=task,
             bundle_instance=None,
-            _ti_context_from_server=TIRunContext(dag_run=dag_run, max_tries=0, **resumed),
+            _ti_context_from_server=TIRunContext(
+                dag_run=dag_run,
+                max_tries=0,
+                task_reschedule_count=int(self.rescheduled_from is not None),
+                **resumed,
+            ),
             max_tries=0,
             start_date=NOW,
         )
@@ -157,7 +172,7 @@ _NOT_SET = {
     for name, info in DagRun.model_fields.items()
     if info.is_required() and type(None) in getattr(info.annotation, "__args__", ())
 }
-"""What this release of Airflow wants to be told is not there."""
+"""The fields that this release of Airflow requires and that may be None."""
 
 
 def rebuild(deferred: DeferTask) -> PollingTrigger:

@@ -12,59 +12,59 @@ from asgiref.sync import async_to_sync
 
 from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError, StopError
 from airflow_mm2_offsets.triggers import polling
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from tests.unit.operators.worker import events
 
 DOWN = ClusterUnreachableError("source cluster (kafka_source): did not answer")
 
 
 class Scripted(PollingTrigger):
-    """Finds what it is told to find, the last of it again and again."""
+    """Returns the given outcomes one after the other, and the last one for ever."""
 
     wait_for = "what the test wants"
 
-    def __init__(self, *found: Over | Waiting | Exception, seconds: float = 60) -> None:
+    def __init__(self, *outcomes: Done | NotYet | Exception, seconds: float = 60) -> None:
         super().__init__(deadline=time.time() + seconds, poll_interval=0.005)
-        self.found = list(found)
+        self.outcomes = list(outcomes)
         self.polls = 0
 
     def settings(self) -> dict[str, Any]:
         return {}
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         self.polls += 1
-        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 def test_what_is_there_is_the_result() -> None:
     """The one event holds what the last poll found."""
-    trigger = Scripted(Waiting(reason="no"), Waiting(reason="not yet"), Over(result={"batch": 3}))
+    trigger = Scripted(NotYet(reason="no"), NotYet(reason="not yet"), Done(result={"batch": 3}))
     assert events(trigger) == [{"result": {"batch": 3}}]
     assert trigger.polls == 3
 
 
 def test_what_can_not_end_well_is_an_error() -> None:
     """An error of this package ends the wait at once, with its text, its kind, and its remedy."""
-    assert events(Scripted(CheckpointError("damaged"), Over())) == [
-        {"error": "damaged", "kind": "CheckpointError", "retryable": False}
+    assert events(Scripted(CheckpointError("damaged"), Done())) == [
+        {"error": {"kind": "CheckpointError", "message": "damaged"}, "retryable": False}
     ]
-    assert events(Scripted(StopError("a storage is down"), Over())) == [
-        {"error": "a storage is down", "kind": "StopError", "retryable": True}
+    assert events(Scripted(StopError("a storage is down"), Done())) == [
+        {"error": {"kind": "StopError", "message": "a storage is down"}, "retryable": True}
     ]
 
 
 def test_a_wait_past_its_deadline_says_what_was_missing() -> None:
     """The last reason stands in the event."""
-    trigger = Scripted(Waiting(reason="two are behind"), Waiting(reason="one is"), seconds=0.5)
+    trigger = Scripted(NotYet(reason="two are behind"), NotYet(reason="one is"), seconds=0.5)
     assert events(trigger) == [{"timeout": "one is"}]
 
 
 def test_a_cluster_that_is_down_is_waited_for() -> None:
     """A broker may come back: until then it counts as not there yet."""
-    assert events(Scripted(DOWN, DOWN, Over())) == [{"result": {}}]
+    assert events(Scripted(DOWN, DOWN, Done())) == [{"result": {}}]
 
 
 def test_a_cluster_that_stays_down_is_named() -> None:
@@ -73,9 +73,24 @@ def test_a_cluster_that_stays_down_is_named() -> None:
 
 
 def test_a_deadline_outlives_the_triggerer() -> None:
-    """Made anew after the deadline, a trigger looks once more and then gives up."""
-    assert events(Scripted(Waiting(reason="no"), seconds=-5)) == [{"timeout": "no"}]
-    assert events(Scripted(Over(), seconds=-5)) == [{"result": {}}]
+    """A trigger that is created after its deadline looks once, and then gives up."""
+    assert events(Scripted(NotYet(reason="no"), seconds=-5)) == [{"timeout": "no"}]
+    assert events(Scripted(Done(), seconds=-5)) == [{"result": {}}]
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        (NotYet(reason="no"), Done(result={"batch": 3})),
+        (DOWN, StopError("a storage is down")),
+    ],
+)
+def test_a_worker_waits_as_the_triggerer_does(outcomes: tuple[Any, ...]) -> None:
+    """Both end with the same event."""
+    assert [Scripted(*outcomes).wait()] == events(Scripted(*outcomes))
+    late = Scripted(NotYet(reason="one is"), seconds=0.02)
+    assert late.wait() == {"timeout": "one is"}
+    assert late.polls > 1
 
 
 def test_a_bug_is_not_hidden() -> None:
@@ -91,12 +106,12 @@ def test_the_log_says_what_is_waited_for(
     monkeypatch.setattr(polling, "LOG_EVERY", 0.0)
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(Scripted, "log", logging.getLogger(__name__))
-    events(Scripted(Waiting(reason="one is behind"), Over()))
+    events(Scripted(NotYet(reason="one is behind"), Done()))
     assert "Waiting for what the test wants for 0 s: one is behind" in caplog.text
 
 
 class _Doing(PollingTrigger):
-    """Is over once it has done what it is told."""
+    """Calls a function, and is done."""
 
     wait_for = "it"
 
@@ -107,9 +122,9 @@ class _Doing(PollingTrigger):
     def settings(self) -> dict[str, Any]:
         return {}
 
-    def poll(self) -> Over | Waiting:
+    def poll(self) -> Done | NotYet:
         self.do()
-        return Over()
+        return Done()
 
 
 def test_a_slow_poll_holds_up_no_other_trigger() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.triggers import replication
-from airflow_mm2_offsets.triggers.polling import Over, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from tests.unit.operators.clusters import RECORDS, Clusters
 
@@ -32,8 +32,8 @@ class Wait:
     def has_ended_after(self, seconds: float) -> bool:
         self.now += seconds
         found = self._trigger.poll()
-        assert isinstance(found, Over | Waiting)
-        return isinstance(found, Over)
+        assert isinstance(found, Done | NotYet)
+        return isinstance(found, Done)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.job.stop.control import JobMovedError
 from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop, request_stop
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
-from airflow_mm2_offsets.triggers.polling import Over, PollingTrigger, Waiting
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 from tests.support.pairs import STOPPED
@@ -37,10 +37,12 @@ TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
         ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
         SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, after_batch=7, **TIMES),
         SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
-        SparkStoppedTrigger(control="/a", checkpoint="/b", request_id="c", still_for=6.0, **TIMES),
+        SparkStoppedTrigger(
+            control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES
+        ),
     ],
 )
-def test_a_trigger_comes_back_as_it_went(trigger: PollingTrigger) -> None:
+def test_a_trigger_survives_serialization(trigger: PollingTrigger) -> None:
     """Class and arguments, through JSON and an import by name, make an equal trigger."""
     path, arguments = trigger.serialize()
     again = import_string(path)(**json.loads(json.dumps(arguments)))
@@ -59,7 +61,7 @@ def _comparable(trigger: PollingTrigger) -> dict[str, Any]:
 # ReplicatedTrigger
 
 
-def _behind(positions: dict[str, Any]) -> Over | Waiting:
+def _behind(positions: dict[str, Any]) -> Done | NotYet:
     return ReplicatedTrigger(mm2_conn_id="mm2_default", positions=positions, **TIMES).poll()
 
 
@@ -67,17 +69,17 @@ def _behind(positions: dict[str, Any]) -> Over | Waiting:
 @pytest.mark.parametrize("positions", [{"orders": {"0": 4}}, {"orders": {0: "7"}}])
 def test_what_a_sync_has_passed_is_replicated(positions: dict[str, Any]) -> None:
     """A sync at or after the position ends the wait; keys and numbers may be text."""
-    assert _behind(positions) == Over()
+    assert _behind(positions) == Done()
 
 
 def test_each_partition_that_is_behind_is_named(clusters: Clusters) -> None:
     """The reason names partition and position, and only those that are behind."""
     waiting = _behind({"orders": {"0": 4, "1": 3}})
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, NotYet)
     assert waiting.reason.startswith("orders[1] at 3 no offset sync is known")
     clusters.copy_the_rest()
     clusters.sync(9, 9, partition=1)
-    assert _behind({"orders": {"0": 4, "1": 3}}) == Over()
+    assert _behind({"orders": {"0": 4, "1": 3}}) == Done()
 
 
 def test_a_cluster_that_is_down_is_left_to_the_wait(
@@ -101,7 +103,7 @@ def test_a_connection_that_is_gone_ends_the_wait() -> None:
 # SparkStartedTrigger
 
 
-def _started(root: Path | str, starting_offsets: str | None = None) -> Over | Waiting:
+def _started(root: Path | str, starting_offsets: str | None = None) -> Done | NotYet:
     trigger = SparkStartedTrigger(checkpoint=str(root), starting_offsets=starting_offsets, **TIMES)
     return trigger.poll()
 
@@ -111,7 +113,6 @@ def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
     for files, missing in [
         (None, "metadata: is missing"),
         ({}, "offsets/ holds no batch"),
-        ({"offsets/0": ""}, "half-written"),
         (
             {
                 "sources/0/0": checkpoints.start(checkpoints.orders(1, 2)),
@@ -123,7 +124,7 @@ def test_a_job_that_has_hardly_begun_is_waited_for(tmp_path: Path) -> None:
         if files is not None:
             checkpoints.write(tmp_path / "checkpoint", files)
         found = _started(tmp_path / "checkpoint", checkpoints.orders(1, 2))
-        assert isinstance(found, Waiting)
+        assert isinstance(found, NotYet)
         assert missing in found.reason
 
 
@@ -135,8 +136,8 @@ def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
         "positions": checkpoints.orders(4, 6),
     }
     checkpoints.simple(tmp_path)
-    assert _started(tmp_path, checkpoints.orders(1, 2)) == Over(result=expected)
-    assert _started(tmp_path) == Over(result=expected)
+    assert _started(tmp_path, checkpoints.orders(1, 2)) == Done(result=expected)
+    assert _started(tmp_path) == Done(result=expected)
 
 
 def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> None:
@@ -144,8 +145,8 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
     root = str(checkpoints.simple(tmp_path))
     times = {"starting_offsets": None, **TIMES}
     waiting = SparkStartedTrigger(checkpoint=root, after_batch=1, **times).poll()
-    assert waiting == Waiting(reason=f"{root} has no committed batch after 1")
-    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Over)
+    assert waiting == NotYet(reason=f"{root} has no committed batch after 1")
+    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Done)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +159,9 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
     ],
 )
 def test_a_checkpoint_that_stays_damaged_ends_the_wait(
-    tmp_path: Path, files: dict[str, str], named: str
+    tmp_path: Path, files: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a second look finds as it was is no file in the making; all that it may be is named."""
+    """Two reads that find the same damage end the wait; the error names each possible cause."""
     start = checkpoints.orders(1, 2)
     whole = {
         "sources/0/0": checkpoints.start(start),
@@ -168,26 +169,39 @@ def test_a_checkpoint_that_stays_damaged_ends_the_wait(
         "commits/0": checkpoints.commit(),
     }
     checkpoints.write(tmp_path, {**whole, **files})
-    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=start, **TIMES)
-    first = trigger.poll()
-    assert isinstance(first, Waiting)
+    monkeypatch.setattr("airflow_mm2_offsets.triggers.checkpoint.time.sleep", lambda _: None)
     with pytest.raises(TargetJobError) as caught:
-        trigger.poll()
-    assert named in str(caught.value)
-    assert "started against another cluster, or" in first.reason or "poisoned" not in first.reason
+        _started(tmp_path, start)
+    text = str(caught.value)
+    assert named in text
+    assert "started against another cluster, or" in text or "poisoned" not in text
 
 
-def test_a_file_in_the_making_is_waited_for(tmp_path: Path) -> None:
-    """Where the second look finds another state, the job is at work; one that is late is too."""
-    trigger = SparkStartedTrigger(checkpoint=str(tmp_path), starting_offsets=None, **TIMES)
-    assert isinstance(trigger.poll(), Waiting)
-    late = trigger.poll()  # nothing is there yet, however often one looks
-    assert isinstance(late, Waiting)
-    assert "delete that run before the failover is given up" in late.reason
+def test_a_file_in_the_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the second read finds another state, whole or not, the job is at work."""
     checkpoints.write(tmp_path, {"offsets/0": ""})
-    assert isinstance(trigger.poll(), Waiting)
-    checkpoints.simple(tmp_path)
-    assert isinstance(trigger.poll(), Over)
+    waits: list[float] = []
+
+    def write(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 1:
+            (tmp_path / "offsets" / "0").write_text("v1\n")
+        else:
+            checkpoints.simple(tmp_path)
+
+    monkeypatch.setattr("airflow_mm2_offsets.triggers.checkpoint.time.sleep", write)
+    assert isinstance(_started(tmp_path), NotYet)
+    assert isinstance(_started(tmp_path), Done)
+    assert waits == [TIMES["poll_interval"]] * 2
+
+
+def test_a_job_that_starts_late_is_waited_for(tmp_path: Path) -> None:
+    """A checkpoint that is missing is not a damaged one: the wait goes on."""
+    late = _started(tmp_path)
+    assert isinstance(late, NotYet)
+    assert "delete that run before the failover is given up" in late.reason
 
 
 def test_a_job_that_began_elsewhere_ends_the_wait(tmp_path: Path) -> None:
@@ -207,13 +221,13 @@ def test_a_job_that_does_not_say_where_it_began_ends_the_wait(tmp_path: Path) ->
     """Without its sources the checkpoint proves nothing, and the error says that."""
     root = checkpoints.simple(tmp_path)
     (root / "sources" / "0" / "0").unlink()
-    with pytest.raises(TargetJobError, match="began at a place it no longer names and not at"):
+    with pytest.raises(TargetJobError, match="began at a position that it no longer names and"):
         _started(root, checkpoints.orders(1, 2))
-    assert isinstance(_started(root), Over)
+    assert isinstance(_started(root), Done)
 
 
 @pytest.mark.parametrize("poll", [_started])
-def test_a_storage_that_nobody_knows_ends_the_wait(poll: Any) -> None:  # noqa: ANN401 - a function
+def test_an_unknown_storage_ends_the_wait(poll: Any) -> None:  # noqa: ANN401 - a function
     """A location of an unknown kind will not become one of a known kind."""
     with pytest.raises(ConfigurationError, match=r"^nosuch:/+bucket/checkpoint is out of reach"):
         poll("nosuch://bucket/checkpoint")
@@ -227,23 +241,25 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
 
 
-def _stopped(job: Job, still_for: float, gone_after: float | None = None) -> SparkStoppedTrigger:
+def _stopped(
+    job: Job, quiet_period: float, heartbeat_timeout: float | None = None
+) -> SparkStoppedTrigger:
     return SparkStoppedTrigger(
         control=str(job.control),
         checkpoint=str(job.checkpoint),
         request_id="stop-1",
-        still_for=still_for,
-        gone_after=gone_after,
+        quiet_period=quiet_period,
+        heartbeat_timeout=heartbeat_timeout,
         **TIMES,
     )
 
 
-def test_an_answer_to_another_request_is_none(job: Job) -> None:
+def test_an_answer_to_another_request_does_not_count(job: Job) -> None:
     """Only the acknowledgement of this request counts."""
     request_stop(str(job.control), "stop-0")
     job.acknowledge()
     found = _stopped(job, 0.0).poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert found.reason.startswith(f"{job.control} holds no acknowledgement of stop-1 (driver h:7")
 
 
@@ -264,40 +280,40 @@ def test_a_stop_gives_signs_of_life_until_it_is_answered(job: Job) -> None:
 
 
 def test_a_driver_that_still_beats_has_not_stopped(job: Job) -> None:
-    """Each heartbeat and each change of the checkpoint begins the stillness anew."""
+    """Each heartbeat and each change of the checkpoint starts the quiet period again."""
     request_stop(str(job.control), "stop-1")
     job.acknowledge()
-    still_for = 0.08
-    trigger = _stopped(job, still_for)
-    assert isinstance(trigger.poll(), Waiting)
+    quiet_period = 0.08
+    trigger = _stopped(job, quiet_period)
+    assert isinstance(trigger.poll(), NotYet)
     for change in (
         lambda: job.beat(2),
         lambda: (job.checkpoint / "offsets" / ".1.tmp").write_text("x"),
         lambda: (job.checkpoint / "commits" / ".1.tmp").write_text("x"),
     ):
-        _pass(still_for)
+        _pass(quiet_period)
         change()
         found = trigger.poll()
-        assert isinstance(found, Waiting)
+        assert isinstance(found, NotYet)
         assert "have stood still for 0 of 0 s" in found.reason
-    _pass(still_for)
-    assert isinstance(trigger.poll(), Over)
+    _pass(quiet_period)
+    assert isinstance(trigger.poll(), Done)
 
 
 def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -> None:
-    """Each heartbeat, and an answer that comes late, begin the stillness anew."""
+    """Each heartbeat, and a late answer, start the count again."""
     request_stop(str(job.control), "stop-1")
-    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
-    gone_after = 0.08
-    trigger = _stopped(job, gone_after, gone_after=gone_after)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(_stopped(job, 0.0).poll(), NotYet)
+    heartbeat_timeout = 0.08
+    trigger = _stopped(job, heartbeat_timeout, heartbeat_timeout=heartbeat_timeout)
+    assert isinstance(trigger.poll(), NotYet)
     for change in (lambda: job.beat(2), job.acknowledge):
-        _pass(gone_after)
+        _pass(heartbeat_timeout)
         change()
-        assert isinstance(trigger.poll(), Waiting)
-    _pass(gone_after)
+        assert isinstance(trigger.poll(), NotYet)
+    _pass(heartbeat_timeout)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
 
 
@@ -308,14 +324,14 @@ def test_a_job_that_has_ended_is_stopped_already(job: Job) -> None:
     job.beat(1, ended=True, lease=lease)
     trigger = _stopped(job, 0.0)
     found = trigger.poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert found.reason.startswith("its queries have ended; heartbeat and checkpoint have stood")
     _pass(lease)
     job.beat(2, ended=True, lease=lease)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)
     _pass(lease)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert (found.result["proof"], found.result["batch_id"]) == ("ended", None)
 
 
@@ -324,27 +340,27 @@ def test_an_earlier_answer_counts_while_nothing_has_followed(job: Job) -> None:
     request_stop(str(job.control), "stop-0")
     job.acknowledge(queries=[job.says(0)])
     found = _stopped(job, 0.0).poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
     job.beat(1, run_id="another")
-    assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+    assert isinstance(_stopped(job, 0.0).poll(), NotYet)
 
 
 def test_no_time_counts_for_less_than_what_the_driver_says(job: Job) -> None:
     """Three heartbeats of one that answered, its lease of one that did not."""
     request_stop(str(job.control), "stop-1")
     job.beat(1, interval=0.02, lease=0.08)
-    silent = _stopped(job, 0.0, gone_after=0.0)
+    silent = _stopped(job, 0.0, heartbeat_timeout=0.0)
     found = silent.poll()
-    assert isinstance(found, Waiting)
+    assert isinstance(found, NotYet)
     assert "have stood still for 0 of 0 s" in found.reason
     _pass(0.1)
-    assert isinstance(silent.poll(), Over)
+    assert isinstance(silent.poll(), Done)
     job.acknowledge()
     answered = _stopped(job, 0.0)
-    assert isinstance(answered.poll(), Waiting)
+    assert isinstance(answered.poll(), NotYet)
     _pass(0.06)
-    assert isinstance(answered.poll(), Over)
+    assert isinstance(answered.poll(), Done)
 
 
 def test_a_word_that_differs_from_the_checkpoint_ends_the_wait(job: Job) -> None:
@@ -365,13 +381,13 @@ def test_a_job_that_failed_has_stopped_too(job: Job) -> None:
     job.acknowledge(error="boom")
     trigger = _stopped(job, 0.0)
     found = trigger.poll()
-    assert isinstance(found, Over)
+    assert isinstance(found, Done)
     assert found.result["error"] == "boom"
     assert found.result["batch_id"] == 0
 
 
 def test_a_control_location_that_holds_something_else_ends_the_wait(job: Job) -> None:
-    """Damaged files of the job are told at once."""
+    """Damaged files of the job end the wait at once."""
     (job.control / "driver.json").write_text("[]")
     with pytest.raises(StopError, match=r"driver\.json"):
         _stopped(job, 0.0).poll()
@@ -385,7 +401,7 @@ def test_a_stop_beside_an_answer_that_can_not_be_read_says_what_to_do(job: Job) 
         control=str(job.control),
         checkpoint=str(job.checkpoint),
         request_id="stop-1",
-        still_for=1,
+        quiet_period=1,
         deadline=0,
         poll_interval=1,
     )
@@ -396,12 +412,12 @@ def test_an_answer_of_another_driver_than_the_last_is_none(job: Job) -> None:
     """Two drivers had one control location: the one that wrote last has not stopped."""
     request_stop(str(job.control), "stop-1")
     job.acknowledge(queries=[job.says(0)])
-    assert isinstance(_stopped(job, 0.0).poll(), Over)
+    assert isinstance(_stopped(job, 0.0).poll(), Done)
     for other in ({"run_id": "another"}, {"application_id": "app-2"}):
         job.beat(1, **other)
-        assert isinstance(_stopped(job, 0.0).poll(), Waiting)
+        assert isinstance(_stopped(job, 0.0).poll(), NotYet)
     job.acknowledge(queries=[job.says(0)], proof="silent")  # of the stop step
-    assert isinstance(_stopped(job, 0.0).poll(), Over)
+    assert isinstance(_stopped(job, 0.0).poll(), Done)
 
 
 def test_a_driver_that_is_refused_proves_no_end(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,4 +429,4 @@ def test_a_driver_that_is_refused_proves_no_end(job: Job, monkeypatch: pytest.Mo
     trigger = _stopped(job, 0.0)
     trigger.poll()
     _pass(0.02)
-    assert isinstance(trigger.poll(), Waiting)
+    assert isinstance(trigger.poll(), NotYet)

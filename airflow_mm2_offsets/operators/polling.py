@@ -1,0 +1,105 @@
+"""What the operators and sensors that wait have in common.
+
+``StopSparkStreamingOperator`` and the sensors take it. They wait in the triggerer, or in the worker
+where ``deferrable`` is off; the trigger looks in either place.
+"""
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar, NoReturn
+
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, conf
+
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    Mm2OffsetsError,
+    as_class,
+    error_from_json,
+)
+from airflow_mm2_offsets.operators.failing import final
+from airflow_mm2_offsets.triggers.polling import PollingTrigger
+
+TRIGGERER_GRACE_SECONDS = 300.0
+"""How long after the trigger's own deadline Airflow ends the wait: the triggerer may be down."""
+
+
+class DeferrablePolling(BaseOperator):
+    """Mixin of operators and sensors that wait.
+
+    Args:
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
+    """
+
+    wait_for: ClassVar[str]
+    """What is waited for, for messages."""
+    error: ClassVar[type[Mm2OffsetsError]]
+    """What is raised when the time to wait has passed."""
+    timeout_kind: ClassVar[type[Exception]] = AirflowFailException
+    """What that error is for Airflow."""
+    timeout: float
+    """Seconds to wait at most."""
+
+    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
+        """Keep the setting."""
+        super().__init__(**kwargs)
+        if deferrable is None:
+            deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
+        self.deferrable = deferrable
+
+    def seconds(self, field: str) -> float | None:
+        """Return a field that holds seconds, as a number or as a template's text.
+
+        Raises:
+            ConfigurationError: It holds something else.
+        """
+        value = getattr(self, field)
+        if value in {None, "", "None"}:  # Jinja writes a param that is null as "None"
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            raise ConfigurationError(
+                f"task {self.task_id}: {field} is {value!r}; give seconds, or None for never"
+            )
+        return seconds
+
+    def wait_in_triggerer(
+        self, trigger: PollingTrigger, method_name: str = "execute_complete"
+    ) -> NoReturn:
+        """Defer until the trigger has an event; then Airflow calls the method with it."""
+        left = max(trigger.deadline - time.time(), 0.0)
+        # The trigger keeps its own deadline, and its event says what was missing.
+        limit = timedelta(seconds=left + TRIGGERER_GRACE_SECONDS)
+        self.defer(trigger=trigger, method_name=method_name, timeout=limit)
+
+    def execute_complete(
+        self,
+        context: Mapping[str, Any],  # noqa: ARG002 - Airflow's signature
+        event: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Return the result of a wait.
+
+        Raises:
+            Mm2OffsetsError: ``error`` where the time has passed; Airflow does not retry it, for the
+                user chose the time. Any other error has the class that it had in the trigger.
+        """
+        if "timeout" in event:
+            raise self.timed_out(event["timeout"])
+        if "error" in event:
+            cause = error_from_json(event["error"])
+            problem = as_class(type(cause), cause, f"waiting for {self.wait_for}: {cause}")
+            raise problem if event["retryable"] else final(problem)
+        result: dict[str, Any] = event["result"]
+        return result
+
+    def timed_out(self, missing: str) -> Mm2OffsetsError:
+        """Return the error of a wait whose time has passed.
+
+        Args:
+            missing: What was not there at the last look.
+        """
+        text = f"waited {self.timeout:.0f} s for {self.wait_for}: {missing}"
+        return final(self.error(text), self.timeout_kind)

@@ -1,0 +1,94 @@
+"""What the sensors have in common: ``poke`` and the trigger look in the same way."""
+
+import time
+from abc import abstractmethod
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowSensorTimeout,
+    BaseSensorOperator,
+    Context,
+    PokeReturnValue,
+)
+
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.triggers.polling import NotYet, PollingTrigger
+
+
+class PollingSensor(DeferrablePolling, BaseSensorOperator):
+    """A sensor that looks as a trigger does, in the worker or in the triggerer.
+
+    ``mode``, ``soft_fail`` and all else mean what they mean for ``BaseSensorOperator``.
+
+    Args:
+        timeout: Seconds to wait at most.
+        poke_interval: Seconds between two looks.
+    """
+
+    timeout_kind = AirflowSensorTimeout
+
+    def __init__(
+        self,
+        *,
+        timeout: timedelta | float = 600.0,
+        poke_interval: timedelta | float = 2.0,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(timeout=timeout, poke_interval=poke_interval, **kwargs)
+        self._trigger: PollingTrigger | None = None
+        self._missing = ""
+
+    @abstractmethod
+    def new_trigger(self, **times: float) -> PollingTrigger:
+        """Return the trigger, from settings that are rendered.
+
+        Args:
+            times: Its ``deadline`` and ``poll_interval``.
+        """
+
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
+        """Wait in the triggerer or in the worker."""
+        if self.deferrable:
+            # The same way as back from a trigger: there Airflow minds soft_fail and never_fail.
+            return self.resume_execution("look_or_defer", None, context)
+        self._trigger = None
+        try:
+            return super().execute(context)
+        except AirflowSensorTimeout as error:
+            raise self.timed_out(self._missing) from error
+
+    @fails_at_once()
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Look once."""
+        if self._trigger is None:
+            self._trigger = self._build_trigger()
+        return self._look(self._trigger, context)
+
+    @fails_at_once()
+    def look_or_defer(self, context: Context) -> Any:  # noqa: ANN401 - as of execute
+        """Return what is there already, or defer until it is.
+
+        On a loaded machine Airflow fails a deferred task whose trigger fires before the scheduler
+        has heard that the task is deferred. So nothing is deferred that need not wait.
+        """
+        trigger = self._build_trigger()
+        seen = self._look(trigger, context)
+        if not seen:
+            self.wait_in_triggerer(trigger)
+        return seen.xcom_value
+
+    def _build_trigger(self) -> PollingTrigger:
+        return self.new_trigger(
+            deadline=time.time() + self.timeout, poll_interval=self.poke_interval
+        )
+
+    def _look(self, trigger: PollingTrigger, context: Context) -> PokeReturnValue:
+        seen = trigger.look()
+        if isinstance(seen, NotYet):
+            self.log.info("Waiting for %s: %s", self.wait_for, seen.reason)
+            self._missing = seen.reason
+            return PokeReturnValue(is_done=False)
+        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, seen))

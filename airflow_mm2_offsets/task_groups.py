@@ -1,0 +1,250 @@
+"""The tasks of a failover as one group: for users' own DAGs and the example ``mm2_failover``."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from airflow.providers.common.compat.sdk import (
+    AirflowSkipException,
+    BaseOperator,
+    Context,
+    TaskGroup,
+    XComArg,
+    chain,
+    task,
+)
+
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+
+OPERATORS = (
+    *("check", "stop_source", "read_positions", "wait_replicated", "translate"),
+    *("submit_target", "wait_started", "verify"),
+)
+"""The tasks that take arguments, without the group's prefix."""
+RETRIES: Mapping[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30)}
+"""For a lost worker, or a cluster that does not answer for a moment."""
+
+OperatorT = TypeVar("OperatorT", bound=BaseOperator)
+
+
+def failover_tasks(
+    *,
+    source_folder: str,
+    target_folder: str,
+    stream_dag_id: str,
+    mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+    target_kafka_conn_id: str = "kafka_target",
+    changed_records: bool | str = False,
+    verify: bool | str = False,
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    group_id: str = "failover",
+    prefix_group_id: bool = True,
+    default_args: Mapping[str, Any] | None = None,
+) -> TaskGroup:
+    """Add the tasks that move one Spark job to the target cluster, and return their group.
+
+    Call it inside a DAG. It checks all that can be known before the stop, stops the job, reads its
+    positions, waits for MirrorMaker 2, translates, triggers the job's DAG for the target, waits for
+    the first batch there, and reports. Texts may be templates.
+
+    Args:
+        source_folder: The job's folder: it holds ``checkpoint`` and ``control``.
+        target_folder: The job's folder on the target; the plan is kept there, too.
+        stream_dag_id: The DAG that runs the job. It is triggered with the conf ``kafka_conn_id``,
+            ``topic`` (several: separated by commas), ``folder`` and ``starting_offsets``.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        target_kafka_conn_id: Id of the target's Kafka connection, for that conf.
+        changed_records: See ``TranslateOffsetsOperator``.
+        verify: Compare both clusters and the outputs at the end. False adds no such task; a
+            template that renders as ``False`` skips it.
+        arguments: Further arguments of the operators, by task id without prefix, such as
+            ``{"stop_source": {"kill_after": 600}, "wait_started": {"mode": "reschedule"}}``.
+            They count before those of this function.
+        group_id: The group's id. Each group of a DAG moves another job.
+        prefix_group_id: Begin the task ids with the group's, as Airflow does.
+        default_args: Of the group's tasks; two retries by default.
+
+    Raises:
+        ConfigurationError: ``arguments`` names a task that the group does not have.
+    """
+    by_task = arguments or {}
+    if unknown := ", ".join(sorted(set(by_task) - set(OPERATORS))):
+        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(OPERATORS)}")
+    defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
+    with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        _Failover(
+            source_folder=source_folder,
+            target_folder=target_folder,
+            stream_dag_id=stream_dag_id,
+            mm2_conn_id=mm2_conn_id,
+            target_kafka_conn_id=target_kafka_conn_id,
+            changed_records=changed_records,
+            verify=verify,
+            arguments=by_task,
+            group=str(group.group_id) if prefix_group_id else None,
+        ).add_tasks()
+    return group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failover:
+    """The arguments of one group, and its tasks."""
+
+    source_folder: str
+    target_folder: str
+    stream_dag_id: str
+    mm2_conn_id: str
+    target_kafka_conn_id: str
+    changed_records: bool | str
+    verify: bool | str
+    arguments: Mapping[str, Mapping[str, Any]]
+    group: str | None
+    """Part of this move's name, so that no group takes the fence of another for its own."""
+
+    def add_tasks(self) -> None:
+        stop = self._add(
+            StopSparkStreamingOperator, "stop_source", **self._job, moved_to=self.target_folder
+        )
+        mm2 = {"mm2_conn_id": self.mm2_conn_id}
+        read = self._add(ReadSparkCheckpointOperator, "read_positions", **self._job, **mm2)
+        wait = self._add(
+            Mm2ReplicatedSensor,
+            "wait_replicated",
+            **mm2,
+            positions=XComArg(read, "positions"),
+            clusters=XComArg(read, "clusters"),
+        )
+        translate = self._translate(read)
+        started = self._add(
+            SparkStartedSensor,
+            "wait_started",
+            checkpoint=self._target["target_checkpoint"],
+            starting_offsets=XComArg(translate, "starting_offsets"),
+            trigger_rule="none_failed",
+        )
+        reported = report(XComArg(translate, "summary"), *map(XComArg, (stop, translate, started)))
+        submit = self._submit(read, translate)
+        chain(self._check(), stop, read, wait, translate, submit, started, reported)
+        if self.verify is not False:
+            # Cleared with wait_started, verify waits for the positions that it reads of it.
+            chain([reported, started], self._verify(translate, started))
+
+    def _add(self, operator: type[OperatorT], task_id: str, **settings: Any) -> OperatorT:
+        return operator(task_id=task_id, **{**settings, **self.arguments.get(task_id, {})})
+
+    @property
+    def _job(self) -> dict[str, str]:
+        return {
+            "checkpoint": f"{self.source_folder}/checkpoint",
+            "control": f"{self.source_folder}/control",
+            "request_id": self._name(":"),
+        }
+
+    def _name(self, separator: str) -> str:
+        name = f"{{{{ dag.dag_id }}}}{separator}{{{{ run_id }}}}"
+        return f"{name}{separator}{self.group}" if self.group else name
+
+    @property
+    def _target(self) -> dict[str, str]:
+        return {
+            "target_checkpoint": f"{self.target_folder}/checkpoint",
+            "plan_path": f"{self.target_folder}/plans/{{{{ run_id }}}}.json",
+        }
+
+    def _check(self) -> CheckFailoverOperator:
+        return self._add(
+            CheckFailoverOperator,
+            "check",
+            **self._job,
+            mm2_conn_id=self.mm2_conn_id,
+            **self._target,
+            target_control=f"{self.target_folder}/control",
+            changed_records=self.changed_records,
+            trigger_dag_id=self.stream_dag_id,
+        )
+
+    def _translate(self, read: BaseOperator) -> TranslateOffsetsOperator:
+        return self._add(
+            TranslateOffsetsOperator,
+            "translate",
+            mm2_conn_id=self.mm2_conn_id,
+            positions=XComArg(read, "positions"),
+            pending=XComArg(read, "pending"),
+            clusters=XComArg(read, "clusters"),
+            changed_records=self.changed_records,
+            checkpoint=self._job["checkpoint"],
+            plan_path=self._target["plan_path"],
+        )
+
+    def _submit(self, read: BaseOperator, translate: BaseOperator) -> TriggerTargetDagOperator:
+        return self._add(
+            TriggerTargetDagOperator,
+            "submit_target",
+            **self._job,
+            mm2_conn_id=self.mm2_conn_id,
+            read=XComArg(read),
+            **self._target,
+            moved_to=self.target_folder,
+            trigger_dag_id=self.stream_dag_id,
+            trigger_run_id=self._name("__"),
+            conf={
+                "kafka_conn_id": self.target_kafka_conn_id,
+                "topic": _pull(translate, "target_topics"),
+                "folder": self.target_folder,
+                "starting_offsets": _pull(translate, "starting_offsets"),
+            },
+            # A cleared task finds the run that it triggered. It is skipped, and the next goes on.
+            skip_when_already_exists=True,
+        )
+
+    def _verify(self, translate: BaseOperator, started: BaseOperator) -> ReconcileOperator:
+        return self._add(
+            ReconcileOperator,
+            "verify",
+            pre_execute=_skip_unless(str(self.verify)),
+            mm2_conn_id=self.mm2_conn_id,
+            plan=XComArg(translate),
+            committed=f"{{{{ ti.xcom_pull(task_ids='{started.task_id}')['positions'] }}}}",
+            sinks=[
+                {"cluster": "source", "path": f"{self.source_folder}/output"},
+                {"cluster": "target", "path": f"{self.target_folder}/output"},
+            ],
+            report=f"{self.target_folder}/verified",
+            # A lost worker leaves its Spark driver behind, which may still write the report.
+            retries=0,
+        )
+
+
+def _pull(task: BaseOperator, key: str) -> str:
+    # An XComArg that is absent would fail before the operator can say what to do.
+    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}') }}}}"
+
+
+@task
+def report(summary: object, stopped: object, plan: object, started: object) -> dict[str, object]:
+    """Put what an auditor asks into one place."""
+    print(summary)  # noqa: T201 - the task's log is where the person on call looks
+    return {"stopped": stopped, "plan": plan, "started": started}
+
+
+def _skip_unless(verify: str) -> Callable[[Context], None]:
+    @fails_at_once()
+    def skip(context: Context) -> None:
+        answer = str(context["task"].render_template(verify, context))
+        if answer == "False":
+            raise AirflowSkipException("verify is False")
+        if answer != "True":
+            raise ConfigurationError(f"verify is {answer!r}; give True or False")
+
+    return skip

@@ -1,0 +1,168 @@
+"""Waits on a real Airflow that has no triggerer: the sensors in each mode, and the stop."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.job.stop.requests import StopRequests
+from airflow_mm2_offsets.spark.fence import read_fence
+from stack.airflow import Airflow
+from stack.waiting import wait_until
+from tests.unit.operators.jobs import Job
+from tests.unit.spark import checkpoints
+
+pytestmark = pytest.mark.timeout(900)
+PARTS = ("api-server", "scheduler", "dag-processor")
+MODES = ("poke", "reschedule")
+DAGS = """
+from datetime import timedelta
+
+from airflow.sdk import DAG
+
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+
+FOLDER = "{{ dag_run.conf.folder }}"
+RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=1)}
+
+with DAG("sensors", schedule=None, default_args=RETRIES):
+    for mode in ("poke", "reschedule"):
+        how = {"mode": mode, "poke_interval": 1}
+        late = {**how, "checkpoint": f"{FOLDER}/nothing", "timeout": 3}
+        SparkStartedSensor(task_id=mode, checkpoint=f"{FOLDER}/checkpoint", **how)
+        SparkStartedSensor(task_id=f"{mode}_late", **late)
+        SparkStartedSensor(task_id=f"{mode}_skipped", soft_fail=True, **late)
+        Mm2ReplicatedSensor(
+            task_id=f"{mode}_unconnected",
+            mm2_conn_id="nowhere",
+            positions='{"orders":{"0":4}}',
+            **how,
+        )
+
+for dag_id, timeout in (("stops", 300.0), ("stops_in_vain", 5.0)):
+    with DAG(dag_id, schedule=None, default_args=RETRIES):
+        StopSparkStreamingOperator(
+            task_id="stop",
+            control=f"{FOLDER}/control",
+            checkpoint=f"{FOLDER}/checkpoint",
+            quiet_period=1.0,
+            poll_interval=0.5,
+            timeout=timeout,
+            deferrable=False,
+        )
+"""
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    """An Airflow without triggerer, where sensors wait in the worker by default."""
+    folder = tmp_path_factory.mktemp("airflow")
+    dags = folder / "dags"
+    dags.mkdir()
+    (dags / "waits.py").write_text(DAGS)
+    env = {"AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE": "False"}
+    made = Airflow(folder / "home", dags, connections={}, env=env, parts=PARTS, progress=print)
+    try:
+        made.start()
+        made.api.wait_dags("sensors", "stops", "stops_in_vain")
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path / "job", 4, 6)
+
+
+def _states(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]:
+    return {name: task.state for name, task in airflow.api.tasks(dag_id, run_id).items()}
+
+
+def _end(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]:
+    """Wait for the end of a run; return the states of its tasks, none of which was retried."""
+    ends = {"success", "failed"}
+    wait_until(
+        lambda: airflow.api.state(dag_id, run_id) in ends, f"the run of {dag_id}", seconds=300
+    )
+    logs = airflow.home / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
+    assert not list(logs.glob("task_id=*/attempt=2.log"))
+    return _states(airflow, dag_id, run_id)
+
+
+def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
+    """They find the batch, time out, skip, and fail as in the triggerer; a slot is held or free."""
+    run_id = airflow.api.trigger("sensors", {"folder": str(tmp_path)})
+    seen: dict[str, set[str | None]] = {mode: set() for mode in MODES}
+
+    def are_waiting() -> bool:
+        states = _states(airflow, "sensors", run_id)
+        for mode in MODES:
+            seen[mode].add(states[mode])
+        return "running" in seen["poke"] and "up_for_reschedule" in seen["reschedule"]
+
+    wait_until(are_waiting, "the sensors to wait", seconds=180)
+    checkpoints.simple(tmp_path / "checkpoint")
+
+    states = _end(airflow, "sensors", run_id)
+    assert "up_for_reschedule" not in seen["poke"]
+    for mode in MODES:
+        ends = {name: state for name, state in states.items() if name.startswith(mode)}
+        assert ends == {
+            mode: "success",
+            f"{mode}_late": "failed",
+            f"{mode}_skipped": "skipped",
+            f"{mode}_unconnected": "failed",
+        }
+        assert airflow.api.xcom("sensors", run_id, mode) == {
+            "batch_id": 1,
+            "query_id": checkpoints.QUERY_ID,
+            "positions": checkpoints.orders(4, 6),
+        }
+        late = airflow.log("sensors", run_id, f"{mode}_late")
+        assert "TargetJobError: waited 3 s for the Spark job to commit its first batch: " in late
+        assert "nothing/metadata: is missing" in late
+        unconnected = airflow.log("sensors", run_id, f"{mode}_unconnected")
+        assert "ConfigurationError: " in unconnected
+        assert "connection nowhere does not exist" in unconnected
+
+
+def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
+    """The stop counts for the job, by the signs of life that the worker gives with each look."""
+    requests = StopRequests(job)  # type: ignore[arg-type]
+    assert requests.look() is None
+    run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
+    wait_until(lambda: requests.look() == f"stops:{run_id}", "a stop that counts", seconds=180)
+    signs: set[str] = set()
+
+    def has_signed_thrice() -> bool:
+        signs.add((job.read("stop-heartbeat.json") or {})["at"])
+        return len(signs) == 3
+
+    wait_until(has_signed_thrice, "three signs of life", seconds=30)
+    assert airflow.api.tasks("stops", run_id)["stop"].state == "running"
+    job.acknowledge()
+    assert _end(airflow, "stops", run_id) == {"stop": "success"}
+    assert airflow.api.xcom("stops", run_id, "stop")["proof"] == "acknowledged"
+
+
+def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> None:
+    """After its time it fails without a retry, and the job runs on."""
+    run_id = airflow.api.trigger("stops_in_vain", {"folder": str(job.folder)})
+    assert _end(airflow, "stops_in_vain", run_id) == {"stop": "failed"}
+    assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
+        "stops_in_vain", run_id, "stop"
+    )
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+
+
+def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
+    """Marked failed, the task's process is ended by Airflow, and withdraws the stop before."""
+    run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
+    wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop", seconds=180)
+    airflow.api.mark_failed("stops", run_id, "stop")
+    wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal", seconds=120)
+    assert job.asked() is None
+    assert _end(airflow, "stops", run_id) == {"stop": "failed"}

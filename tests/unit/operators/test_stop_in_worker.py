@@ -1,0 +1,114 @@
+"""StopSparkStreamingOperator without a triggerer: the worker asks, waits, and kills."""
+
+from pathlib import Path
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.job.stop import requests
+from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
+from airflow_mm2_offsets.spark.control import Driver
+from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.stopping import request_stop
+from airflow_mm2_offsets.triggers import polling
+from tests.unit.operators.clusters import define
+from tests.unit.operators.jobs import Job
+from tests.unit.operators.stops import ASKED, stop_task
+from tests.unit.operators.worker import Worker
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path, 4, 6)
+
+
+class _Driver:
+    """A job that looks for a stop while the worker sleeps; its clock stands in for ``time``."""
+
+    def __init__(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.job = job
+        self.now = 1000.0
+        self.looks: list[str | None] = []
+        monkeypatch.setattr(requests, "time", self)
+        self.requests = StopRequests(job)  # type: ignore[arg-type]
+        assert self.requests.look() is None
+        monkeypatch.setattr(polling.time, "sleep", self.look)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def look(self, _: float) -> None:
+        """Look, and answer at the sixth look."""
+        if len(self.looks) == 6:
+            return
+        self.now += SIGN_SECONDS / 2
+        self.looks.append(self.requests.look())
+        if len(self.looks) == 6:
+            self.job.acknowledge()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_stop_without_a_triggerer(worker: Worker, job: Job, answers: bool) -> None:  # noqa: FBT001
+    """The worker asks, waits and returns the proof; without one it withdraws the stop."""
+    worker.conf = {"folder": str(job.folder)}
+    if answers:
+        request_stop(str(job.control), ASKED)
+        job.acknowledge()
+        assert worker.run(stop_task(deferrable=False)).type == "SucceedTask"
+        assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
+        return
+    with pytest.raises(StopError, match=f"holds no acknowledgement of {ASKED}") as caught:
+        worker.run(stop_task(deferrable=False, timeout=0.05))
+    assert isinstance(caught.value, AirflowFailException)
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+
+
+def test_the_worker_gives_the_signs_of_life_that_the_job_waits_for(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job stops only for a task that waits: each look of the worker shows it."""
+    driver = _Driver(job, monkeypatch)
+    worker.conf = {"folder": str(job.folder)}
+    assert worker.run(stop_task(deferrable=False, timeout=10.0)).type == "SucceedTask"
+    assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
+    assert driver.looks == [ASKED] * 6
+
+
+def test_a_kill_without_a_triggerer(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker kills the driver that did not stop, and waits for its silence."""
+    killed: list[Driver | None] = []
+
+    def kill(_: SparkKillHook, driver: Driver | None, __: str | None) -> bool:
+        killed.append(driver)
+        return True
+
+    define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
+    monkeypatch.setattr(SparkKillHook, "kill", kill)
+    job.beat(1, lease=0.1)
+    worker.conf = {"folder": str(job.folder)}
+    assert worker.run(stop_task(deferrable=False, kill_after=0.1)).type == "SucceedTask"
+    (driver,) = killed
+    assert driver is not None
+    assert driver.pid == 7
+    assert worker.xcoms["stop", "return_value"]["proof"] == "killed"
+
+
+def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow calls on_kill in the wait's own thread, which then goes on for some seconds."""
+    task = stop_task(
+        control=str(job.control), request_id=ASKED, deferrable=False, kill_after=0.2, timeout=0.2
+    )
+    killed: list[object] = []
+    monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
+    monkeypatch.setattr(polling.time, "sleep", lambda _: task.on_kill())
+    worker.conf = {"folder": str(job.folder)}
+    with pytest.raises(StopError, match=f"the stop '{ASKED}' was withdrawn"):
+        worker.run(task)
+    assert killed == []
+    assert (job.asked(), read_fence(str(job.control))) == (None, None)
