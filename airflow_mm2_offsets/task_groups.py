@@ -21,6 +21,7 @@ from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
@@ -47,6 +48,7 @@ def failover_tasks(
     target_kafka_conn_id: str = "kafka_target",
     changed_records: bool | str = False,
     verify: bool | str = False,
+    deferrable: bool | None = True,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
     group_id: str = "failover",
     prefix_group_id: bool = True,
@@ -68,8 +70,10 @@ def failover_tasks(
         changed_records: See ``TranslateOffsetsOperator``.
         verify: Compare both clusters and the outputs at the end. False adds no such task; a
             template that renders as ``False`` skips it.
+        deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker, as
+            without a triggerer; None: as ``[operators] default_deferrable`` says.
         arguments: Further arguments of the operators, by task id without prefix, such as
-            ``{"stop_source": {"kill_after": 600}, "wait_started": {"mode": "reschedule"}}``.
+            ``{"stop_source": {"kill_after": 600}, "wait_started": {"timeout": 3600}}``.
             They count before those of this function.
         group_id: The group's id. Each group of a DAG moves another job.
         prefix_group_id: Begin the task ids with the group's, as Airflow does.
@@ -91,6 +95,7 @@ def failover_tasks(
             target_kafka_conn_id=target_kafka_conn_id,
             changed_records=changed_records,
             verify=verify,
+            deferrable=deferrable,
             arguments=by_task,
             group=str(group.group_id) if prefix_group_id else None,
         ).add_tasks()
@@ -108,6 +113,7 @@ class _Failover:
     target_kafka_conn_id: str
     changed_records: bool | str
     verify: bool | str
+    deferrable: bool | None
     arguments: Mapping[str, Mapping[str, Any]]
     group: str | None
     """Part of this move's name, so that no group takes the fence of another for its own."""
@@ -141,6 +147,8 @@ class _Failover:
             chain([reported, started], self._verify(translate, started))
 
     def _add(self, operator: type[OperatorT], task_id: str, **settings: Any) -> OperatorT:
+        if issubclass(operator, DeferrablePolling):
+            settings["deferrable"] = self.deferrable
         return operator(task_id=task_id, **{**settings, **self.arguments.get(task_id, {})})
 
     @property

@@ -16,6 +16,9 @@ kept in a file, and the target job starts once, for its run id derives from this
 starts, the task compares all that was read with the present: if the source job was started again,
 nothing is started on the target.
 
+The waits run in the triggerer. Where your Airflow has none, give ``failover_tasks`` the argument
+``deferrable=False``.
+
 The stop leaves a fence in the job's control location. Until the fence is lifted no driver of the
 job runs there, and no other run moves it.
 """

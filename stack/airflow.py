@@ -191,7 +191,6 @@ def _settings(home: Path, dags: Path, url: str, database: str) -> dict[str, str]
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE": "True",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin,{VIEWER}:viewer",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__API__BASE_URL": url,

@@ -57,13 +57,12 @@ for dag_id, timeout in (("stops", 300.0), ("stops_in_vain", 5.0)):
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    """An Airflow without triggerer, where sensors wait in the worker by default."""
+    """An Airflow without triggerer, whose sensors wait in the worker by default."""
     folder = tmp_path_factory.mktemp("airflow")
     dags = folder / "dags"
     dags.mkdir()
     (dags / "waits.py").write_text(DAGS)
-    env = {"AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE": "False"}
-    made = Airflow(folder / "home", dags, connections={}, env=env, parts=PARTS, progress=print)
+    made = Airflow(folder / "home", dags, connections={}, env={}, parts=PARTS, progress=print)
     try:
         made.start()
         made.api.wait_dags("sensors", "stops", "stops_in_vain")

@@ -22,9 +22,8 @@ class Failover:
         self.target = source.folder.parent / target
         worker.conf = {"source_folder": str(source.folder), "target_folder": str(self.target)}
         for task_id in ("wait_replicated", "wait_started"):
-            vars(self.task(task_id)).update(poke_interval=0.02, deferrable=True)
-        stop = {"poll_interval": 0.02, "quiet_period": 0.05, "deferrable": True}
-        vars(self.task("stop_source")).update(stop)
+            vars(self.task(task_id)).update(poke_interval=0.02)
+        vars(self.task("stop_source")).update(poll_interval=0.02, quiet_period=0.05)
 
     def task(self, task_id: str) -> BaseOperator:
         task = self.dag.get_task(f"{self.prefix}{task_id}")

@@ -6,9 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG, conf
 
 import airflow_mm2_offsets
+from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from tests.unit.dags.folder import FILES, FOLDER, STEPS, DagBag, parse, templated_reads
 
 ON_THE_FLOOR = {
@@ -148,6 +149,17 @@ def test_a_lost_worker_does_not_end_the_failover(failover: DAG) -> None:
         NO_SECOND_HARM, again
     )
     assert {task_id: retries for task_id, (retries, _) in tries.items()} == {"verify": 0}
+
+
+def test_the_failover_waits_in_the_triggerer(failover: DAG) -> None:
+    """With Airflow's own defaults, where other sensors wait in a worker's slot."""
+    assert not conf.getboolean("operators", "default_deferrable")
+    waits = {
+        task.task_id: task.deferrable
+        for task in failover.tasks
+        if isinstance(task, DeferrablePolling)
+    }
+    assert waits == dict.fromkeys(("stop_source", "wait_replicated", "wait_started"), True)
 
 
 def test_one_failover_at_a_time(failover: DAG) -> None:

@@ -107,6 +107,35 @@ def test_each_task_of_a_group_waits_itself_for_what_it_reads() -> None:
         assert names <= dag.get_task(task_id).upstream_task_ids
 
 
+@pytest.mark.parametrize("default", [True, False])
+@pytest.mark.parametrize("deferrable", [True, False, None])
+def test_a_group_says_where_its_waits_are(
+    monkeypatch: pytest.MonkeyPatch,
+    deferrable: bool | None,  # noqa: FBT001
+    default: bool,  # noqa: FBT001
+) -> None:
+    """None leaves it to Airflow, and an argument of one task counts before that of the group."""
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", str(default))
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(
+            source_folder="/a",
+            target_folder="/b",
+            stream_dag_id="s",
+            deferrable=deferrable,
+            arguments={"wait_started": {"deferrable": not deferrable}},
+        )
+    expected = default if deferrable is None else deferrable
+    waits = {
+        task_id: vars(dag.get_task(f"failover.{task_id}"))["deferrable"]
+        for task_id in ("stop_source", "wait_replicated", "wait_started")
+    }
+    assert waits == {
+        "stop_source": expected,
+        "wait_replicated": expected,
+        "wait_started": not deferrable,
+    }
+
+
 def test_arguments_for_a_task_that_is_not_there_are_refused() -> None:
     """A misspelt task id would leave its arguments out in silence."""
     with (
