@@ -10,7 +10,7 @@ Where the usable syncs of a partition begin:
   0 on, is there, or the sync names the target's offset 0.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -37,7 +37,6 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
 from airflow_mm2_offsets.core.epochs import History
 
 
@@ -136,20 +135,12 @@ class ArchivedSyncs:
         }
         for place in self.floors:
             histories[place] = History.CUT if place in settled else History.LATE
-        for place in self._rewound():
-            histories[place] = History.REWOUND
-        return build_index(self.columns, histories, settled)
-
-    def _rewound(self) -> Iterator[TopicPartition]:
-        """Yield the partitions of which records were copied again after what a recreation cut."""
-        for place, start, _ in groups(self.columns):
-            floor = self.floors.get(place)
-            if floor is None or floor.settled_below is not None or floor.last_cut is None:
-                continue
-            source_step = int(self.columns.upstream[start]) - floor.last_cut.upstream
-            target_step = int(self.columns.downstream[start]) - floor.last_cut.downstream
-            if is_rewind(source_step, target_step) or may_hide_rewind(source_step, target_step):
-                yield place
+        last_cuts = {
+            place: floor.last_cut
+            for place, floor in self.floors.items()
+            if place not in settled and floor.last_cut is not None
+        }
+        return build_index(self.columns, histories, settled, last_cuts)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""

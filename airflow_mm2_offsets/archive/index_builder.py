@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.columns import Columns
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, bounds
+from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 
 _rule: Any = bounds
@@ -29,6 +30,7 @@ def build_index(
     columns: Columns,
     histories: Mapping[TopicPartition, History],
     settled_below: Mapping[TopicPartition, int],
+    last_cuts: Mapping[TopicPartition, SyncPoint],
 ) -> SyncIndex:
     """Index ``columns``, which are sorted by partition.
 
@@ -37,16 +39,21 @@ def build_index(
         histories: What is known of the time before the first sync, where it is not the default;
             a partition may have no sync.
         settled_below: See ``PartitionSyncs.settled_below``; of the partitions that are cut.
+        last_cuts: See ``PartitionSyncs.last_cut``; likewise.
     """
-    partitions = {
-        place: PartitionSyncs(history=history, settled_below=settled_below.get(place, 0))
+    none = {
+        place: PartitionSyncs(
+            history=history,
+            settled_below=settled_below.get(place, 0),
+            last_cut=last_cuts.get(place),
+        )
         for place, history in histories.items()
     }
-    steps = _Steps(columns)
-    for place, start, stop in groups(columns):
-        history = histories.get(place, History.UNKNOWN)
-        begin = settled_below.get(place, 0)
-        partitions[place] = steps.partition(start, stop, history, begin)
+    steps, unknown = _Steps(columns), PartitionSyncs()
+    partitions = none | {
+        place: steps.partition(start, stop, after=none.get(place, unknown))
+        for place, start, stop in groups(columns)
+    }
     return SyncIndex.of_partitions(partitions)
 
 
@@ -71,20 +78,20 @@ class _Steps:
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
             _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))
 
-    def partition(
-        self, start: int, stop: int, history: History, settled_below: int
-    ) -> PartitionSyncs:
+    def partition(self, start: int, stop: int, *, after: PartitionSyncs) -> PartitionSyncs:
+        """Index a range of syncs; ``after`` has none, but knows what was before."""
         up, down = self._up[start:stop], self._down[start:stop]
         if _between(self._odd, start, stop):
             pairs = zip(up.tolist(), down.tolist(), strict=True)
-            return PartitionSyncs(pairs, history=history, settled_below=settled_below)
+            return PartitionSyncs(pairs, after=after)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
             starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
             surplus_steps=_between(self._surplus_steps, start, stop),
-            history=history,
-            settled_below=settled_below,
+            history=after.history,
+            settled_below=after.settled_below,
+            last_cut=after.last_cut,
         )
 
 

@@ -53,7 +53,7 @@ def match_content(
     is_whole = source_end is not None and source.last >= source_end - 1
     reaches_back = source.first <= search.begin.upstream
     if is_whole and reaches_back:
-        last = _last_copy(search.position, source, copies, read_on, segments)
+        last = _last_copy(search, source, copies, read_on, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
@@ -162,7 +162,7 @@ def _originals_and_copies(
 
 
 def _last_copy(
-    position: int,
+    search: SearchRange,
     source: SourceWindow,
     copies: Sequence[WindowRecord],
     read_on: Sequence[WindowRecord],
@@ -171,20 +171,25 @@ def _last_copy(
     """Return the last copy of the first record that was copied, if it is the truth.
 
     Two conditions make it the truth. Each target record before it is the copy of one certain
-    source record: an unknown one may be the only copy of a record that the source has deleted.
-    And the copies of all other records lie behind it, by the syncs or as they were read: a later
-    copy of the first record alone may be another writer's, and MirrorMaker 2 may not have come as
-    far again.
+    source record: an unknown one may be the only copy of a record that the source has deleted, and
+    so may one that equals a record beyond the range of which no other copy was read. And the copies
+    of all other records lie behind it, by the syncs or as they were read: a later copy of the first
+    record alone may be another writer's, and MirrorMaker 2 may not have come as far again.
     """
     times = Counter(content for _, content in source.records)
     first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
     unread = [
-        record for record in source.records if record[0] >= position and record[1] in last_copies
+        record
+        for record in source.records
+        if record[0] >= search.position and record[1] in last_copies
     ]
     content = unread[0][1]
     first = last_copies[content]
-    before = (content for offset, content in copies if offset < first)
-    if any(times[each] != 1 for each in (content, *before)):
+    before = [copy for copy in copies if copy[0] < first]
+    if any(times[each] != 1 for each in (content, *(each for _, each in before))):
+        return None
+    in_range = {each for offset, each in source.records if offset <= search.end.upstream}
+    if any(last_copies[each] == offset and each not in in_range for offset, each in before):
         return None
     end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.

@@ -34,9 +34,6 @@ class History(StrEnum):
     LATE = "late"
     """Older syncs may be missing, and positions before the first sync are refused: the archive
     began after it, or the target topic was recreated."""
-    REWOUND = "rewound"
-    """Like LATE, and MirrorMaker 2 went back shortly before the first sync: what it copied may
-    lie after that sync on the source."""
     CUT = "cut"
     """The archive has dropped older syncs, which no answer needs: they are old, or of another
     incarnation of the source topic. Positions before the first sync are refused."""
@@ -44,16 +41,11 @@ class History(StrEnum):
     @property
     def is_cut(self) -> bool:
         """Positions before the first sync are refused."""
-        return self in {History.LATE, History.REWOUND, History.CUT}
+        return self in {History.LATE, History.CUT}
 
     def refuses(self, low: int) -> bool:
         """Tell whether a position with this lower bound, maybe BEGINNING, is refused."""
         return low == BEGINNING and self.is_cut
-
-    @property
-    def is_rewound(self) -> bool:
-        """What was copied before the first sync may lie after it on the source."""
-        return self is History.REWOUND
 
     @property
     def is_complete(self) -> bool:
@@ -73,6 +65,9 @@ class PartitionSyncs:
     history: History
     settled_below: int
     """No position needs a copy below this target offset: 0, unless history is cut."""
+    last_cut: SyncPoint | None
+    """The last sync that an archive has cut before the first one, where it may be of the same
+    topics: it tells of a rewind between the two."""
 
     def __init__(
         self,
@@ -81,6 +76,7 @@ class PartitionSyncs:
         after: "PartitionSyncs | None" = None,
         history: History = History.UNKNOWN,
         settled_below: int = 0,
+        last_cut: SyncPoint | None = None,
     ) -> None:
         """Index ``syncs``.
 
@@ -89,6 +85,7 @@ class PartitionSyncs:
             after: Syncs that are indexed already; ``syncs`` continue them.
             history: What is known of the time before the first sync; ``after`` brings its own.
             settled_below: See ``settled_below``; ``after`` brings its own.
+            last_cut: See ``last_cut``; ``after`` brings its own.
         """
         self.upstream = array("q", after.upstream if after else ())
         self.downstream = array("q", after.downstream if after else ())
@@ -96,6 +93,7 @@ class PartitionSyncs:
         self.surplus_steps = array("q", after.surplus_steps if after else ())
         self.history = after.history if after is not None else history
         self.settled_below = after.settled_below if after is not None else settled_below
+        self.last_cut = after.last_cut if after is not None else last_cut
         self._extend(syncs)
 
     @classmethod
@@ -108,6 +106,7 @@ class PartitionSyncs:
         surplus_steps: Sequence[int],
         history: History,
         settled_below: int = 0,
+        last_cut: SyncPoint | None = None,
     ) -> "PartitionSyncs":
         """Take over columns that were indexed elsewhere, exactly as ``__init__`` would.
 
@@ -118,8 +117,9 @@ class PartitionSyncs:
             surplus_steps: See ``surplus_steps``.
             history: See ``history``.
             settled_below: See ``settled_below``.
+            last_cut: See ``last_cut``.
         """
-        syncs = cls(history=history, settled_below=settled_below)
+        syncs = cls(history=history, settled_below=settled_below, last_cut=last_cut)
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
         syncs.starts, syncs.surplus_steps = array("q", starts), array("q", surplus_steps)
         return syncs
@@ -152,6 +152,7 @@ class PartitionSyncs:
             surplus_steps=self.surplus_steps[: bisect_left(self.surplus_steps, stop - 1)],
             history=self.history,
             settled_below=self.settled_below,
+            last_cut=self.last_cut,
         )
 
     def step_range(self, bracket: SyncBracket) -> SearchRange | None:
@@ -224,7 +225,7 @@ class PartitionSyncs:
         elif downstream <= downs[-1]:
             del ups[:], downs[:], self.starts[:], self.surplus_steps[:]
             self.starts.append(0)
-            self.history = History.LATE
+            self.history, self.settled_below, self.last_cut = History.LATE, 0, None
         elif is_rewind(upstream - ups[-1], downstream - downs[-1]):
             self.starts.append(len(ups))
         elif may_hide_rewind(upstream - ups[-1], downstream - downs[-1]):

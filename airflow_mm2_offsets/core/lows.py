@@ -16,8 +16,13 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter, sub
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound
-from airflow_mm2_offsets.core.bracket import BEGINNING
+from airflow_mm2_offsets.core.bounds import (
+    is_rewind,
+    lacks_records,
+    lower_bound,
+    may_hide_rewind,
+)
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint
 from airflow_mm2_offsets.core.coverage import END, ConnectProgress, Epoch, OlderCopies
 
 if TYPE_CHECKING:
@@ -100,14 +105,19 @@ def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     If the known syncs show that each source offset holds a record, each was copied once before,
     and only the surplus of target offsets can hold further copies. If not, all target offsets
     can. If the source topic was recreated, records of the new one may have been copied before the
-    first sync that is surely of it. One more offset is added: a batch that the next one overtook
-    shows only in the step after it.
+    first sync that is surely of it. If the last sync that was cut shows a rewind before the first
+    one, records after that cut sync may have been copied. One more offset is added: a batch that
+    the next one overtook shows only in the step after it.
     """
     upstream, downstream = syncs.first
     target_offsets = downstream - syncs.settled_below
     surplus = target_offsets - upstream
-    if target_offsets and syncs.history.is_rewound:
-        return [OlderCopies(-1, target_offsets + 1)]
+    if syncs.last_cut and _may_go_back(syncs.last_cut, syncs.first):
+        copied_since = downstream - syncs.last_cut.downstream
+        return [
+            OlderCopies(-1, target_offsets + 1),
+            OlderCopies(syncs.last_cut.upstream, copied_since + 1),
+        ]
     if syncs.history.is_complete and target_offsets:
         return [OlderCopies(-1, target_offsets + 1, may_be_skipped=surplus > 0)]
     if surplus <= 0:
@@ -115,6 +125,12 @@ def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     if _lacks_any(syncs):
         return [OlderCopies(-1, target_offsets + 1)]
     return [OlderCopies(-1, surplus + 1, may_be_skipped=False)]
+
+
+def _may_go_back(before: SyncPoint, after: SyncPoint) -> bool:
+    """Tell whether MirrorMaker 2 went back between two syncs of one log, or may have."""
+    steps = [later - first for first, later in zip(before, after, strict=True)]
+    return is_rewind(*steps) or may_hide_rewind(*steps)
 
 
 def _lacks_any(syncs: "PartitionSyncs") -> bool:

@@ -35,14 +35,14 @@ DISORDER = st.lists(
 def test_columns_give_the_index_of_core(log: list[Sync]) -> None:
     """Epochs, hidden rewinds, cuts and order are the same, of disorder and int64's end too."""
     columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
-    assert contents(build_index(columns, {}, {})) == contents(index_of(log, complete=False))
+    assert contents(build_index(columns, {}, {}, {})) == contents(index_of(log, complete=False))
 
 
 @given(rising() | DISORDER)
 def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
     """However its syncs come, what lies before the first stays refused."""
     columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
-    built = build_index(columns, dict.fromkeys((sync[:2] for sync in log), History.LATE), {})
+    built = build_index(columns, dict.fromkeys((sync[:2] for sync in log), History.LATE), {}, {})
     assert all(syncs.history.is_cut for syncs in built.partitions.values())
 
 
@@ -53,7 +53,7 @@ def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
     pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for sync in more:
         pairs.setdefault(sync[:2], []).append(sync[2:])
-    built = build_index(columns, {}, {}).extended(pairs)
+    built = build_index(columns, {}, {}, {}).extended(pairs)
     assert contents(built) == contents(index_of([*log, *more], complete=False))
 
 

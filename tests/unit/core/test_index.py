@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
+from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.worlds import REFILLED, REFILLED_TRUTHS
@@ -172,11 +173,22 @@ def test_the_next_records_that_were_skipped_may_have_older_copies() -> None:
 
 def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
     """Of a recreated target, copies before the first sync may be of records after it."""
-    cut = SyncIndex.of_partitions({(TOPIC, 0): PartitionSyncs(history=History.REWOUND)})
-    index = cut.extended({(TOPIC, 0): [(37, 18)]})
+    cut = PartitionSyncs(history=History.LATE, last_cut=SyncPoint(60, 10))
+    index = SyncIndex.of_partitions({(TOPIC, 0): cut}).extended({(TOPIC, 0): [(37, 18)]})
     assert index.translate(TOPIC, 0, 37).basis is Basis.COPYING_AGAIN
-    caught_up = index.extended({(TOPIC, 0): [(55, 36)]})
-    assert caught_up.translate(TOPIC, 0, 37).target == 18
+    # After 60, up to seven records may have been copied before 37 was copied again.
+    for position, basis in ((67, Basis.COPYING_AGAIN), (69, Basis.SYNC)):
+        further = index.extended({(TOPIC, 0): [(position, position - 19)]})
+        assert further.translate(TOPIC, 0, 37).basis is basis
+    recreated = index.extended({(TOPIC, 0): [(37, 0)]})
+    assert recreated.partitions[TOPIC, 0].last_cut is None
+
+
+def test_a_recreated_target_has_nothing_settled() -> None:
+    """What an archive knows of the old log says nothing of the new one."""
+    cut = PartitionSyncs([(90, 80)], history=History.CUT, settled_below=80)
+    assert cut.settled_below == 80
+    assert PartitionSyncs([(50, 40)], after=cut).settled_below == 0
 
 
 def test_before_the_first_sync() -> None:

@@ -38,6 +38,10 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         pytest.param(9851000062936, None, id="other records stand in for those of older copies"),
         pytest.param(9852000062576, None, id="records show a rewind that a later step outweighs"),
         pytest.param(9871000000000000008404, None, id="a later step that was read lacks a record"),
+        pytest.param(9872000000000000031713, None, id="a later record equals a removed one"),
+        pytest.param(
+            9872000000000000034970, None, id="MirrorMaker 2 went back next to a cut, further on"
+        ),
         pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
         pytest.param(9101000018779, None, id="an open transaction hides equal records"),
         pytest.param(9401000021930, None, id="records were skipped before and after a lost sync"),

@@ -145,10 +145,11 @@ def test_a_gap_does_not_save_syncs_of_the_old_topic(named: Named, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("first", "history"), [(900, History.REWOUND), (950, History.REWOUND), (955, History.LATE)]
+    ("first", "basis"),
+    [(900, Basis.COPYING_AGAIN), (950, Basis.COPYING_AGAIN), (955, Basis.SYNC)],
 )
 def test_a_rewind_next_to_the_cut_is_known(
-    named: Named, tmp_path: Path, first: int, history: History
+    named: Named, tmp_path: Path, first: int, basis: Basis
 ) -> None:
     """A run that sees a recreated target cuts its new syncs as well; the next one may go back.
 
@@ -162,6 +163,7 @@ def test_a_rewind_next_to_the_cut_is_known(
     append(archive, log, 12, 13, time=3000, topics=ids, pair=identity)
     named.ids["target"]["orders"] = "t2"
     for _ in range(2):
-        syncs = load_syncs(named.pair, archive, ask_source=False).index.partitions["orders", 0]
-        assert (syncs.history, syncs.first) == (history, (first, 45))
+        index = load_syncs(named.pair, archive, ask_source=False).index
+        assert index.partitions["orders", 0].first == (first, 45)
+        assert index.translate("orders", 0, first).basis is basis
         archive.compact(over=0)
