@@ -23,7 +23,7 @@ def describe_driver(spark: SparkSession) -> dict[str, Any]:
     jvm: Any = spark._jvm  # noqa: SLF001
     runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     pids = (os.getpid(), int(runtime.getName().partition("@")[0]))
-    started = {str(pid): start_of(pid) for pid in pids}
+    started = {str(pid): _started(pid) for pid in pids}
     return {
         "schema_version": 1,
         "application_id": spark.sparkContext.applicationId,
@@ -48,6 +48,14 @@ def describe_queries(queries: Sequence[StreamingQuery]) -> dict[str, Any]:
         )
     first = {name: described[0][name] for name in ("query_id", "run_id")}
     return {**first, "queries": described, "bootstrap_servers": sorted(servers)}
+
+
+def _started(pid: int) -> int | None:
+    """Return when a process was started; None if this system does not say it."""
+    try:
+        return start_of(pid)
+    except OSError:  # such as /proc mounted with hidepid: a job must not end for it
+        return None
 
 
 def _kubernetes_driver(spark: SparkSession) -> str | None:
