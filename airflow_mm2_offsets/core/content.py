@@ -171,10 +171,11 @@ def _last_copy(
     """Return the last copy of the first record that was copied, if it is the truth.
 
     Two conditions make it the truth. Each target record before it is the copy of one certain
-    source record: an unknown one may be the only copy of a record that the source has deleted, and
-    so may one that equals a record beyond the range of which no other copy was read. And the copies
-    of all other records lie behind it, by the syncs or as they were read: a later copy of the first
-    record alone may be another writer's, and MirrorMaker 2 may not have come as far again.
+    source record: an unknown one may be the only copy of a record that the source has deleted. So
+    may one whose equal on the source is not that of the sync there, or lies beyond the range and
+    has no other copy. And the copies of all other records lie behind it, by the syncs or as they
+    were read: a later copy of the first record alone may be another writer's, and MirrorMaker 2 may
+    not have come as far again.
     """
     times = Counter(content for _, content in source.records)
     first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
@@ -185,12 +186,17 @@ def _last_copy(
     ]
     content = unread[0][1]
     first = last_copies[content]
-    before = [copy for copy in copies if copy[0] < first]
-    if any(times[each] != 1 for each in (content, *(each for _, each in before))):
+    offsets = _offsets_of_unique(source.records)
+    if content not in offsets:
         return None
-    in_range = {each for offset, each in source.records if offset <= search.end.upstream}
-    if any(last_copies[each] == offset and each not in in_range for offset, each in before):
-        return None
+    for copy, each in copies:
+        if copy >= first:
+            break
+        original = offsets.get(each)
+        if original is None or segments.upstream_at(copy) not in {None, original}:
+            return None
+        if original > search.end.upstream and last_copies[each] == copy:
+            return None
     end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (

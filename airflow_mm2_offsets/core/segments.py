@@ -123,6 +123,12 @@ class Segments:
         begin, end = SyncPoint(lowest, low), self._sync(last)
         return SearchRange(bracket.position, begin, end, is_newest=self.has_caught_up)
 
+    def upstream_at(self, downstream: int) -> int | None:
+        """Return the source offset of the sync at a target offset, if there is one."""
+        at = bisect_left(self.downstream, downstream)
+        is_sync = at < len(self.downstream) and self.downstream[at] == downstream
+        return self.upstream[at] if is_sync else None
+
     def has_copied(self, offset: int) -> bool:
         """Tell whether the newest epoch that passes over an offset seems to have copied it."""
         bracket = self.bracket(offset)

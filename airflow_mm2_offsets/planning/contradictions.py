@@ -85,6 +85,20 @@ def are_strangers(source: RecordWindow, target: RecordWindow) -> bool:
     return bool(originals and copies) and originals.isdisjoint(copies)
 
 
+def is_of_another(sync: SyncPoint, source: RecordWindow, target: RecordWindow) -> bool:
+    """Tell whether the copy at a sync is of a record that the source has elsewhere.
+
+    Both windows begin at the sync. Its own record is gone from the source, so that nothing can be
+    compared; the record at its target offset is the only one there that equals a later record of
+    the source, which has it once.
+    """
+    content = target.content_at(sync.downstream)
+    if content is None or source.content_at(sync.upstream) is not None:
+        return False
+    times = ([each for _, each in window.records].count(content) for window in (source, target))
+    return all(each == 1 for each in times)
+
+
 def _newest_held(syncs: PartitionSyncs, position: int, evidence: Evidence) -> list[SyncPoint]:
     bracket = syncs.segments.bracket(position)
     # Where a cluster has no record of these any more, older ones tell: few, from everywhere.

@@ -42,6 +42,12 @@ def _judges(drawn: Drawn) -> Iterator[Judge]:
         pytest.param(
             9872000000000000034970, None, id="MirrorMaker 2 went back next to a cut, further on"
         ),
+        pytest.param(
+            9873000000000000041836, None, id="an old sync's target record is of a later record"
+        ),
+        pytest.param(
+            9873000000000000050845, None, id="a later record equals that of a sync, deleted since"
+        ),
         pytest.param(9101000015965, None, id="an open transaction hides the end of the source"),
         pytest.param(9101000018779, None, id="an open transaction hides equal records"),
         pytest.param(9401000021930, None, id="records were skipped before and after a lost sync"),
