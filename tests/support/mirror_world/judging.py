@@ -149,6 +149,8 @@ class Judge:
         has_foreign = any(each.origin == FOREIGN for each in entries[target:])
         if self.readable.misnamed or not (has_foreign or source.is_cleaned):
             return False
+        if target > world.target.high:  # What is copied next is lost.
+            return False
         needed = {up: at for up, at in world.highest_copies().items() if up >= position}
         removed = {up for up in needed if source.is_cleaned and source.low <= up} - {
             *source.records
