@@ -83,7 +83,7 @@ class SparkCluster:
         """Return how many workers the master counts; none where it does not answer."""
         try:
             answer = httpx.get(f"{self.page}/json/", timeout=5).raise_for_status().json()
-        except httpx.HTTPError:
+        except (httpx.HTTPError, ValueError):  # Its page answers before it has any JSON.
             return 0
         return int(answer["aliveworkers"])
 

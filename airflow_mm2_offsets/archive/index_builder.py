@@ -41,7 +41,7 @@ def build_index(
         settled_below: See ``PartitionSyncs.settled_below``; of the partitions that are cut.
         last_cuts: See ``PartitionSyncs.last_cut``; likewise.
     """
-    none = {
+    beginnings = {
         place: PartitionSyncs(
             history=history,
             settled_below=settled_below.get(place, 0),
@@ -50,8 +50,8 @@ def build_index(
         for place, history in histories.items()
     }
     steps, unknown = _Steps(columns), PartitionSyncs()
-    partitions = none | {
-        place: steps.partition(start, stop, after=none.get(place, unknown))
+    partitions = beginnings | {
+        place: steps.partition(start, stop, beginnings.get(place, unknown))
         for place, start, stop in groups(columns)
     }
     return SyncIndex.of_partitions(partitions)
@@ -78,20 +78,18 @@ class _Steps:
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
             _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))
 
-    def partition(self, start: int, stop: int, *, after: PartitionSyncs) -> PartitionSyncs:
-        """Index a range of syncs; ``after`` has none, but knows what was before."""
+    def partition(self, start: int, stop: int, beginning: PartitionSyncs) -> PartitionSyncs:
+        """Index a range of syncs; ``beginning`` has none, but knows what was before."""
         up, down = self._up[start:stop], self._down[start:stop]
         if _between(self._odd, start, stop):
             pairs = zip(up.tolist(), down.tolist(), strict=True)
-            return PartitionSyncs(pairs, after=after)
+            return PartitionSyncs(pairs, after=beginning)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
             starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
             surplus_steps=_between(self._surplus_steps, start, stop),
-            history=after.history,
-            settled_below=after.settled_below,
-            last_cut=after.last_cut,
+            beginning=beginning,
         )
 
 

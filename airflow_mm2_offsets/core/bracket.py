@@ -18,6 +18,11 @@ class SyncPoint(NamedTuple):
     downstream: int
 
 
+def steps_between(before: SyncPoint, after: SyncPoint) -> tuple[int, int]:
+    """Return by how many offsets source and target grow from one sync to another."""
+    return after.upstream - before.upstream, after.downstream - before.downstream
+
+
 class SyncBracket(NamedTuple):
     """The syncs around a position: ``before.upstream <= position < after.upstream``.
 
@@ -42,8 +47,7 @@ class SyncBracket(NamedTuple):
         """By how many offsets source and target grow between the two syncs; both must exist."""
         assert self.before is not None  # noqa: S101
         assert self.after is not None  # noqa: S101
-        (up, down), (next_up, next_down) = self.before, self.after
-        return next_up - up, next_down - down
+        return steps_between(self.before, self.after)
 
     @property
     def low(self) -> int:

@@ -53,7 +53,7 @@ def match_content(
     is_whole = source_end is not None and source.last >= source_end - 1
     reaches_back = source.first <= search.begin.upstream
     if is_whole and reaches_back:
-        last = _last_copy(search, source, copies, read_on, segments)
+        last = _last_copy(search.position, source, copies, read_on, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
@@ -162,7 +162,7 @@ def _originals_and_copies(
 
 
 def _last_copy(
-    search: SearchRange,
+    position: int,
     source: SourceWindow,
     copies: Sequence[WindowRecord],
     read_on: Sequence[WindowRecord],
@@ -171,22 +171,18 @@ def _last_copy(
     """Return the last copy of the first record that was copied, if it is the truth.
 
     Two conditions make it the truth. Each target record before it is the copy of one certain
-    source record: an unknown one may be the only copy of a record that the source has deleted. So
-    may one whose equal on the source is not that of the sync there, or lies beyond the range and
-    has no other copy. And the copies of all other records lie behind it, by the syncs or as they
-    were read: a later copy of the first record alone may be another writer's, and MirrorMaker 2 may
-    not have come as far again.
+    source record: an unknown one may be the only copy of a record that the source has deleted, and
+    so may one that a sync says is another. And the copies of all other records lie behind it, by
+    the syncs or as they were read: a later copy of the first record alone may be another writer's,
+    and MirrorMaker 2 may not have come as far again.
     """
-    times = Counter(content for _, content in source.records)
+    offsets = _offsets_of_unique(source.records)
     first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
     unread = [
-        record
-        for record in source.records
-        if record[0] >= search.position and record[1] in last_copies
+        record for record in source.records if record[0] >= position and record[1] in last_copies
     ]
     content = unread[0][1]
     first = last_copies[content]
-    offsets = _offsets_of_unique(source.records)
     if content not in offsets:
         return None
     for copy, each in copies:
@@ -195,12 +191,10 @@ def _last_copy(
         original = offsets.get(each)
         if original is None or segments.upstream_at(copy) not in {None, original}:
             return None
-        if original > search.end.upstream and last_copies[each] == copy:
-            return None
     end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (
-        last_copies[each] if times[each] == 1 else first_copies[each]
+        last_copies[each] if each in offsets else first_copies[each]
         for offset, each in unread
         if offset < end or not segments.has_copied(offset)
     )

@@ -104,9 +104,7 @@ class PartitionSyncs:
         *,
         starts: Sequence[int],
         surplus_steps: Sequence[int],
-        history: History,
-        settled_below: int = 0,
-        last_cut: SyncPoint | None = None,
+        beginning: "PartitionSyncs",
     ) -> "PartitionSyncs":
         """Take over columns that were indexed elsewhere, exactly as ``__init__`` would.
 
@@ -115,11 +113,13 @@ class PartitionSyncs:
             downstream: The downstream offsets, likewise: each above the one before.
             starts: See ``starts``.
             surplus_steps: See ``surplus_steps``.
-            history: See ``history``.
-            settled_below: See ``settled_below``.
-            last_cut: See ``last_cut``.
+            beginning: Knows what was before the first sync; its own syncs are not taken.
         """
-        syncs = cls(history=history, settled_below=settled_below, last_cut=last_cut)
+        syncs = cls(
+            history=beginning.history,
+            settled_below=beginning.settled_below,
+            last_cut=beginning.last_cut,
+        )
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
         syncs.starts, syncs.surplus_steps = array("q", starts), array("q", surplus_steps)
         return syncs
@@ -150,9 +150,7 @@ class PartitionSyncs:
             self.downstream[:stop].tobytes(),
             starts=self.starts[: bisect_left(self.starts, stop)],
             surplus_steps=self.surplus_steps[: bisect_left(self.surplus_steps, stop - 1)],
-            history=self.history,
-            settled_below=self.settled_below,
-            last_cut=self.last_cut,
+            beginning=self,
         )
 
     def step_range(self, bracket: SyncBracket) -> SearchRange | None:

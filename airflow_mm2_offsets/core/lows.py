@@ -22,7 +22,7 @@ from airflow_mm2_offsets.core.bounds import (
     lower_bound,
     may_hide_rewind,
 )
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint, steps_between
 from airflow_mm2_offsets.core.coverage import END, ConnectProgress, Epoch, OlderCopies
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
 
 def _may_go_back(before: SyncPoint, after: SyncPoint) -> bool:
     """Tell whether MirrorMaker 2 went back between two syncs of one log, or may have."""
-    steps = [later - first for first, later in zip(before, after, strict=True)]
+    steps = steps_between(before, after)
     return is_rewind(*steps) or may_hide_rewind(*steps)
 
 

@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core.bounds import lacks_records
-from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import match_content, missing_records
 from airflow_mm2_offsets.core.counting import count_records
@@ -23,6 +23,13 @@ from airflow_mm2_offsets.core.evidence import (
 )
 from airflow_mm2_offsets.core.positions import TopicPartition
 from airflow_mm2_offsets.core.reasons import describe_answer
+from airflow_mm2_offsets.core.refusals import (
+    refuse_before_history,
+    refuse_copied_before_history,
+    refuse_differing_records,
+    refuse_outside_source,
+    refuse_outside_target,
+)
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
@@ -46,10 +53,11 @@ def translate(
         reason=f"no offset sync is known of {TopicPartition(topic, partition)}: MirrorMaker 2 "
         f"never copied it",
     )
-    if refusal := _outside_source(blank, syncs, evidence.source) or _differing(blank, evidence):
+    refusal = refuse_outside_source(blank, syncs, evidence.source)
+    if refusal := refusal or refuse_differing_records(blank, evidence):
         return refusal
     if syncs is not None and not syncs and syncs.history.is_cut:
-        return _before_history(blank, syncs)
+        return refuse_before_history(blank, syncs)
     if not syncs:
         return _drained(blank, evidence.target) if evidence.drained else blank
     segments = segments_with(syncs, evidence)
@@ -57,15 +65,15 @@ def translate(
     if bracket.before is None and (
         syncs.history.refuses(bracket.low) or strategy is not Strategy.SAFE
     ):
-        return _before_history(blank, syncs)
+        return refuse_before_history(blank, syncs)
     bounds = _bound(syncs, segments, bracket, evidence)
     if syncs.history.refuses(bounds.low):
-        return _copied_before_history(blank, syncs)
+        return refuse_copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
         assert bracket.before is not None  # noqa: S101 - what lies before all was answered above
         answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))
-    return _within_target(answer, syncs.last, evidence.target)
+    return refuse_outside_target(answer, syncs.last, evidence.target)
 
 
 def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
@@ -78,39 +86,6 @@ def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
         return syncs.segments
     gained = evidence.target.high - 1 - syncs.last.downstream
     return Segments.of(syncs, ConnectProgress(evidence.copied_to, gained))
-
-
-def _outside_source(
-    blank: Translation, syncs: PartitionSyncs | None, source: Watermarks | None
-) -> Translation | None:
-    if source is None or source.low <= blank.position <= source.high:
-        return None
-    if blank.position > source.high:
-        return blank.refused(
-            Basis.OUTSIDE_SOURCE,
-            f"position {blank.position} lies beyond the source's end {source.high}: it is of "
-            f"another cluster or topic, or the topic was recreated",
-        )
-    if syncs and syncs.first.upstream <= blank.position:
-        return None
-    return blank.refused(
-        Basis.OUTSIDE_SOURCE,
-        f"position {blank.position} lies below the source's first offset {source.low}: its "
-        f"records were deleted before MirrorMaker 2 copied them",
-    )
-
-
-def _differing(blank: Translation, evidence: Evidence) -> Translation | None:
-    if evidence.contradiction is None or evidence.changed_records:
-        return None
-    upstream, downstream = evidence.contradiction
-    return blank.refused(
-        Basis.RECORDS_DIFFER,
-        f"the records of the sync {upstream} -> {downstream}, or those before it, are not the same "
-        f"on both clusters: the target topic is not a copy of this one (see the "
-        f"replication policy and its separator, and whether a topic was recreated), or a transform "
-        f"changes records on the way (then say so: changed_records)",
-    )
 
 
 def _drained(blank: Translation, target: Watermarks | None) -> Translation:
@@ -189,31 +164,6 @@ def _low_of_missing(
     return None
 
 
-def _before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
-    first = "{} -> {}".format(*syncs.first) if syncs else "the next sync"
-    if not syncs.history.is_cut:
-        return blank.refused(
-            Basis.BEFORE_FIRST_SYNC,
-            f"position {blank.position} lies before the first known sync ({first}), where only "
-            f"strategy safe has an answer",
-        )
-    return blank.refused(
-        Basis.HISTORY_CUT,
-        f"position {blank.position} lies before {first}, the first since its history was cut: the "
-        f"topic was recreated on a cluster and what was copied before is gone, or an archive does "
-        f"not hold older syncs",
-    )
-
-
-def _copied_before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
-    return blank.refused(
-        Basis.COPYING_AGAIN,
-        "MirrorMaker 2 may not have copied again all records that it copied before {1} -> {2}, the "
-        "first sync since its history was cut; the copies of some from position {0} on may lie "
-        "before that: wait for it to catch up".format(blank.position, *syncs.first),
-    )
-
-
 def _answer(blank: Translation, bounds: BracketBounds, bracket: SyncBracket) -> Translation:
     low, high = bounds.at(bracket.position)
     return replace(
@@ -225,27 +175,3 @@ def _answer(blank: Translation, bounds: BracketBounds, bracket: SyncBracket) -> 
         low=low,
         high=high,
     )
-
-
-def _within_target(answer: Translation, last: SyncPoint, target: Watermarks | None) -> Translation:
-    if target is None or answer.target is None:
-        return answer
-    if answer.target < target.low or (answer.low or 0) < target.low:
-        return answer.refused(
-            Basis.EXPIRED,
-            f"the answer {answer.target} lies below the target's first offset {target.low}: "
-            f"the target has deleted records that the job has yet to read",
-        )
-    if answer.target > target.high:
-        return answer.refused(
-            Basis.NOT_REPLICATED_YET,
-            f"the answer {answer.target} lies above the target's end {target.high}: wait until "
-            f"MirrorMaker 2 has copied as far, or see whether the target was truncated",
-        )
-    if last.downstream >= target.high:
-        return answer.refused(
-            Basis.NOT_REPLICATED_YET,
-            f"the sync {last.upstream} -> {last.downstream} names an offset above the target's end "
-            f"{target.high}: the target topic was truncated or recreated",
-        )
-    return answer

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_mm2_offsets.core.bounds import lacks_records, may_hide_rewind
-from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint, steps_between
 from airflow_mm2_offsets.core.coverage import END, ConnectProgress
 from airflow_mm2_offsets.core.lows import LowRun, clipped, low_at, low_runs_of, settled_from
 
@@ -108,8 +108,8 @@ class Segments:
             return None
         if bracket.end and is_own and self._is_settled(bracket.end):
             begin, end = bracket.begin, bracket.end
-            steps = (later - first for first, later in zip(begin, end, strict=True))
-            is_ordered = bracket.rewind is None and not may_hide_rewind(*steps)
+            may_hide = may_hide_rewind(*steps_between(begin, end))
+            is_ordered = bracket.rewind is None and not may_hide
             return SearchRange(bracket.position, begin, end, is_ordered=is_ordered)
         settled = self.lows[-1]
         if settled.low is not None:

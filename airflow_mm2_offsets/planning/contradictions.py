@@ -79,13 +79,23 @@ def _read_syncs(
     return {key: (originals.get(key, ()), copies.get(names[key], ())) for key in syncs}
 
 
-def are_strangers(source: RecordWindow, target: RecordWindow) -> bool:
+def find_contradiction_in(
+    source: RecordWindow, target: RecordWindow, syncs: PartitionSyncs, position: int
+) -> SyncPoint | None:
+    """Return a sync that the records which were read around a position contradict."""
+    before = syncs.segments.bracket(position).before
+    if before and _is_of_another(before, source, target):
+        return before
+    return syncs.last if _are_strangers(source, target) else None
+
+
+def _are_strangers(source: RecordWindow, target: RecordWindow) -> bool:
     """Tell whether both hold records from one sync to another, and none of them in common."""
     originals, copies = ({content for _, content in each.records} for each in (source, target))
     return bool(originals and copies) and originals.isdisjoint(copies)
 
 
-def is_of_another(sync: SyncPoint, source: RecordWindow, target: RecordWindow) -> bool:
+def _is_of_another(sync: SyncPoint, source: RecordWindow, target: RecordWindow) -> bool:
     """Tell whether the copy at a sync is of a record that the source has elsewhere.
 
     Both windows begin at the sync. Its own record is gone from the source, so that nothing can be

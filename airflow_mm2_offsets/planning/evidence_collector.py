@@ -7,11 +7,7 @@ from typing import Any
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
-from airflow_mm2_offsets.planning.contradictions import (
-    are_strangers,
-    find_contradictions,
-    is_of_another,
-)
+from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import Held, gather_copied, gather_drained
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import gather_whole, gather_windows
@@ -105,12 +101,9 @@ class EvidenceCollector:
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
             self._add(key, source_window=source, target_window=target)
-            syncs = self.index.partitions[key]
-            if source and are_strangers(source, target):
-                self._add(key, contradiction=syncs.last)
-            before = syncs.segments.bracket(self.positions[key]).before
-            if source and before and is_of_another(before, source, target):
-                self._add(key, contradiction=before)
+            around = self.index.partitions[key], self.positions[key]
+            if source and (sync := find_contradiction_in(source, target, *around)):
+                self._add(key, contradiction=sync)
         whole = gather_whole(
             self.pair,
             self.index,

@@ -137,18 +137,27 @@ class Judge:
             tally.exact_below += below and self.stands
 
     def _is_repeated(self, position: int, target: int) -> bool:
-        """Tell whether equal records of another writer make up for all that an answer passes over.
+        """Tell whether equal records make up for all that an answer passes over.
 
-        Then the job gets every record, with key, value, headers and time; without the time where
-        the target's brokers have set it.
+        Another writer may have written them: then the job gets every record, with key, value,
+        headers and time; without the time where the target's brokers have set it. Or compaction has
+        removed what is passed over from the source, and has left an equal record there: then the
+        job gets what it would get there.
         """
         world = self.drawn.world
-        entries = world.target.entries
-        if self.readable.misnamed or not any(each.origin == FOREIGN for each in entries[target:]):
+        entries, source = world.target.entries, world.source
+        has_foreign = any(each.origin == FOREIGN for each in entries[target:])
+        if self.readable.misnamed or not (has_foreign or source.is_cleaned):
             return False
-        highest = world.highest_copies()
-        needed = [entries[at] for up, at in highest.items() if up >= position]
-        return self._count(needed) <= self._count(entries[target:])
+        if target > world.target.high:  # What is copied next is lost.
+            return False
+        needed = {up: at for up, at in world.highest_copies().items() if up >= position}
+        removed = {up for up in needed if source.is_cleaned and source.low <= up} - {
+            *source.records
+        }
+        got = self._count(entries[target:])
+        kept = self._count(entries[at] for up, at in needed.items() if up not in removed)
+        return kept <= got and {*self._count(entries[needed[up]] for up in removed)} <= {*got}
 
     def _count(self, entries: Iterable[Entry]) -> Counter[Record]:
         timed = not self.drawn.world.mirror.settings.append_time

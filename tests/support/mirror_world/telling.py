@@ -19,7 +19,8 @@ told
   copied every offset;
 - by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
   holds a content twice in the step around ``t``;
-- by both of these only if the position lies in that step: no plan reads the records of others;
+- by both of these only if that step is the newest over the position: no plan reads the records of
+  others;
 - by the ``marks``, the target's watermarks, where syncs lie beyond its end;
 - by the ``ids`` of the target topic, where an archive has seen another;
 - by the connector's ``config``, where it names another topic than was asked for: then the records
@@ -133,7 +134,15 @@ def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
     ):
         return ToldBy.SYNCS
     is_passed = any(_has_all(record, *step) for step in steps[1:])
+    if not _is_read(loss.position, steps):
+        return ToldBy.NOTHING
     return _told_by_logs(world, readable, loss, steps[0], is_passed=is_passed)
+
+
+def _is_read(position: int, steps: Sequence[tuple[Sync, Sync]]) -> bool:
+    """Tell whether a plan reads the first of some steps: it reads the newest over a position."""
+    first, *later = (before[0] <= position < after[0] for before, after in steps)
+    return first and not any(later)
 
 
 def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
@@ -175,8 +184,6 @@ def _told_by_logs(
 ) -> ToldBy:
     (begin_up, begin), (end_up, end) = step
     is_counted = readable.source and not is_passed
-    if not begin_up <= loss.position < end_up:
-        return ToldBy.NOTHING
     if is_counted and end - begin > _most_records(world, begin_up, end_up) + 1:
         return ToldBy.SOURCE
     if readable.target and _is_seen(world, readable, loss.truth, begin, end):

@@ -180,6 +180,7 @@ def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
     for position, basis in ((67, Basis.COPYING_AGAIN), (69, Basis.SYNC)):
         further = index.extended({(TOPIC, 0): [(position, position - 19)]})
         assert further.translate(TOPIC, 0, 37).basis is basis
+    assert further.translate(TOPIC, 0, 37).target == 18
     recreated = index.extended({(TOPIC, 0): [(37, 0)]})
     assert recreated.partitions[TOPIC, 0].last_cut is None
 
