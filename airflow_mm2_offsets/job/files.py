@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -40,8 +42,16 @@ class HadoopFiles:
 
         Raises:
             ValueError: It is not JSON, perhaps not yet: it is just being written.
+            Py4JJavaError: It can't be read.
         """
         path = self._hadoop.Path(self._directory, name)
+        try:
+            return self._read(path)
+        except Py4JJavaError:
+            # An object store refuses the rest of an object that is replaced while it is read.
+            return self._read(path)
+
+    def _read(self, path: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a Java object
         if not self._fs.exists(path):
             return None
         stream = self._fs.open(path)

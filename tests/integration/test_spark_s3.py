@@ -43,6 +43,13 @@ def server(s3_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return s3_server
 
 
+def _submit_with_s3(server: Server) -> list[str | Path]:
+    """Return spark-submit with the jars of Kafka and S3A, and what it must know of the server."""
+    conf = [f"--conf={key}={value}" for key, value in server.spark_conf().items()]
+    lake = ",".join(map(str, jars.fetch_lake(ROOT / "build", progress=print).s3a))
+    return [*SUBMIT, *conf, "--jars", f"{kafka_jars()},{lake}", "--py-files", py_files()]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """The example job on one cluster; its rows alone are on the local disk."""
@@ -59,14 +66,8 @@ class Job:
 
     def program(self) -> Program:
         at = {each: f"s3a://{BUCKET}/{self.name}/{each}" for each in ("checkpoint", "control")}
-        lake = ",".join(map(str, jars.fetch_lake(ROOT / "build", progress=print).s3a))
-        conf = (
-            part
-            for key, to in self.server.spark_conf().items()
-            for part in ("--conf", f"{key}={to}")
-        )
         command = [
-            *(*SUBMIT, *conf, "--jars", f"{kafka_jars()},{lake}", "--py-files", py_files()),
+            *_submit_with_s3(self.server),
             *(ROOT / "dags" / "jobs" / "orders_stream.py", "--bootstrap-servers", self.cluster),
             *("--topic", self.topic, "--trigger", "1", "--output", str(self.folder / "output")),
             *("--checkpoint", at["checkpoint"], "--control", at["control"]),
@@ -160,3 +161,18 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
         assert again.committed_batch > migrated["committed_batch"]
         numbers = target.numbers()
         assert (numbers.total(), len(numbers)) == (100, 100)
+
+
+def test_a_file_is_read_while_it_is_replaced(server: Server, tmp_path: Path) -> None:
+    """S3A refuses to read the rest of an object from its next version; the job reads it again.
+
+    A driver reads its heartbeat while it writes it: that must not end it, or hide its answer.
+    """
+    location = f"s3a://{BUCKET}/replaced/control"
+    job = Path(__file__).with_name("replaced_file_job.py")
+    program = submit("the job", [*_submit_with_s3(server), job, location], tmp_path)
+    try:
+        program.start()
+        program.wait_end(seconds=START_SECONDS)
+    finally:
+        program.kill()
