@@ -9,9 +9,9 @@ import pytest
 
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.attempts import attempts
 from tests.integration.contract import REFRESH_SECONDS, Contract, Home, mirrored
-from tests.integration.fuzzing import play
+from tests.integration.fuzzing import send_all
+from tests.integration.http_fuzz_requests import fuzz_requests
 from tests.integration.servers import TOKEN, running
 
 
@@ -48,18 +48,18 @@ class TestStandalone(Contract):
     """A server alone: one pair of clusters, a token."""
 
     def test_no_request_makes_it_fail_or_grow(self, home: Home) -> None:
-        """10,000 of all kinds: each is answered, none by a 5xx but 503; memory stays flat."""
+        """10,000 fuzz requests: each is answered, and no 5xx but 503 comes; memory stays flat."""
         topic, server = home.mirrored.topic, _listener(home.client.base_url.port)
-        asked = {"topic": topic, "partition": 0, "offset": 17}
-        known = home.get("/translate", **asked).json()
+        query = {"topic": topic, "partition": 0, "offset": 17}
+        answer = home.get("/translate", **query).json()
         sizes = []
         for seed in range(10):
-            url, tried = str(home.client.base_url), attempts(seed, 1000, topic=topic, token=TOKEN)
-            for attempt, statuses in asyncio.run(play(url, tried)):
-                shown = attempt.sent[:200], statuses
+            requests = fuzz_requests(seed, 1000, topic=topic, token=TOKEN)
+            for request, statuses in asyncio.run(send_all(str(home.client.base_url), requests)):
+                shown = request.sent[:200], statuses
                 assert all(each < 500 or each == 503 for each in statuses), shown
-                assert statuses or not attempt.answered, shown
-            assert home.get("/translate", **asked).json() == known
+                assert statuses or not request.answered, shown
+            assert home.get("/translate", **query).json() == answer
             sizes.append(server.memory_info().rss)
         assert sizes[-1] < sizes[0] * 1.15, sizes
 
