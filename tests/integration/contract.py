@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_mm2_offsets.core import Status, SyncIndex, Translation
+from airflow_mm2_offsets.core import Status, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -42,13 +42,14 @@ class Mirrored:
     @cached_property
     def copies(self) -> dict[tuple[int, int], int]:
         """Where each copied record of the first writing is on the target."""
-        pair, places = self.mirror.pair, {(self.topic, number): 0 for number in range(3)}
+        pair, partitions = self.mirror.pair, range(3)
         found = {
-            (each.partition(), each.value()): each.offset() for each in read(pair.target, places)
+            (each.partition(), each.value()): each.offset()
+            for each in read(pair.target, self.topic, partitions)
         }
         return {
             (each.partition(), each.offset()): found[each.partition(), each.value()]
-            for each in read(pair.source, places)
+            for each in read(pair.source, self.topic, partitions)
             if (each.partition(), each.value()) in found
         }
 
@@ -103,18 +104,17 @@ class Home:
 
     def index(self) -> SyncIndex:
         """Return the index that it answers from, as it lists it; its topic is whole."""
-        pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
         for each in self.get("/syncs", limit=100_000).json()["syncs"]:
-            place = each["topic"], each["partition"]
-            pairs.setdefault(place, []).append((each["upstreamOffset"], each["targetOffset"]))
+            partition = TopicPartition(each["topic"], each["partition"])
+            pairs.setdefault(partition, []).append((each["upstreamOffset"], each["targetOffset"]))
         return SyncIndex().extended(pairs, complete=pairs)
 
 
 def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, Any]:
     """Return what is to be answered for a translation, field by field."""
-    before = (
-        index.partitions[answer.topic, answer.partition].segments.bracket(answer.position).before
-    )
+    syncs = index.partitions[TopicPartition(answer.topic, answer.partition)]
+    before = syncs.segments.bracket(answer.position).before
     return {
         "topic": answer.topic,
         "partition": answer.partition,
@@ -161,7 +161,7 @@ class Contract:
     def test_linear_is_their_formula(self, home: Home) -> None:
         """``syncTargetOffset + (sourceOffset - syncUpstreamOffset)``, and safe the default."""
         topic = home.mirrored.topic
-        first = home.index().partitions[topic, FIRST].first
+        first = home.index().partitions[TopicPartition(topic, FIRST)].first
         asked = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
         linear = home.get("/translate", **asked, strategy="linear").json()
         past = linear["sourceOffset"] - linear["syncUpstreamOffset"]
@@ -252,13 +252,13 @@ class Contract:
     def test_syncs(self, home: Home) -> None:
         """Exactly the syncs of the topic, filtered and paged."""
         pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
-        held = home.index()
+        listed, second = home.index(), TopicPartition(topic, SECOND)
         now = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
-        assert set(held.partitions) == {(topic, FIRST), (topic, SECOND)}
-        for place, syncs in held.partitions.items():
-            assert [*syncs.upstream] == [*now.partitions[place].upstream][: len(syncs)]
+        assert set(listed.partitions) == {(topic, FIRST), second}
+        for partition, syncs in listed.partitions.items():
+            assert [*syncs.upstream] == [*now.partitions[partition].upstream][: len(syncs)]
         one = home.get("/syncs", topic=topic, partition=SECOND).json()
-        assert one["total"] == len(one["syncs"]) == len(held.partitions[topic, SECOND])
+        assert one["total"] == len(one["syncs"]) == len(listed.partitions[second])
         assert set(one["syncs"][0]) == {
             "topic",
             "partition",
@@ -295,7 +295,9 @@ class Contract:
         pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
         positions = {topic: {FIRST: 17, SECOND: 33, UNUSED: 0}}
         body = {topic: {str(number): str(at) for number, at in positions[topic].items()}}
-        choices = {} if changed_records is None else {"changed_records": changed_records}
+        choices: dict[str, Any] = {}
+        if changed_records is not None:
+            choices["changed_records"] = changed_records
         answer = home.post("/plan", {"positions": body, **choices})
         assert answer.status_code == 200, answer.text
         made = answer.json()
@@ -401,10 +403,14 @@ class Contract:
             if name in login
         ]
         base = str(home.client.base_url).rstrip("/")
-        command = [Path(sys.executable).with_name("schemathesis"), "run", f"{base}/openapi.json"]
+        program = Path(sys.executable).with_name("schemathesis")
         options = [*chain.from_iterable(("-H", each) for each in headers), "--url", base]
         limits = ["--max-examples", "10", "--seed", "1", "--phases", "examples,coverage,fuzzing"]
         ran = subprocess.run(
-            [*command, *options, *limits], cwd=tmp_path, capture_output=True, text=True, check=False
+            [program, "run", f"{base}/openapi.json", *options, *limits],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == 0, ran.stdout

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
@@ -14,9 +14,10 @@ from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import FILTER, Mirror, Writer, read
+from tests.integration.mirrors import FILTER, Mirror, Writer, read, topic_partitions
 
 TRANSACTIONS, DELETED, FILTERED, ENDS_IN_MARKERS, EQUAL, SHORT, ENDS_ABORTED, UNUSED = range(8)
+PARTITIONS = 8
 BUSY = (TRANSACTIONS, DELETED, FILTERED, ENDS_IN_MARKERS)
 LAG_MAX = 100
 PLANS = 40
@@ -40,18 +41,18 @@ class History:
 
     @classmethod
     def of(cls, mirror: Mirror, topic: str) -> "History":
-        pair, places = mirror.pair, [(topic, number) for number in range(8)]
-        target = pair.target.watermarks(places)
+        pair, partitions = mirror.pair, topic_partitions(topic, range(PARTITIONS))
+        target = pair.target.watermarks(partitions)
+        index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
+        syncs = index.partitions[partitions[EQUAL]]
         return cls(
             mirror=mirror,
             topic=topic,
-            held={number: each for (_, number), each in pair.source.watermarks(places).items()},
+            held={number: each for (_, number), each in pair.source.watermarks(partitions).items()},
             target_ends={number: each.high for (_, number), each in target.items()},
-            source=_values(pair.source, places),
-            target=_values(pair.target, places),
-            syncs=list(
-                read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions[topic, EQUAL]
-            ),
+            source=_values(pair.source, topic),
+            target=_values(pair.target, topic),
+            syncs=[*zip(syncs.upstream, syncs.downstream, strict=True)],
         )
 
     @cached_property
@@ -75,11 +76,11 @@ class History:
         return min(wanted, default=self.target_ends[partition])
 
 
-def _values(cluster: KafkaCluster, places: list[tuple[str, int]]) -> dict[int, Values]:
-    found: dict[int, Values] = {number: {} for _, number in places}
-    for record in read(cluster, dict.fromkeys(places, 0)):
-        found[record.partition()][record.offset()] = record.value()
-    return found
+def _values(cluster: KafkaCluster, topic: str) -> dict[int, Values]:
+    values: dict[int, Values] = {number: {} for number in range(PARTITIONS)}
+    for record in read(cluster, topic, range(PARTITIONS)):
+        values[record.partition()][record.offset()] = record.value()
+    return values
 
 
 def _in_order(source: Values, target: Values, syncs: list[tuple[int, int]]) -> dict[int, list[int]]:
@@ -143,11 +144,11 @@ def is_true(answer: Translation, history: History) -> bool:
 
 def make_history(made: Mirror) -> History:
     """Return a history with all that makes offsets differ, MirrorMaker 2 killed in between."""
-    topic = made.create_topic(8)
+    topic = made.create_topic(PARTITIONS)
     writer, random = Writer(made, topic), Random(5)  # noqa: S311 - repeatable, not secret
     _write(writer, random, rounds=15)
     writer.write({SHORT: 7})
-    _delete(made.stack, Place(topic, DELETED, 100))
+    _delete(made.stack, KafkaTopicPartition(topic, DELETED, 100))
     made.configure(**FILTER, **{"offset.lag.max": LAG_MAX})
     # Nothing of it is copied again after the kill, and all that comes next is.
     wait_until(lambda: made.has_noted(writer), f"MirrorMaker 2 to note its copy of {topic}")
@@ -186,6 +187,6 @@ def _end(writer: Writer) -> None:
     writer.abort({ENDS_ABORTED: 3})
 
 
-def _delete(stack: Stack, before: Place) -> None:
+def _delete(stack: Stack, before: KafkaTopicPartition) -> None:
     admin = AdminClient({"bootstrap.servers": stack.source})
     admin.delete_records([before])[before].result(timeout=30)

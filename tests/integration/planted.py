@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from stack.process import free_ports
 from stack.waiting import wait_until

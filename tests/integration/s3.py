@@ -35,7 +35,8 @@ class Server:
         if end and name.endswith(end) and environ["REQUEST_METHOD"] in ("PUT", "POST"):
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
-        return self._app(environ, start)
+        answer: Iterable[bytes] = self._app(environ, start)
+        return answer
 
     def connection(self) -> str:
         """Return an Airflow connection to it."""

@@ -15,7 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
-DELTA = {
+DELTA: dict[str, bool | float | int | str | None] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -26,8 +26,8 @@ Start = Callable[[DataFrame, str, str], None]
 
 
 def _write(application: str, table: str, batch: DataFrame, batch_id: int) -> None:
-    options = {"txnAppId": application, "txnVersion": batch_id}
-    batch.write.format("delta").mode("append").options(**options).save(table)
+    append = batch.write.format("delta").mode("append")
+    append.options(txnAppId=application, txnVersion=batch_id).save(table)
 
 
 def into_files(rows: DataFrame, output: str, checkpoint: str) -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -17,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -26,7 +27,7 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.syncs import load_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, mirror
+from tests.integration.mirrors import Mirror, mirror, topic_partitions
 from tests.unit.archive.runs import contents
 
 
@@ -65,8 +66,8 @@ class Moving:
         entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
         self.source.incremental_alter_configs([resource])[resource].result(timeout=30)
-        place = TopicPartition(topic, 0, -1)
-        self.source.delete_records([place])[place].result(timeout=30)
+        until = KafkaTopicPartition(topic, 0, -1)
+        self.source.delete_records([until])[until].result(timeout=30)
 
     def write(self, count: int = 100) -> None:
         """Write to both partitions, and wait until a sync of the last records is there."""
@@ -88,9 +89,9 @@ class Moving:
         except SyncsTopicError:
             return False
         return all(
-            (self.topic, partition) in index.partitions
-            and index.partitions[self.topic, partition].last.upstream == self.written - 1
-            for partition in (0, 1)
+            partition in index.partitions
+            and index.partitions[partition].last.upstream == self.written - 1
+            for partition in topic_partitions(self.topic, range(2))
         )
 
     def positions(self, position: int) -> Positions:
@@ -156,7 +157,7 @@ def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> 
     assert "generation 2" in run.notes[0]
     index = loaded(moving.pair, archive)
     assert index.translate(moving.topic, 0, 0).target == 0
-    assert index.partitions[moving.topic, 0].last.upstream == 199
+    assert index.partitions[TopicPartition(moving.topic, 0)].last.upstream == 199
     assert len(index) > len(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
 
 

@@ -5,12 +5,19 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Naming, OffsetSync, SyncsLocation, encode_offset_sync
+from airflow_mm2_offsets.core import (
+    Naming,
+    OffsetSync,
+    SyncsLocation,
+    TopicPartition,
+    encode_offset_sync,
+)
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from stack.mirror import Stack
@@ -21,15 +28,15 @@ class SyncsTopic:
     """An offset-syncs topic that nobody but the test writes to."""
 
     def __init__(self, stack: Stack) -> None:
-        servers = {"bootstrap.servers": stack.target}
+        servers = stack.target
         self.pair = ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": stack.source}),
-            target=KafkaCluster(name="target", config=servers),
+            target=KafkaCluster(name="target", config={"bootstrap.servers": servers}),
             naming=Naming(source_alias=f"c{uuid4().hex[:8]}", target_alias="b"),
             syncs_location=SyncsLocation.TARGET,
         )
-        self._admin = AdminClient(servers)
-        self._producer = Producer(servers)
+        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._producer = Producer({"bootstrap.servers": servers})
         self.cache = SyncCache(partial(read_on, self.pair))
 
     @property
@@ -56,12 +63,17 @@ class SyncsTopic:
         assert self._producer.flush(30) == 0
 
     def cut(self, offset: int) -> None:
-        place = TopicPartition(self.name, 0, offset)
-        self._admin.delete_records([place])[place].result()
+        until = KafkaTopicPartition(self.name, 0, offset)
+        self._admin.delete_records([until])[until].result()
 
-    def held(self) -> list[int]:
+    def error(self) -> Exception | None:
+        """Return what the last refresh failed of."""
+        return self.cache.state.error
+
+    def cached(self) -> list[int]:
+        """Return the upstream offsets of the syncs in the cache."""
         assert self.cache.state.syncs is not None
-        return [*self.cache.state.syncs.index.partitions["orders", 0].upstream]
+        return [*self.cache.state.syncs.index.partitions[TopicPartition("orders", 0)].upstream]
 
 
 @pytest.fixture
@@ -79,12 +91,12 @@ def test_a_topic_made_again_is_read_anew(topic: SyncsTopic) -> None:
     topic.cache.refresh()
     topic.write(30)
     topic.cache.refresh()
-    assert topic.held() == [0, 10, 20, 30]
+    assert topic.cached() == [0, 10, 20, 30]
     topic.delete()
     topic.create()
     topic.write(5, 15, 25, 35, 45)
     topic.cache.refresh()
-    assert topic.held() == [5, 15, 25, 35, 45]
+    assert topic.cached() == [5, 15, 25, 35, 45]
 
 
 def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> None:
@@ -94,13 +106,13 @@ def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> Non
     topic.delete()
     with pytest.raises(SyncsTopicError, match="does not exist"):
         topic.cache.refresh()
-    assert topic.cache.state.error is not None
-    assert topic.held() == [0, 10]
+    assert topic.error() is not None
+    assert topic.cached() == [0, 10]
     topic.create()
     topic.write(1)
     topic.cache.refresh()
-    assert topic.cache.state.error is None
-    assert topic.held() == [1]
+    assert topic.error() is None
+    assert topic.cached() == [1]
 
 
 def test_what_is_deleted_behind_the_last_read_is_kept(topic: SyncsTopic) -> None:
@@ -110,8 +122,8 @@ def test_what_is_deleted_behind_the_last_read_is_kept(topic: SyncsTopic) -> None
     topic.cut(3)
     topic.write(30)
     topic.cache.refresh()
-    assert topic.held() == [0, 10, 20, 30]
+    assert topic.cached() == [0, 10, 20, 30]
     topic.write(40, 50)
     topic.cut(5)
     topic.cache.refresh()
-    assert topic.held() == [50]
+    assert topic.cached() == [50]

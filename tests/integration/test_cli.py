@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -136,8 +137,12 @@ def _fill(made: Mirror) -> None:
     for aborted, end, copied in ((10, 11, 25), (5, 42, 25)):
         writer.abort({0: aborted})
         # The transaction's marker comes some time after its abort was accepted.
-        wait_until(lambda end=end: made.ends(TOPIC)[0] == end, f"{end} offsets in {TOPIC}")
+        wait_until(partial(_ends_at, made, end), f"{end} offsets in {TOPIC}")
         writer.write({0: copied, 1: copied})
+
+
+def _ends_at(made: Mirror, end: int) -> bool:
+    return made.ends(TOPIC)[0] == end
 
 
 def _copy(made: Mirror, folder: Path) -> None:
@@ -237,13 +242,13 @@ def test_what_serve_is_told_counts(terminal: Terminal) -> None:
         assert process.stderr is not None
         url = process.stderr.readline().split()[-4].rstrip(";")
         path = f"{url}/api/v1/offsets/translate"
-        asked = {"topic": TOPIC, "partition": 0, "offset": 42}
+        query: dict[str, str | int] = {"topic": TOPIC, "partition": 0, "offset": 42}
         login = {"Authorization": f"Bearer {TOKEN}"}
         wait_until(
-            lambda: httpx.get(path, params=asked, headers=login).is_success, "the first index"
+            lambda: httpx.get(path, params=query, headers=login).is_success, "the first index"
         )
-        answer = httpx.get(path, params=asked, headers=login).json()
-        anonymous = httpx.get(path, params=asked)
+        answer = httpx.get(path, params=query, headers=login).json()
+        anonymous = httpx.get(path, params=query)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ class CommandLine:
     config: Path
 
 
-def _environ(line: CommandLine) -> Mapping[str, str]:
+def _environ(line: CommandLine) -> dict[str, str]:
     return os.environ | {"MM2_OFFSETS_CONFIG": str(line.config)}
 
 

@@ -106,7 +106,7 @@ def test_the_stop_control_of_the_installed_package() -> None:
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     with pytest.raises(ImportError, match="Missing"):
-        from airflow_mm2_offsets.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+        from airflow_mm2_offsets.job import Missing  # noqa: F401, PLC0415
 
 
 PACKAGE = Path(airflow_mm2_offsets.__file__).parent

@@ -5,10 +5,17 @@ from collections.abc import Callable, Iterable
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from airflow_mm2_offsets.core import OffsetSync, Status, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.core import (
+    OffsetSync,
+    Status,
+    TopicPartition,
+    Watermarks,
+    encode_offset_sync,
+)
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
@@ -105,19 +112,14 @@ def test_watermarks_follow_what_is_deleted(
     topic = create(2)
     _write(stack, topic, 10)
     _write_aborted(stack, topic, 3)
-    place = TopicPartition(topic, 0, 4)
-    admin.delete_records([place])[place].result(timeout=30)
+    until = KafkaTopicPartition(topic, 0, 4)
+    admin.delete_records([until])[until].result(timeout=30)
     # The broker writes the marker soon after it has said that the transaction is aborted.
-    wait_until(
-        lambda: (
-            source.watermarks([(topic, 0), (topic, 1)])
-            == {
-                (topic, 0): Watermarks(low=4, high=14),
-                (topic, 1): Watermarks(low=0, high=0),
-            }
-        ),
-        f"the marker of {topic}",
-    )
+    watermarks = {
+        TopicPartition(topic, 0): Watermarks(low=4, high=14),
+        TopicPartition(topic, 1): Watermarks(low=0, high=0),
+    }
+    wait_until(lambda: source.watermarks(watermarks) == watermarks, f"the marker of {topic}")
 
 
 def test_a_reading_ends_behind_aborted_records(
@@ -127,7 +129,8 @@ def test_a_reading_ends_behind_aborted_records(
     topic = create(2)
     _write(stack, topic, 5)
     _write_aborted(stack, topic, 7)
-    batches = drain(source, {(topic, 0): 0, (topic, 1): 0}, isolation="read_committed")
+    starts = {TopicPartition(topic, number): 0 for number in range(2)}
+    batches = drain(source, starts, isolation="read_committed")
     assert [record.offset() for record in itertools.chain.from_iterable(batches)] == [*range(5)]
 
 
@@ -149,16 +152,16 @@ def test_a_reading_that_loses_its_records_says_so(
     watermarks = KafkaCluster.watermarks
 
     def look_and_delete(
-        cluster: KafkaCluster, places: Iterable[tuple[str, int]], **options: str
-    ) -> dict[tuple[str, int], Watermarks]:
-        seen = watermarks(cluster, places, **options)
-        place = TopicPartition(topic, 0, deleted)
-        admin.delete_records([place])[place].result(timeout=30)
+        cluster: KafkaCluster, partitions: Iterable[TopicPartition], **options: str
+    ) -> dict[TopicPartition, Watermarks]:
+        seen = watermarks(cluster, partitions, **options)
+        until = KafkaTopicPartition(topic, 0, deleted)
+        admin.delete_records([until])[until].result(timeout=30)
         return seen
 
     monkeypatch.setattr(KafkaCluster, "watermarks", look_and_delete)
     with pytest.raises(PositionError, match=rf"{topic}\[0\]: offset 0 is gone, and was "):
-        list(drain(source, {(topic, 0): 0}, isolation=isolation))
+        list(drain(source, {TopicPartition(topic, 0): 0}, isolation=isolation))
 
 
 def test_an_open_transaction_ends_a_committed_reading(
@@ -174,11 +177,11 @@ def test_an_open_transaction_ends_a_committed_reading(
     producer.flush(30)
     _write(stack, topic, 5)
     for start, count in ((0, 5), (5, 0), (8, 0)):
-        batches = drain(source, {(topic, 0): start}, isolation="read_committed")
+        batches = drain(source, {TopicPartition(topic, 0): start}, isolation="read_committed")
         assert len(list(itertools.chain.from_iterable(batches))) == count
     for isolation, end in (("read_committed", 5), ("read_uncommitted", 11)):
-        marks = source.watermarks([(topic, 0)], isolation=isolation)
-        assert marks == {(topic, 0): Watermarks(low=0, high=end)}
+        watermarks = {TopicPartition(topic, 0): Watermarks(low=0, high=end)}
+        assert source.watermarks(watermarks, isolation=isolation) == watermarks
     producer.abort_transaction(30)
 
 
@@ -216,8 +219,8 @@ def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
     _write_syncs(stack, topic, range(10, 15))
 
     def read_on_after_deletion_before(offset: int) -> SyncsSnapshot:
-        place = TopicPartition(topic, 0, offset)
-        admin.delete_records([place])[place].result(timeout=30)
+        until = KafkaTopicPartition(topic, 0, offset)
+        admin.delete_records([until])[until].result(timeout=30)
         return read_syncs(source, topic, previous=first)
 
     assert len(read_on_after_deletion_before(10).index) == 15

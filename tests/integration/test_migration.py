@@ -91,8 +91,8 @@ def moved(world: World) -> dict[str, dict[str, Any]]:
 
 
 def _migrate(world: World, name: str) -> dict[str, Any]:
-    places = (UPath(world.folder / side / name) for side in ("source", "target"))
-    return migrate_checkpoint(world.pair, *places)
+    source, target = (UPath(world.folder / side / name) for side in ("source", "target"))
+    return migrate_checkpoint(world.pair, source, target)
 
 
 @pytest.fixture(scope="module")

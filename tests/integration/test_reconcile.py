@@ -224,7 +224,7 @@ def test_the_operator_verifies_a_plan(world: World, tmp_path: Path) -> None:
     plan = plan_failover(mirrored.pair, positions)
     paths = _sinks_of_a_plan(world, topic, positions[topic.name], plan)
     ends = {topic.name: {n: rows[-1]["offset"] + 1 for n, rows in topic.target.items()}}
-    settings = {
+    settings: dict[str, object] = {
         "plan": plan.to_json(),
         "committed": format_offsets(ends),
         "sinks": [{"cluster": side, "path": path} for side, path in paths.items()],

@@ -39,7 +39,7 @@ def test_without_clusters_it_runs_and_is_not_ready(url: str) -> None:
     with httpx.Client(base_url=url, headers=LOGIN, timeout=60) as client:
         assert client.get("/healthz").status_code == 200
         assert client.get("/readyz").status_code == 503
-        query = {"topic": "orders", "partition": 0, "offset": 1}
+        query: dict[str, str | int] = {"topic": "orders", "partition": 0, "offset": 1}
         cached = client.get(f"{BASE}/translate", params=query)
         latest = client.get(f"{BASE}/translate/latest", params=query)
         for answer in (cached, latest):
@@ -169,10 +169,15 @@ def test_a_client_that_dribbles_is_hung_up_on(url: str) -> None:
 def test_a_second_server_on_the_port_is_told_so(url: str) -> None:
     """In one line; the first one answers on."""
     port = str(httpx.URL(url).port)
-    command = [Path(sys.executable).with_name("airflow-mm2-offsets"), "serve", "--port", port]
+    script = Path(sys.executable).with_name("airflow-mm2-offsets")
     clusters = {f"MM2_OFFSETS_{key.upper()}": value for key, value in NOWHERE.items()}
     second = subprocess.run(
-        command, env=os.environ | clusters, capture_output=True, text=True, check=False, timeout=60
+        [script, "serve", "--port", port],
+        env=os.environ | clusters,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert second.returncode == 2
     assert second.stderr == (

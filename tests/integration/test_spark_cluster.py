@@ -169,7 +169,7 @@ def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
     """
     (core,) = (Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar")
     java = f"-Dspark.history.fs.logDirectory={folder} -Dspark.history.ui.port=0"
-    command = [
+    command: list[str | Path] = [
         *(BIN / "spark-submit", "--master", cluster.url, "--deploy-mode", "cluster"),
         *("--driver-memory", "512m", "--conf", f"spark.driver.extraJavaOptions={java}"),
         *("--class", "org.apache.spark.deploy.history.HistoryServer", core),

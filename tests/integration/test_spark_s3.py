@@ -146,16 +146,14 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
         positions = _read(source, worker)
         wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2")
         plan = plan_failover(made.pair, positions)
-        places = (storage_path(each.location("checkpoint")) for each in (source, target))
-        migrated = migrate_checkpoint(made.pair, *places)
-        assert read_checkpoint(storage_path(target.location("checkpoint"))).positions == (
-            plan.target_positions()
-        )
+        original, copy = (storage_path(each.location("checkpoint")) for each in (source, target))
+        migrated = migrate_checkpoint(made.pair, original, copy)
+        assert read_checkpoint(copy).positions == plan.target_positions()
         assert plan.target_positions() == {topic: {0: 40, 1: 20}}
         assert positions[topic][0] > 40
 
         _run_and_stop(target, made, worker)
-        again = read_checkpoint(storage_path(target.location("checkpoint")))
+        again = read_checkpoint(copy)
         assert again.query_id == migrated["query_id"]
         assert again.committed_batch > migrated["committed_batch"]
         numbers = target.numbers()

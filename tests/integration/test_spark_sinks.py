@@ -32,7 +32,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         program.wait_end(seconds=400)
     finally:
         program.kill()
-    return json.loads((folder / "found.json").read_text())
+    answers: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return answers
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.wire import decode_offset_sync
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -39,7 +40,8 @@ def _transaction(stack: Stack, topic: str, values: list[str], *, commit: bool = 
 def _read(servers: str, topic: str) -> list[Record]:
     cluster = KafkaCluster(name="cluster", config={"bootstrap.servers": servers})
     try:
-        return [record for batch in drain(cluster, {(topic, 0): 0}) for record in batch]
+        batches = drain(cluster, {TopicPartition(topic, 0): 0})
+        return [record for batch in batches for record in batch]
     except TopicNotFoundError:
         return []  # MM2 has not made it yet.
 

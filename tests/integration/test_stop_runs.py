@@ -4,6 +4,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -39,6 +40,9 @@ class Job:
         """Return the number of the newest batch; -1 before the first."""
         names = [path.name for path in (self.folder / "checkpoint" / "offsets").glob("*")]
         return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def has_begun_after(self, batch: int) -> bool:
+        return self.begun() > batch
 
     def rows(self) -> Counter[tuple[int, int]]:
         """Count how often each record is in the sink."""
@@ -80,8 +84,7 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
     clean = 0
     job.program.start()
     for number in range(STOPS):
-        known = job.begun()
-        job.program.wait_ready(lambda known=known: job.begun() > known, seconds=START_SECONDS)
+        job.program.wait_ready(partial(job.has_begun_after, job.begun()), seconds=START_SECONDS)
         at_a_random_moment(chance, 0.8)
         job.stop(f"stop-{number}")
 

@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core import (
     SourceWindow,
     SyncIndex,
     TargetWindow,
+    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -32,7 +33,7 @@ class Case:
         self.world = world
         self.truths = world.truths()
         self.syncs = PartitionSyncs(world.syncs if syncs is None else syncs)
-        self.index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs if syncs is None else syncs})
+        self.index = SyncIndex.of_partitions({TopicPartition(TOPIC, 0): self.syncs})
         self.target = Watermarks(low=0, high=len(world.target))
 
     def positions(self) -> range:

@@ -8,13 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.kafka import clients as module
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.support.mock_broker import MockBroker
+
+ORDERS = TopicPartition("orders", 0)
 
 
 class Made(list[ClientSession[Any]]):
@@ -132,7 +136,7 @@ def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.Monke
     broker.write("orders", [(b"k", b"v")])
     cluster = broker.cluster()
     for end in (1, 2, 3):
-        assert cluster.watermarks([("orders", 0)])["orders", 0].high == end
+        assert cluster.watermarks([ORDERS])[ORDERS].high == end
         broker.write("orders", [(b"k", b"v")])
     assert len(made) == 1
 
@@ -144,11 +148,12 @@ def test_a_partition_without_an_answer_is_no_offset(
 
     class Forgetful(Consumer):
         def offsets_for_times(
-            self, partitions: list[TopicPartition], **_: object
-        ) -> list[TopicPartition]:
+            self, partitions: list[KafkaTopicPartition], timeout: float = -1.0
+        ) -> list[KafkaTopicPartition]:
+            del timeout
             return partitions
 
     monkeypatch.setattr(module, "Consumer", Forgetful)
     broker.write("orders", [(b"k", b"v")])
     with pytest.raises(ClusterUnreachableError, match=r"^source .*: did not answer"):
-        broker.cluster().watermarks([("orders", 0)])
+        broker.cluster().watermarks([ORDERS])

@@ -1,12 +1,13 @@
 """Questions to a cluster, and what is said when it does not answer."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import (
     ClusterUnreachableError,
     ConfigurationError,
@@ -16,12 +17,13 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from tests.support.mock_broker import MockBroker, free_address, rejecting_broker, silent_broker
 
+ORDERS = TopicPartition("orders", 0)
 QUESTIONS: list[Callable[[KafkaCluster], object]] = [
     lambda cluster: cluster.describe(),
     lambda cluster: cluster.topic_names(),
     lambda cluster: cluster.topics(["orders"]),
-    lambda cluster: cluster.watermarks([("orders", 0)]),
-    lambda cluster: list(drain(cluster, {("orders", 0): 0})),
+    lambda cluster: cluster.watermarks([ORDERS]),
+    lambda cluster: list(drain(cluster, {ORDERS: 0})),
 ]
 
 
@@ -48,25 +50,28 @@ def test_watermarks_come_in_bulk(broker: MockBroker) -> None:
     """First offset and end of partitions of several topics come in one call."""
     broker.write("orders", [(b"k", b"v")] * 5, partition=2)
     broker.create("empty")
-    assert broker.cluster().watermarks([("orders", 2), ("orders", 1), ("empty", 0)]) == {
-        ("empty", 0): Watermarks(low=0, high=0),
-        ("orders", 1): Watermarks(low=0, high=0),
-        ("orders", 2): Watermarks(low=0, high=5),
+    watermarks = {
+        TopicPartition("empty", 0): Watermarks(low=0, high=0),
+        TopicPartition("orders", 1): Watermarks(low=0, high=0),
+        TopicPartition("orders", 2): Watermarks(low=0, high=5),
     }
+    assert broker.cluster().watermarks(watermarks) == watermarks
 
 
-@pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 9)])
-def test_watermarks_of_what_does_not_exist(broker: MockBroker, place: tuple[str, int]) -> None:
+@pytest.mark.parametrize(
+    "missing", [TopicPartition("nowhere", 0), TopicPartition("orders", 9)], ids=str
+)
+def test_watermarks_of_what_does_not_exist(broker: MockBroker, missing: TopicPartition) -> None:
     """A topic or partition that does not exist is named, even among others that do."""
     broker.write("orders", [(b"k", b"v")])
-    with pytest.raises(TopicNotFoundError, match=rf"{place[0]}\[{place[1]}\]: does not exist"):
-        broker.cluster().watermarks([("orders", 0), place])
+    with pytest.raises(TopicNotFoundError, match=f"{re.escape(str(missing))}: does not exist"):
+        broker.cluster().watermarks([ORDERS, missing])
 
 
 def test_asking_creates_no_topic(broker: MockBroker) -> None:
     """A question about a topic that does not exist does not bring it into being."""
     with pytest.raises(TopicNotFoundError):
-        broker.cluster().watermarks([("nowhere", 0)])
+        broker.cluster().watermarks([TopicPartition("nowhere", 0)])
     assert broker.cluster().topic_names() == frozenset()
 
 

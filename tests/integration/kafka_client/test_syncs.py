@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.core import OffsetSync, TopicPartition, Watermarks, encode_offset_sync
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka import sync_log
@@ -19,7 +19,7 @@ from airflow_mm2_offsets.kafka.throttle import Throttle
 from tests.support.mock_broker import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
-ORDERS = ("orders", 0)
+ORDERS = TopicPartition("orders", 0)
 KEY, VALUE = encode_offset_sync(OffsetSync(topic="orders", partition=1, upstream=7, downstream=3))
 
 
@@ -154,7 +154,7 @@ def test_who_rests_reads_the_same(broker: MockBroker, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sync_log, "_SLICE", 20 * len(VALUE))
     broker.write(TOPIC, _syncs(range(10, 100)))
     read = read_syncs(replace(broker.cluster(), throttle_ratio=1.0), TOPIC)
-    assert [*read.index.partitions["orders", 0].upstream] == [*range(10, 100)]
+    assert [*read.index.partitions[ORDERS].upstream] == [*range(10, 100)]
     assert len(rests) >= 1 + 5
 
 

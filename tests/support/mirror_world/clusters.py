@@ -8,6 +8,7 @@ from airflow_mm2_offsets.core import (
     OffsetSync,
     ReplicationPolicy,
     SyncsLocation,
+    TopicPartition,
     encode_offset_sync,
 )
 from airflow_mm2_offsets.testing import InMemoryCluster, InMemoryTopic, SimulatedConnect
@@ -82,7 +83,7 @@ class WorldClusters:
     def _make_connect(self, on: SyncsLocation) -> SimulatedConnect:
         last = self.world.mirror.committed
         numbers = range(self.reach.partitions) if last is not None else ()
-        offsets = {(TOPIC, number): last or 0 for number in numbers}
+        offsets = {TopicPartition(TOPIC, number): last or 0 for number in numbers}
         policy = ReplicationPolicy.DEFAULT if self.reach.misnamed else ReplicationPolicy.IDENTITY
         return SimulatedConnect(
             config=mirror_config(replace(_NAMING, policy=policy), on),

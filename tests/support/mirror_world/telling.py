@@ -105,8 +105,8 @@ def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
     if ended:
         # A recreation shows in the syncs: those that are left must tell the rest.
         at = ended[-1]
-        left = {"syncs": readable.syncs[at:], "of_target": readable.of_target[at:]}
-        return told_by(world, replace(readable, **left), loss)
+        left = replace(readable, syncs=readable.syncs[at:], of_target=readable.of_target[at:])
+        return told_by(world, left, loss)
     return _recreated(world, readable) if stale else _by_copies(world, readable, loss)
 
 
