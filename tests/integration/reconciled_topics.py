@@ -57,7 +57,7 @@ def _content(number: int, partition: int) -> tuple[bytes | None, bytes | None]:
     return b"key", b"%d of %d" % (number, partition)
 
 
-def held(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
+def read_rows(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
     """Return what a reader of committed records gets of each partition."""
     records = read(cluster, topic, range(PARTITIONS))
     rows: dict[int, list[Row]] = {number: [] for number in range(PARTITIONS)}

@@ -43,7 +43,7 @@ Rows = Counter[tuple[Any, ...]]
 
 
 @dataclass
-class World:
+class StatefulQueries:
     """Two topics, copied under other names, and queries that read them."""
 
     stack: Stack
