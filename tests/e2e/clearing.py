@@ -13,7 +13,7 @@ from airflow_mm2_offsets.spark.stopping import forget_stop
 from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
 from tests.e2e.drivers import last_batch, send
-from tests.unit.dags.folder import STEPS
+from tests.unit.dags.dags_folder import STEPS
 
 HARMLESS = tuple(task for task in STEPS if task != "stop_source")
 """Those that never move a job which runs again: the stop has to be asked for that."""

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.job.stop.requests import StopRequests
 from airflow_mm2_offsets.spark.fence import read_fence
 from stack.airflow import Airflow
 from stack.waiting import wait_until
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
 pytestmark = pytest.mark.timeout(900)

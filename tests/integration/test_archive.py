@@ -28,7 +28,7 @@ from airflow_mm2_offsets.planning.syncs import load_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, mirror, topic_partitions
-from tests.unit.archive.runs import contents
+from tests.unit.archive.archive_builder import contents
 
 
 class Moving:

@@ -11,7 +11,7 @@ import pytest
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.job import py_files
-from tests.unit.dags.folder import FILES
+from tests.unit.dags.dags_folder import FILES
 
 PROGRAM = """
 import sys

@@ -35,7 +35,7 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit,
 )
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.

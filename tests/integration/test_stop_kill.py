@@ -12,7 +12,7 @@ import pytest
 
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
 from tests.unit.operators.clusters import define
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 

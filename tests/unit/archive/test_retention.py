@@ -19,7 +19,7 @@ from tests.support.worlds import (
     REFILLED_TRUTHS,
     worlds_copying_again,
 )
-from tests.unit.archive.runs import Sync, append
+from tests.unit.archive.archive_builder import Sync, append
 from tests.unit.archive.test_index_builder import rising
 
 LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
