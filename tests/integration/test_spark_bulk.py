@@ -36,7 +36,7 @@ from tests.integration.conftest import BUILD
 from tests.integration.mirrors import topic_partitions
 from tests.integration.spark_jobs import LOOPBACK
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copying_again
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -120,7 +120,7 @@ def known_syncs() -> Known:
             positions = range(0, partition.source.high + 2, GOLDEN_STRIDE)
             known[TopicPartition(name, number)] = pairs, positions
     for number, world in zip(range(WORLDS), worlds_copying_again(), strict=False):
-        known[TopicPartition("world", number)] = world.syncs, range(world.source_end + 2)
+        known[TopicPartition("world", number)] = world.syncs.syncs, range(world.source.high + 2)
     known[TopicPartition("jumped", 0)] = JUMPED, range(len(JUMPED_TRUTHS))
     for number in range(LISTS):
         known[TopicPartition("list", number)] = random_pairs(number), (*range(60), MAX_OFFSET)
@@ -149,7 +149,7 @@ def truths_known(extras: str) -> dict[TopicPartition, Callable[[int], int]]:
     if extras == "possible":
         truths[TopicPartition("jumped", 0)] = JUMPED_TRUTHS.__getitem__
         for number, world in zip(range(WORLDS), worlds_copying_again(), strict=False):
-            truths[TopicPartition("world", number)] = world.truths().__getitem__
+            truths[TopicPartition("world", number)] = truths_of(world).__getitem__
     return truths
 
 

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.errors import SyncsTopicError
 from tests.support.mirror_world.clusters import Reach, WorldClusters
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Archived:
     """The incarnations of the target topic that it has seen."""
 
     @classmethod
-    def of(cls, world: World, *, syncs_read: int) -> "Archived":
+    def of(cls, world: MirrorWorld, *, syncs_read: int) -> "Archived":
         """Return what it holds, and what was read of the topic since: so many of its syncs."""
         logs = {each.syncs.incarnation: each.syncs for each in world.archived}
         known = logs.get(world.syncs.incarnation)
@@ -41,7 +41,7 @@ class Archived:
 
 
 @contextmanager
-def archive_of(world: World, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
+def archive_of(world: MirrorWorld, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
     """Yield the archive, in memory, that running now and then would have made."""
     folder = UPath(f"memory://mirror-world/{id(world)}")
     archive = SyncArchive(folder)

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.testing import InMemoryCluster, InMemoryTopic, SimulatedConnect
 from airflow_mm2_offsets.testing.connect import mirror_config
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP, PartitionLog, Record, SourceLog
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 TOPIC = "orders"
 _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.IDENTITY)
@@ -38,7 +38,7 @@ class Reach:
 class WorldClusters:
     """The clusters that hold a world."""
 
-    def __init__(self, world: World, reach: Reach, *, on: SyncsLocation) -> None:
+    def __init__(self, world: MirrorWorld, reach: Reach, *, on: SyncsLocation) -> None:
         """Make the clusters of what a world holds now.
 
         Args:
@@ -100,7 +100,7 @@ def _local_log(like: PartitionLog) -> SourceLog:
     return SourceLog(low=like.low, high=like.high, records=records)
 
 
-def _syncs_log(world: World, partitions: int, cleaned: int) -> SourceLog:
+def _syncs_log(world: MirrorWorld, partitions: int, cleaned: int) -> SourceLog:
     syncs = [
         OffsetSync(topic=TOPIC, partition=number, upstream=up, downstream=down)
         for up, down in world.syncs.syncs

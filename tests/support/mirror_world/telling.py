@@ -49,7 +49,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_mm2_offsets.testing.sync_writer import Sync
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 
 class ToldBy(StrEnum):
@@ -95,7 +95,7 @@ class Loss(NamedTuple):
     truth: int
 
 
-def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
+def told_by(world: MirrorWorld, readable: Readable, loss: Loss) -> ToldBy:
     """Return what could have told that an answer is above the truth."""
     if readable.misnamed:
         return _misnamed(world, readable)
@@ -110,7 +110,7 @@ def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
     return _recreated(world, readable) if stale else _by_copies(world, readable, loss)
 
 
-def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
+def _by_copies(world: MirrorWorld, readable: Readable, loss: Loss) -> ToldBy:
     entries, truth = world.target.entries, loss.truth
     before = [sync for sync in readable.syncs if sync[1] <= truth]
     after = [sync for sync in readable.syncs if sync[1] > truth]
@@ -180,7 +180,7 @@ def _has_all(record: int, before: Sync, after: Sync) -> bool:
 
 
 def _told_by_logs(
-    world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
+    world: MirrorWorld, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
 ) -> ToldBy:
     (begin_up, begin), (end_up, end) = step
     is_counted = readable.source and not is_passed
@@ -191,7 +191,7 @@ def _told_by_logs(
     return ToldBy.NOTHING
 
 
-def _misnamed(world: World, readable: Readable) -> ToldBy:
+def _misnamed(world: MirrorWorld, readable: Readable) -> ToldBy:
     if readable.config:
         return ToldBy.CONFIG
     source, target = world.source.records, world.target
@@ -199,7 +199,7 @@ def _misnamed(world: World, readable: Readable) -> ToldBy:
     return ToldBy.RECORDS if readable.source and seen else ToldBy.NOTHING
 
 
-def _recreated(world: World, readable: Readable) -> ToldBy:
+def _recreated(world: MirrorWorld, readable: Readable) -> ToldBy:
     """Return what could have told that syncs speak of another incarnation of the target."""
     downs = [down for _, down in readable.syncs]
     if readable.archived_targets - {world.target.incarnation}:
@@ -211,7 +211,7 @@ def _recreated(world: World, readable: Readable) -> ToldBy:
     return ToldBy.NOTHING
 
 
-def _differs(world: World, syncs: Sequence[tuple[int, int]]) -> bool:
+def _differs(world: MirrorWorld, syncs: Sequence[tuple[int, int]]) -> bool:
     """Tell whether the records of a sync differ, where the copies of others do not."""
     if not _keeps_content(world):
         return False
@@ -224,12 +224,12 @@ def _differs(world: World, syncs: Sequence[tuple[int, int]]) -> bool:
     )
 
 
-def _keeps_content(world: World) -> bool:
+def _keeps_content(world: MirrorWorld) -> bool:
     settings = world.mirror.settings
     return not (settings.append_time or settings.stamped or settings.changed)
 
 
-def _most_records(world: World, after: int, last: int) -> int:
+def _most_records(world: MirrorWorld, after: int, last: int) -> int:
     """Return how many records the source has in ``(after, last]``, or has deleted by now."""
     source = world.source
     if source.is_cleaned:
@@ -238,7 +238,7 @@ def _most_records(world: World, after: int, last: int) -> int:
     return deleted + sum(after < offset <= last for offset in source.records)
 
 
-def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int) -> bool:
+def _is_seen(world: MirrorWorld, readable: Readable, truth: int, first: int, last: int) -> bool:
     copies = [
         entry.record
         for entry in world.target.entries[max(first, world.target.low, 0) : last + 1]

@@ -24,7 +24,7 @@ BORN = 1_800_000_000_000
 _KEYS = 7
 
 
-class World:
+class MirrorWorld:
     """Source, target, offset syncs, MirrorMaker 2 and Connect of one partition."""
 
     def __init__(self, settings: MirrorSettings, random: Random, *, kinds: int = 10**9) -> None:
@@ -41,11 +41,11 @@ class World:
         self.mirror = Mirror(settings, self.source, self.target, self.syncs)
         self.steps: list[Step] = []
         """What has happened."""
-        self.archived: list[World] = []
+        self.archived: list[MirrorWorld] = []
         """What it was like each time that its syncs were archived."""
         self._written = 0
 
-    def run(self, steps: Iterable[Step]) -> "World":
+    def run(self, steps: Iterable[Step]) -> "MirrorWorld":
         """Let ``steps`` happen."""
         for step in steps:
             self.steps.append(step)
@@ -53,6 +53,11 @@ class World:
             amount = () if step.action in WITHOUT_AMOUNT else (step.amount,)
             getattr(owner, step.action)(*amount)
         return self
+
+    def __repr__(self) -> str:
+        """Return what makes the world again, given the same random numbers."""
+        steps = " ".join(f"{step.action}:{step.amount}" for step in self.steps)
+        return f"MirrorWorld({self.mirror.settings}, {steps}, syncs={self.syncs.syncs})"
 
     # What the source's owners do.
 
@@ -204,6 +209,16 @@ class World:
             and offset not in copied
             for offset in self.source.records
         )
+
+    @property
+    def is_settled(self) -> bool:
+        """MirrorMaker 2 has come as far as ever before: it has nothing to copy again."""
+        return (self.mirror.task.position or 0) > max(self.highest_copies(), default=-1)
+
+    @property
+    def shows_every_rewind(self) -> bool:
+        """The first record that each task wrote has a sync."""
+        return {downstream for _, downstream in self.syncs.syncs} >= {*self.mirror.starts}
 
     def is_idle(self) -> bool:
         """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
