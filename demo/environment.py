@@ -10,10 +10,11 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from demo.producer import NumberedProducer, create_topic, write_deleted_history
+from demo.producer import PARTITIONS, NumberedProducer, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow
 from stack.local import LocalStack, Ports
+from stack.topics import create_topic
 from stack.waiting import Progress, wait_until
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +94,7 @@ class Demo:
             self.airflow.start_database()
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
-            create_topic(self.stack.source, TOPIC)
+            create_topic(self.stack.source, TOPIC, PARTITIONS)
             write_deleted_history(self.stack.source, TOPIC)
             self.stack.create_mirror(f"{TOPIC}.*")
             self.progress("the source has a deleted history; MirrorMaker 2 runs")

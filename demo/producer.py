@@ -8,7 +8,6 @@ from uuid import uuid4
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, but not said so
     AdminClient,
-    NewTopic,
     OffsetSpec,
 )
 
@@ -81,12 +80,6 @@ class NumberedProducer:
             _begin(producer, self._topic, range(-BATCH, 0))
             self._stopping.wait(OPEN_SECONDS)
             producer.abort_transaction(30)
-
-
-def create_topic(servers: str, topic: str) -> None:
-    """Create the topic with its partitions."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
 
 
 def write_deleted_history(servers: str, topic: str) -> None:

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import httpx
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
@@ -20,6 +19,7 @@ from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 DROP = "drop"
@@ -103,8 +103,7 @@ class Mirror:
     def create_topic(self, partitions: int) -> str:
         """Make a topic on the source that the connector copies, and return its name."""
         name = f"{self.name}-{uuid4().hex[:8]}"
-        admin = AdminClient({"bootstrap.servers": self.stack.source})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(timeout=30)
+        create_topic(self.stack.source, name, partitions)
         return name
 
     def ends(self, topic: str) -> dict[int, int]:

@@ -7,9 +7,10 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from stack.process import free_ports
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.reconcile_suite import ReconcileSuite, Topic
-from tests.integration.reconciled_topics import PARTITIONS, Row, create, numbered, read_rows, write
+from tests.integration.reconciled_topics import PARTITIONS, Row, numbered, read_rows, write
 
 NO_LINEAGE = dict.fromkeys(("topic", "partition", "offset"))
 SWITCH = 15
@@ -147,7 +148,7 @@ def swapped_topic(suite: ReconcileSuite) -> Topic:
     name = f"swapped-{suite.mirror.name}"
     for side, order in (("source", (3, 4, 5, 6, 7, 8)), ("target", (3, 7, 5, 6, 4, 8))):
         servers = getattr(suite.mirror.stack, side)
-        create(servers, name)
+        create_topic(servers, name, PARTITIONS)
         producer = Producer({"bootstrap.servers": servers})
         for number in order:
             producer.produce(name, b"%d of 0" % number, b"key", 0)
@@ -163,7 +164,7 @@ def swapped_topic(suite: ReconcileSuite) -> Topic:
 def expired_topic(suite: ReconcileSuite) -> Topic:
     """Create a topic on the source, read it, and delete its beginning."""
     name = f"expired-{suite.mirror.name}"
-    create(suite.mirror.stack.source, name)
+    create_topic(suite.mirror.stack.source, name, PARTITIONS)
     write(suite.mirror.stack.source, name)
     source = read_rows(suite.mirror.pair.source, name)
     (first,) = numbered(source[0], 12)

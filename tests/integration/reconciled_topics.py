@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from tests.integration.mirrors import DROP, read
@@ -75,11 +74,6 @@ def read_rows(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
             }
         )
     return rows
-
-
-def create(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
 
 
 def number_of(row: Row) -> int | None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -21,6 +21,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 
@@ -28,7 +29,7 @@ class SyncsTopic:
     """An offset-syncs topic that nobody but the test writes to."""
 
     def __init__(self, stack: Stack) -> None:
-        servers = stack.target
+        servers = self._servers = stack.target
         self.pair = ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": servers}),
@@ -44,7 +45,7 @@ class SyncsTopic:
         return self.pair.syncs_topic
 
     def create(self) -> None:
-        self._admin.create_topics([NewTopic(self.name, 1, 1)])[self.name].result(timeout=30)
+        create_topic(self._servers, self.name)
         wait_until(lambda: self.exists, "the topic")
 
     def delete(self) -> None:

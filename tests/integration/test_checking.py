@@ -7,11 +7,8 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    NewTopic,
-)
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
@@ -20,6 +17,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.checks import find_problems
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.mirrors import Writer, mirror
 
@@ -32,7 +30,7 @@ def writer(stack: Stack) -> Iterator[Writer]:
     with mirror(stack) as made:
         writer = Writer(made, made.create_topic(2))
         writer.write({BUSY: 10, DELETED: 10})
-        before = Place(writer.topic, DELETED, 5)
+        before = KafkaTopicPartition(writer.topic, DELETED, 5)
         admin = AdminClient({"bootstrap.servers": stack.source})
         admin.delete_records([before])[before].result(timeout=30)
         made.configure()
@@ -114,20 +112,15 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
 def test_a_topic_that_is_not_copied(writer: Writer, stack: Stack) -> None:
     """A topic that the target lacks is named; so is one that it has and MM2 does not copy."""
     pair, name = writer.mirror.pair, f"other-{writer.topic}"
-    _create(stack.source, name)
+    create_topic(stack.source, name)
     Writer(writer.mirror, name).write({0: 3})
     missing = _only_problem(pair, {name: {0: 3}})
     assert missing.startswith(f"target has no topic {name}: see that the topics setting")
-    _create(stack.target, name)
+    create_topic(stack.target, name)
     never = _only_problem(pair, {name: {0: 3}})
     assert re.match(
         rf"{name}\[0\] at 3: .*MirrorMaker 2 never copied it; see that the topics", never
     )
-
-
-def _create(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
 
 
 def test_positions_that_the_source_cannot_have(writer: Writer) -> None:

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
 
@@ -131,8 +131,7 @@ def terminal(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def _fill(made: Mirror) -> None:
     """Write before anything is copied: the syncs then depend on the records alone."""
-    admin = AdminClient({"bootstrap.servers": made.stack.source})
-    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(timeout=30)
+    create_topic(made.stack.source, TOPIC, 2)
     writer = Writer(made, TOPIC)
     for aborted, end, copied in ((10, 11, 25), (5, 42, 25)):
         writer.abort({0: aborted})

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import (
     OffsetSync,
@@ -21,6 +21,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 SYNCS = "mm2-offset-syncs.source.internal"
@@ -42,12 +43,12 @@ def admin(stack: Stack) -> AdminClient:
 
 
 @pytest.fixture
-def create(admin: AdminClient) -> Callable[[int], str]:
+def create(stack: Stack) -> Callable[[int], str]:
     """Make a topic on the source and return its name."""
 
     def make(partitions: int) -> str:
         name = f"orders-{uuid4().hex[:8]}"
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(timeout=30)
+        create_topic(stack.source, name, partitions)
         return name
 
     return make
@@ -90,12 +91,14 @@ def test_topics_have_partitions_and_an_id(
     assert missing not in source.topic_names()
 
 
-def test_a_topic_created_again_has_another_id(source: KafkaCluster, admin: AdminClient) -> None:
+def test_a_topic_created_again_has_another_id(
+    stack: Stack, source: KafkaCluster, admin: AdminClient
+) -> None:
     """The id tells a topic from a later one with its name."""
     name = f"again-{uuid4().hex[:8]}"
 
     def create_once() -> str | None:
-        admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=30)
+        create_topic(stack.source, name)
         wait_until(lambda: name in source.topics([name]), name)
         return source.topics([name])[name].topic_id
 
@@ -238,7 +241,7 @@ def test_a_syncs_topic_that_was_made_again_is_not_read_on(
     first = read_syncs(source, topic)
     admin.delete_topics([topic])[topic].result(timeout=30)
     wait_until(lambda: topic not in source.topics([topic]), f"{topic} to go")
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
+    create_topic(stack.source, topic)
     _write_syncs(stack, topic, range(3))
     with pytest.raises(SyncsTopicError, match=rf"{topic}\[0\]: its end offset 3 is below 10: "):
         read_syncs(source, topic, previous=first)

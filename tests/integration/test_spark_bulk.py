@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
@@ -31,6 +30,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack import jars
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.conftest import BUILD
 from tests.integration.mirrors import topic_partitions
@@ -368,8 +368,7 @@ def fields(row: Any) -> dict[str, Any]:  # noqa: ANN401 - PySpark's Row has colu
 def test_a_real_topics_rows_are_translated(spark: SparkSession, stack: Stack) -> None:
     """Syncs and lineage read by Spark's Kafka source from real clusters: the answers of core."""
     topic = "orders-bulk"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(timeout=30)
+    create_topic(stack.source, topic, 2)
     producer = Producer({"bootstrap.servers": stack.source})
     for number in range(1000):
         producer.produce(topic, b"%d" % number, partition=number % 2)

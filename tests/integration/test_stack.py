@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.wire import decode_offset_sync
@@ -12,6 +11,7 @@ from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 SYNCS = "mm2-offset-syncs.source.internal"
@@ -22,8 +22,7 @@ HEARTBEATS = "source.heartbeats"
 def topic(stack: Stack) -> str:
     """A new topic of one partition on the source."""
     name = f"orders-{uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=30)
+    create_topic(stack.source, name)
     return name
 
 
