@@ -140,7 +140,7 @@ class Contract:
 
     @pytest.mark.parametrize("strategy", ["safe", "linear", "kafka"])
     def test_translate(self, api: RunningApi, strategy: str) -> None:
-        """Every tenth position is answered as the index has it; safe is never above the truth."""
+        """The REST answers equal those of the index; a safe answer is never above the truth."""
         index, topic = api.index(), api.mirrored.topic
         for partition, end in api.mirrored.mirror.ends(topic).items():
             for position in range(0, end if partition != UNUSED else 0, 10):
@@ -159,7 +159,7 @@ class Contract:
                     assert answer.json()["targetOffset"] <= truth
 
     def test_linear_is_their_formula(self, api: RunningApi) -> None:
-        """``syncTargetOffset + (sourceOffset - syncUpstreamOffset)``, and safe the default."""
+        """Linear is mm2-offset-map's formula, and safe is the default strategy."""
         topic = api.mirrored.topic
         first = api.index().partitions[TopicPartition(topic, FIRST)].first
         asked = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
@@ -169,7 +169,7 @@ class Contract:
         assert api.get("/translate", **asked).json()["strategy"] == "safe"
 
     def test_latest_reads_the_topic_now(self, api: RunningApi) -> None:
-        """What is in memory stays as it is until it is refreshed."""
+        """/translate/latest reads the topic; /translate answers from memory until a refresh."""
         made, writer = api.mirrored.mirror, api.mirrored.writer
         before = api.get("/status").json()
         end = made.ends(writer.topic)[SECOND]
@@ -190,7 +190,7 @@ class Contract:
 
     @pytest.mark.parametrize("path", ["/translate/batch", "/translate/batch/latest"])
     def test_batch(self, api: RunningApi, path: str) -> None:
-        """Items by partition; the source's end is allowed, more is not; a bad one fails alone."""
+        """Results come by partition; the source's end is accepted; an invalid item fails alone."""
         topic, index = api.mirrored.topic, api.index()
         end = api.mirrored.mirror.ends(topic)[FIRST]
         good = [(FIRST, 5), (SECOND, 30), (FIRST, end)]
@@ -250,7 +250,7 @@ class Contract:
         }
 
     def test_syncs(self, api: RunningApi) -> None:
-        """Exactly the syncs of the topic, filtered and paged."""
+        """/syncs lists the syncs of the topic, filtered and paged."""
         pair, topic = api.mirrored.mirror.pair, api.mirrored.topic
         listed, second = api.index(), TopicPartition(topic, SECOND)
         now = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
@@ -271,7 +271,7 @@ class Contract:
         assert page["syncs"] + rest["syncs"] == api.get("/syncs").json()["syncs"]
 
     def test_status_and_refresh(self, api: RunningApi) -> None:
-        """Topic, last refresh and count, as mm2-offset-map has them, and how sure that is."""
+        """Both report topic, last refresh and counts as mm2-offset-map does, and staleness."""
         naming = api.mirrored.mirror.pair.naming
         refreshed, status = api.refresh(), api.get("/status").json()
         assert 0 <= status.pop("ageSeconds") < 60
@@ -291,7 +291,7 @@ class Contract:
 
     @pytest.mark.parametrize("changed_records", [None, False, True])
     def test_plan(self, api: RunningApi, *, changed_records: bool | None) -> None:
-        """The plan is the one that an operator would put into XCom, with the same choices."""
+        """The plan equals the one that an operator puts into XCom with the same options."""
         pair, topic = api.mirrored.mirror.pair, api.mirrored.topic
         positions = {topic: {FIRST: 17, SECOND: 33, UNUSED: 0}}
         body = {topic: {str(number): str(at) for number, at in positions[topic].items()}}
@@ -330,7 +330,7 @@ class Contract:
     def test_bad_queries(
         self, api: RunningApi, path: str, query: dict[str, Any], status: int
     ) -> None:
-        """A problem that names the field, and shows nothing of what was given."""
+        """The problem names the invalid field and does not repeat its value."""
         asked = {"topic": api.mirrored.topic, "partition": FIRST, "offset": 1} | query
         answer = api.get(path, **asked)
         assert answer.status_code == answer.json()["status"] == status
@@ -339,8 +339,8 @@ class Contract:
         assert "<script>" not in answer.text
 
     @pytest.mark.parametrize("count", [0, 100_001])
-    def test_batches_of_no_size(self, api: RunningApi, count: int) -> None:
-        """None and too many are refused, with the count."""
+    def test_batches_of_an_invalid_size(self, api: RunningApi, count: int) -> None:
+        """Empty and oversized batches are refused, with the count."""
         items = [{"partition": 0, "startOffset": 1}] * count
         body = {"topicName": api.mirrored.topic, "offsetList": items}
         answer = api.post("/translate/batch", body)
@@ -348,7 +348,7 @@ class Contract:
         assert str(count) in answer.json()["detail"]
 
     def test_a_body_of_100_mb(self, api: RunningApi) -> None:
-        """It is refused by what it announces; in chunks, where it becomes too large."""
+        """A body is refused for its Content-Length, or in chunks once it is too large."""
         sent = 0
 
         def chunks() -> Iterator[bytes]:
@@ -370,8 +370,8 @@ class Contract:
         assert sent < 100
         assert api.get("/status").status_code == 200
 
-    def test_strangers(self, api: RunningApi) -> None:
-        """No route answers who has not logged in; no token, or a wrong one."""
+    def test_requests_without_a_valid_login(self, api: RunningApi) -> None:
+        """Every route refuses a request without a token or with an invalid one."""
         paths = api.client.get("/openapi.json").json()["paths"]
         described = [(method, path) for path, each in paths.items() for method in each]
         probes = {"/healthz", "/readyz"} if api.open_probes else set()
@@ -387,7 +387,7 @@ class Contract:
                 assert answer.status_code == status, (method, path)
 
     def test_probes_and_metrics(self, api: RunningApi) -> None:
-        """What orchestrators and Prometheus ask."""
+        """The health probes and the Prometheus metrics answer."""
         client = api.stranger if api.open_probes else api.client
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").json() == {"status": "ready"}

@@ -114,7 +114,7 @@ def loaded(pair: ClusterPair, archive: SyncArchive) -> SyncIndex:
 
 
 def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArchive) -> None:
-    """With nothing archived, some, or all, the index is that of the topic; also when compacted."""
+    """Whatever part is archived or compacted, archive and topic give the topic's index."""
     moving.start()
     for _ in range(3):
         moving.write()
@@ -131,8 +131,8 @@ def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArch
     assert (run_again.new_syncs, run_again.total) == (0, first.total)
 
 
-def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> None:
-    """Syncs deleted from the topic, then the topic itself: the archive answers as before."""
+def test_the_archive_keeps_deleted_syncs(moving: Moving, archive: SyncArchive) -> None:
+    """After syncs, and then the topic, are deleted, the archive answers as before."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)
@@ -161,8 +161,8 @@ def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> 
     assert len(index) > len(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
 
 
-def test_a_target_topic_made_again_is_refused(moving: Moving, archive: SyncArchive) -> None:
-    """Before a run has seen it and after, positions of the old topic have no answer."""
+def test_a_recreated_target_topic_is_refused(moving: Moving, archive: SyncArchive) -> None:
+    """Positions of the old topic are refused before and after the archive has seen the new one."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)
@@ -184,7 +184,7 @@ def loaded_answer(moving: Moving, archive: SyncArchive) -> Basis:
 
 
 def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncArchive) -> None:
-    """The plan from the archive alone is that of the topic, and says as of when it is."""
+    """The plan from the archive alone equals the topic's, and names the time of the archive."""
     moving.start()
     moving.write()
     run = archive_syncs(moving.pair, archive)
@@ -204,7 +204,7 @@ def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncA
 def test_with_the_source_gone_a_recreated_target_topic_is_refused(
     moving: Moving, archive: SyncArchive
 ) -> None:
-    """The archive alone knows the old topic: its numbers are not used, and both ids are named."""
+    """The archive knows only the old topic: the plan is refused and names both topic ids."""
     moving.start()
     moving.write()
     run = archive_syncs(moving.pair, archive)
@@ -235,7 +235,7 @@ def lost(pair: ClusterPair) -> ClusterPair:
 
 
 def test_an_archive_of_another_pair_is_refused(moving: Moving, archive: SyncArchive) -> None:
-    """The same names on other clusters, here the two the other way round, are another pair."""
+    """The same names on other clusters, here swapped, are another pair."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)

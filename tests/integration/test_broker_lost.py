@@ -33,7 +33,7 @@ def broker(tmp_path: Path) -> Iterator[OneBroker]:
 
 
 def test_a_broker_killed_while_it_is_read(broker: OneBroker, tmp_path: Path) -> None:
-    """Who waits for it is told in time; what is cached is answered; all is well once it is back."""
+    """Waiting requests fail in time, cached answers stay, and a restarted broker is read again."""
     settings = {"kafka_bootstrap_servers": broker.source, "refresh_seconds": "3600"}
     environ = {f"MM2_OFFSETS_{key.upper()}": value for key, value in settings.items()}
     topic = load_settings(None, environ).pair().syncs_topic

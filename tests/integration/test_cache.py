@@ -86,8 +86,8 @@ def topic(stack: Stack) -> Iterator[SyncsTopic]:
         made.delete()
 
 
-def test_a_topic_made_again_is_read_anew(topic: SyncsTopic) -> None:
-    """Though it has grown past where the last read ended: its id tells."""
+def test_a_recreated_topic_is_read_from_its_beginning(topic: SyncsTopic) -> None:
+    """The topic id reveals a recreated topic, even if it is longer than the last read."""
     topic.write(0, 10, 20)
     topic.cache.refresh()
     topic.write(30)
@@ -100,8 +100,8 @@ def test_a_topic_made_again_is_read_anew(topic: SyncsTopic) -> None:
     assert topic.cached() == [5, 15, 25, 35, 45]
 
 
-def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> None:
-    """Stale, until the topic is there again."""
+def test_a_deleted_topic_leaves_the_last_index(topic: SyncsTopic) -> None:
+    """The last index stays, marked stale, until the topic exists again."""
     topic.write(0, 10)
     topic.cache.refresh()
     topic.delete()
@@ -116,8 +116,8 @@ def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> Non
     assert topic.cached() == [1]
 
 
-def test_what_is_deleted_behind_the_last_read_is_kept(topic: SyncsTopic) -> None:
-    """In memory; where what is deleted was never read, all that is left is read anew."""
+def test_syncs_that_were_read_are_kept(topic: SyncsTopic) -> None:
+    """Syncs deleted after a read stay; if unread ones are deleted, the topic is read again."""
     topic.write(0, 10, 20)
     topic.cache.refresh()
     topic.cut(3)

@@ -188,7 +188,7 @@ def _fence(control: Path) -> None:
 
 @pytest.mark.parametrize("number", range(len(BLOCK.findall(PAGE.read_text()))))
 def test_the_page_is_true(terminal: Terminal, number: int) -> None:
-    """Each command of a block of docs/cli.md prints what stands there, and ends with that code."""
+    """Each command of docs/cli.md prints what the page shows, and ends with its exit code."""
     page = PAGE.read_text()
     block = [*BLOCK.finditer(page)][number]
     commands = COMMAND.findall(block[1])
@@ -200,7 +200,7 @@ def test_the_page_is_true(terminal: Terminal, number: int) -> None:
 
 
 def test_every_command_is_on_the_page(terminal: Terminal) -> None:
-    """Nothing that the help lists is left untried."""
+    """Each command that the help lists is on the page."""
     listed = terminal.run("airflow-mm2-offsets --help").stdout
     commands = re.findall(r"^  ([a-z-]+)  ", listed.partition("Commands:")[2], re.MULTILINE)
     assert len(commands) >= 6
@@ -211,7 +211,7 @@ def test_every_command_is_on_the_page(terminal: Terminal) -> None:
 def test_an_airflow_connection_says_where_the_clusters_are(
     terminal: Terminal, stack: Stack
 ) -> None:
-    """The answer is that of the settings file; what Airflow logs does not reach stdout."""
+    """A connection gives the settings file's answer; Airflow's log does not reach stdout."""
     names = {"source_alias": "eu", "target_alias": "us", "replication_policy": "identity"}
     connections = {
         "mm2_default": {"conn_type": "mm2", "extra": {**names, **SYNCS_ON_TARGET}},
@@ -234,8 +234,8 @@ def _kafka(servers: str) -> dict[str, object]:
     return {"conn_type": "kafka", "extra": {"bootstrap.servers": servers}}
 
 
-def test_what_serve_is_told_counts(terminal: Terminal) -> None:
-    """The server listens where the options say, and answers who has the token of the file."""
+def test_serve_obeys_its_options(terminal: Terminal) -> None:
+    """The server listens on the given port and accepts the token of the file."""
     command = "airflow-mm2-offsets serve --config mm2.toml --port 0 --token-file token.txt"
     with terminal.start(command, subprocess.PIPE) as process:
         assert process.stderr is not None

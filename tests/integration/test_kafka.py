@@ -71,8 +71,8 @@ def _write_aborted(stack: Stack, topic: str, count: int) -> None:
     producer.abort_transaction(30)
 
 
-def test_a_cluster_says_who_it_is(stack: Stack, source: KafkaCluster) -> None:
-    """The cluster has an id, and brokers that are reached under what they advertise."""
+def test_a_cluster_has_an_id_and_brokers(stack: Stack, source: KafkaCluster) -> None:
+    """The cluster has an id, and the brokers' advertised addresses."""
     info = source.describe()
     assert info.cluster_id
     assert info.brokers == (stack.source,)
@@ -81,7 +81,7 @@ def test_a_cluster_says_who_it_is(stack: Stack, source: KafkaCluster) -> None:
 def test_topics_have_partitions_and_an_id(
     source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What exists is described; what does not is absent, and not created by asking."""
+    """Existing topics are described; a missing one is absent, and asking does not create it."""
     topic, missing = create(3), f"orders-{uuid4().hex}"
     found = source.topics([topic, missing])
     assert list(found) == [topic]
@@ -91,10 +91,10 @@ def test_topics_have_partitions_and_an_id(
     assert missing not in source.topic_names()
 
 
-def test_a_topic_created_again_has_another_id(
+def test_a_recreated_topic_has_another_id(
     stack: Stack, source: KafkaCluster, admin: AdminClient
 ) -> None:
-    """The id tells a topic from a later one with its name."""
+    """A recreated topic has another id under the same name."""
     name = f"again-{uuid4().hex[:8]}"
 
     def create_once() -> str | None:
@@ -108,10 +108,10 @@ def test_a_topic_created_again_has_another_id(
     assert create_once() != first
 
 
-def test_watermarks_follow_what_is_deleted(
+def test_watermarks_follow_deletion(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """The first offset rises with deletion; the end counts aborted records and markers."""
+    """The low watermark rises with deletion; the high one counts aborted records and markers."""
     topic = create(2)
     _write(stack, topic, 10)
     _write_aborted(stack, topic, 3)
@@ -125,7 +125,7 @@ def test_watermarks_follow_what_is_deleted(
     wait_until(lambda: source.watermarks(watermarks) == watermarks, f"the marker of {topic}")
 
 
-def test_a_reading_ends_behind_aborted_records(
+def test_a_read_ends_behind_aborted_records(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
     """Markers and aborted records after the last record do not keep a reader waiting."""
@@ -139,7 +139,7 @@ def test_a_reading_ends_behind_aborted_records(
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("deleted", [40, 100])
-def test_a_reading_that_loses_its_records_says_so(
+def test_records_deleted_during_a_read_are_an_error(
     stack: Stack,
     source: KafkaCluster,
     admin: AdminClient,
@@ -149,7 +149,7 @@ def test_a_reading_that_loses_its_records_says_so(
     isolation: str,
     deleted: int,
 ) -> None:
-    """Records deleted between the look at the ends and the reading are an error, not an end."""
+    """Records deleted between the watermarks and the read are an error, not an end."""
     topic = create(1)
     _write(stack, topic, 100)
     watermarks = KafkaCluster.watermarks
@@ -167,10 +167,10 @@ def test_a_reading_that_loses_its_records_says_so(
         list(drain(source, {TopicPartition(topic, 0): 0}, isolation=isolation))
 
 
-def test_an_open_transaction_ends_a_committed_reading(
+def test_a_read_committed_read_stops_at_the_last_stable_offset(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What follows the first open transaction is not there yet: nobody waits, it is the end."""
+    """The read stops at the last stable offset, and does not wait for the transaction."""
     topic = create(1)
     _write(stack, topic, 5)
     producer = Producer({"bootstrap.servers": stack.source, "transactional.id": str(uuid4())})
@@ -197,10 +197,10 @@ def _write_syncs(stack: Stack, topic: str, upstreams: range) -> None:
     assert producer.flush(30) == 0
 
 
-def test_syncs_are_read_on_from_where_a_reading_ended(
+def test_a_later_read_continues_the_index(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """Nothing new is fine; what is new continues the index, which itself stays as it was."""
+    """A later read adds the new syncs to the index, and leaves the earlier index as it was."""
     topic = create(1)
     _write_syncs(stack, topic, range(10, 20))
     first = read_syncs(source, topic)
@@ -212,10 +212,10 @@ def test_syncs_are_read_on_from_where_a_reading_ended(
     assert (len(first.index), len(same.index)) == (10, 10)
 
 
-def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
+def test_a_truncated_syncs_topic_is_not_continued(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """Up to where a reading ended syncs may go; where later ones went unread, it can't go on."""
+    """Syncs that were read may be deleted; if unread ones are, the read can't be continued."""
     topic = create(1)
     _write_syncs(stack, topic, range(10))
     first = read_syncs(source, topic)
@@ -232,10 +232,10 @@ def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
     assert len(read_syncs(source, topic).index) == 3
 
 
-def test_a_syncs_topic_that_was_made_again_is_not_read_on(
+def test_a_recreated_syncs_topic_is_not_continued(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """A topic that ends before the start is another one, and is read from its beginning."""
+    """A topic that ends before the start was recreated, and is read from its beginning."""
     topic = create(1)
     _write_syncs(stack, topic, range(10))
     first = read_syncs(source, topic)
@@ -251,7 +251,7 @@ def test_a_syncs_topic_that_was_made_again_is_not_read_on(
 def test_the_syncs_of_mirrormaker_translate(
     stack: Stack, source: KafkaCluster, target: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What MM2 wrote is read without a skipped record, answers, and is continued later."""
+    """MirrorMaker 2's syncs are read without a skipped record, translate, and can be continued."""
     topic = create(1)
     _write_aborted(stack, topic, 6)
     _write(stack, topic, 500)

@@ -121,7 +121,7 @@ def finished(queries: StatefulQueries, moved: Mapping[str, Any]) -> Mapping[str,
 
 
 def test_the_offsets_differ(moved: Mapping[str, Mapping[str, Any]]) -> None:
-    """The queries stopped where a copy of their offsets would have lost records."""
+    """At the queries' positions, the source's offsets would lose records on the target."""
     for done in moved.values():
         used = [each for each in done["positions"] if each["use"] != "history"]
         assert all(int(each["target"]) < int(each["position"]) for each in used)
@@ -132,7 +132,7 @@ def test_the_offsets_differ(moved: Mapping[str, Mapping[str, Any]]) -> None:
 def test_the_batches_are_those_of_the_original(
     queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Query, last batch and pending batch stay; the job is told of the topics' new names."""
+    """The migrated checkpoint keeps query id and batches, and has the topics' new names."""
     for name, done in moved.items():
         original = read_checkpoint(str(queries.folder / "source" / name))
         assert done["query_id"] == original.query_id
@@ -147,7 +147,7 @@ def test_the_batches_are_those_of_the_original(
 def test_the_original_is_never_touched(
     queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Migrating again changes nothing, there or here, and tells the same."""
+    """A second migration changes neither checkpoint, and returns the same result."""
     for name, done in moved.items():
         places = [UPath(queries.folder / side / name) for side in ("source", "target")]
         before = [inventory(place) for place in places]
@@ -155,20 +155,20 @@ def test_the_original_is_never_touched(
         assert [inventory(place) for place in places] == before
 
 
-def test_a_partition_that_the_target_alone_has_is_told(
+def test_a_partition_that_only_the_target_has_is_reported(
     queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Empty, it is no obstacle: the queries below go on, and read it from its beginning."""
+    """An empty partition that only the target has is reported, and read from its beginning."""
     named = f"{queries.pair.naming.target_topic(queries.payments)}[{PARTITIONS}]"
     for name in (CLEAN, PENDING):
         assert any(note.startswith(named) for note in moved[name]["notes"])
 
 
 @pytest.mark.parametrize("name", [CLEAN, PENDING])
-def test_state_goes_on_in_mid_window(
+def test_state_continues_in_mid_window(
     queries: StatefulQueries, finished: Mapping[str, str | None], name: str
 ) -> None:
-    """Deduplication, join and windows end as on one cluster, row by row; both state stores."""
+    """Deduplication, join and windows give the rows of one cluster, in both state stores."""
     assert finished[name] is None
     assert finished["one-cluster"] is None
     expected = queries.rows("one-cluster")
@@ -176,10 +176,10 @@ def test_state_goes_on_in_mid_window(
     assert queries.rows(name) == expected
 
 
-def test_an_exactly_once_sink_stays_so(
+def test_an_exactly_once_sink_stays_exactly_once(
     queries: StatefulQueries, finished: Mapping[str, str | None]
 ) -> None:
-    """A batch that the sink had is not written twice, though its checkpoint did not say so."""
+    """A batch in the sink is not written twice, though the checkpoint does not commit it."""
     assert finished[DONE_UNSAID] is None
     numbers = Counter(row[0] for row in queries.rows(DONE_UNSAID).elements())
     twice = dict.fromkeys(range(-3, END - 3), 1)
@@ -211,7 +211,7 @@ def test_a_copy_stands_alone(queries: StatefulQueries, finished: Mapping[str, st
 
 
 def test_no_query_starts_from_half_a_copy(finished: Mapping[str, str | None]) -> None:
-    """Spark fails on it at once."""
+    """Spark fails at once on an unfinished copy."""
     assert "JsonParseException: Unrecognized token 'This'" in (finished["half"] or "")
 
 

@@ -13,7 +13,7 @@ PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 
 
 def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
-    """Connect names the default of each setting of the plugin."""
+    """Connect reports the defaults of MirrorMaker 2's settings that the package assumes."""
     url = f"{stack.connect_url}/connector-plugins/{PLUGIN}/config"
     settings = httpx.get(url, timeout=30).raise_for_status().json()
     defaults = {each["name"]: each["default_value"] for each in settings}
@@ -21,8 +21,8 @@ def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
     assert defaults["source.cluster.alias"] is None
 
 
-def test_a_connection_that_says_another_policy_is_found_out(stack: Stack) -> None:
-    """Topics are renamed by MirrorMaker 2, and we were told that they keep their names."""
+def test_a_wrong_replication_policy_is_found(stack: Stack) -> None:
+    """The connector renames topics while the connection says that names stay: a problem."""
     with mirror(stack) as made:
         made.configure(**{"replication.policy.separator": "_"})
         told = replace(made.pair, naming=replace(made.pair.naming, separator="_"))

@@ -39,7 +39,7 @@ def answers(mirrored: MirroredTopic) -> list[Translation]:
 
 
 def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
-    """Records were deleted, aborted, filtered, copied twice and are equal: offsets differ."""
+    """Records were deleted, aborted, filtered and copied twice, and some are equal."""
     assert mirrored.watermarks[DELETED].low == 100
     assert max(map(len, mirrored.copies[TRANSACTIONS].values())) == 2
     assert len(mirrored.copies[FILTERED]) < len(mirrored.source[FILTERED])
@@ -50,7 +50,7 @@ def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
 
 
 def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Translation]) -> None:
-    """Every position has an answer, and none is above the truth, nor bounds it too low."""
+    """Every position has an answer, no answer is above the truth, and the bounds contain it."""
     assert {answer.status for answer in answers} <= {Status.EXACT, Status.BOUNDED}
     assert [each for each in answers if not holds(each, mirrored)] == []
 
@@ -59,7 +59,7 @@ def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Transla
 def test_records_that_differ_are_found_exactly(
     mirrored: MirroredTopic, answers: list[Translation], partition: int
 ) -> None:
-    """Every position is EXACT and true, also of records that a restart copied again."""
+    """Every answer is EXACT and true, also for records that a restart copied twice."""
     judged = [answer for answer in answers if answer.partition == partition]
     assert len(judged) == PLANS
     assert [each for each in judged if not is_true(each, mirrored)] == []
@@ -67,7 +67,7 @@ def test_records_that_differ_are_found_exactly(
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_ends_are_exact_when_all_is_copied(mirrored: MirroredTopic, *, asked: bool) -> None:
-    """Whatever a partition ends with, its end is the target's, with Connect asked or not."""
+    """The source's end becomes the target's end, with Connect and without it."""
     pair = mirrored.mirror.pair
     plan = plan_failover(
         pair if asked else replace(pair, connect=None),
@@ -78,8 +78,8 @@ def test_ends_are_exact_when_all_is_copied(mirrored: MirroredTopic, *, asked: bo
     assert {each.partition: each.target for each in found} == mirrored.target_ends
 
 
-def test_an_open_transaction_is_not_nothing(stack: Stack) -> None:
-    """Where MM2 has copied records that are not committed yet, no answer lies behind them."""
+def test_an_open_transaction_may_hold_records(stack: Stack) -> None:
+    """If MirrorMaker 2 has copied uncommitted records, no answer lies behind them."""
     with mirror(stack) as made:
         topic = made.create_topic(1)
         made.configure(**{"consumer.isolation.level": "read_uncommitted"})

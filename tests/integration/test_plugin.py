@@ -72,7 +72,7 @@ class TestPlugin(Contract):
     """Inside Airflow: a pair for each connection, and Airflow's users."""
 
     def test_a_user_without_the_right(self, airflow: Airflow, api: RunningApi) -> None:
-        """Every route refuses who may not read connections, and names the one that was meant."""
+        """Every route refuses a user who may not read connections, and names the connection."""
         paths = api.client.get("/openapi.json").json()["paths"]
         with _client(airflow, VIEWER) as viewer:
             for method, path in [(method, path) for path, each in paths.items() for method in each]:
@@ -81,7 +81,7 @@ class TestPlugin(Contract):
                 assert "mm2_again" in answer.json()["detail"]
 
     def test_a_pair_for_each_connection(self, api: RunningApi) -> None:
-        """Each connection has an index of its own; what is none of type mm2 is named."""
+        """Each connection has its own index; a connection of another type is named."""
         status = api.get("/status", conn_id="mm2_again").json()
         assert status["topic"] == api.mirrored.mirror.pair.syncs_topic
         for conn_id, wrong in {"no_mm2": "'http'", "missing": "does not exist"}.items():

@@ -38,7 +38,7 @@ def at(rows: Sequence[Row], *numbers: int) -> list[int]:
 
 @pytest.mark.parametrize("name", ["planted", "clusters", "clean without lineage"])
 def test_equal_sides_have_no_difference(suite: ReconcileSuite, name: str) -> None:
-    """Nulls, empty and equal records, tombstones and aborted ones are no difference."""
+    """Null, empty and equal records, tombstones and aborted records are no difference."""
     topic, result = suite.topics["clean"], suite.cases[name].result()
     assert suite.cases[name].differences(topic) == set()
     assert result.not_judged == 0
@@ -52,7 +52,7 @@ def test_equal_sides_have_no_difference(suite: ReconcileSuite, name: str) -> Non
 
 
 def test_a_clean_reconciliation(suite: ReconcileSuite) -> None:
-    """Where nothing differs, no row is written, and the summary says what was compared."""
+    """Without differences no row is written, and the summary counts what was compared."""
     case = suite.cases["clean without lineage"]
     assert pq.read_table(case.folder / "report" / "differences").num_rows == 0
     assert case.result().outcome == "clean"
@@ -61,7 +61,7 @@ def test_a_clean_reconciliation(suite: ReconcileSuite) -> None:
 
 
 def test_every_planted_difference_is_found(suite: ReconcileSuite) -> None:
-    """Losses, duplicates and swaps, by MirrorMaker 2 and in the sink: each one, and no other."""
+    """Every loss, duplicate and swap is found, by MirrorMaker 2 or in the sink, and no other."""
     topic, case = suite.topics["planted"], suite.cases["planted"]
     source, target = topic.source, topic.target
     dropped = at(source[0], 30, 31)
@@ -100,7 +100,7 @@ def test_every_planted_difference_is_found(suite: ReconcileSuite) -> None:
 
 
 def test_without_lineage_contents_are_counted(suite: ReconcileSuite) -> None:
-    """A sink of keys and values alone: each lost and additional record is counted."""
+    """In a sink of keys and values alone, each lost and each additional record is counted."""
     result = suite.cases["planted without lineage"].result()
     assert result.total("lost", "source-sink") == 5
     assert result.total("duplicated", "source-sink") == 4
@@ -109,7 +109,7 @@ def test_without_lineage_contents_are_counted(suite: ReconcileSuite) -> None:
 
 
 def test_a_source_that_is_gone_is_not_needed(suite: ReconcileSuite) -> None:
-    """Target and sink alone tell what the target job lost, wrote twice or exchanged."""
+    """Target and sink alone show what the target job lost, duplicated or exchanged."""
     topic = suite.topics["planted"]
     target = topic.target
     assert suite.cases["source gone"].differences(topic) == {
@@ -120,7 +120,7 @@ def test_a_source_that_is_gone_is_not_needed(suite: ReconcileSuite) -> None:
 
 
 def test_a_swap_on_the_target_is_found(suite: ReconcileSuite) -> None:
-    """Two copies that changed places are both named; another header is another record."""
+    """Two exchanged copies are both named; a copy with another header is another record."""
     topic = suite.topics["swapped"]
     assert suite.cases["clusters"].differences(topic) == {
         *(
@@ -134,7 +134,7 @@ def test_a_swap_on_the_target_is_found(suite: ReconcileSuite) -> None:
 
 
 def test_a_job_that_started_elsewhere(suite: ReconcileSuite) -> None:
-    """Two records early: each is a duplicate, as announced. One record late: it is lost."""
+    """A start two records early gives two duplicates; a start one record late loses one."""
     topic, case = suite.topics["clean"], suite.cases["shifted"]
     (missed,) = at(topic.source[1], SWITCH)
     again = at(topic.target[0], 13, 14)
@@ -151,7 +151,7 @@ def test_a_job_that_started_elsewhere(suite: ReconcileSuite) -> None:
 
 
 def test_a_record_that_came_late_is_found(suite: ReconcileSuite) -> None:
-    """A batch number tells that a record came after later ones of its partition."""
+    """The batch number shows that a record came after later ones of its partition."""
     topic = suite.topics["clean"]
     assert suite.cases["source"].differences(topic) == {
         ("source-sink", "out_of_order", number, "from_source", at_)
@@ -161,7 +161,7 @@ def test_a_record_that_came_late_is_found(suite: ReconcileSuite) -> None:
 
 
 def test_a_range_of_time(suite: ReconcileSuite) -> None:
-    """What is lost before the range's start is not looked at."""
+    """A loss before the start of the time range is not reported."""
     topic = suite.topics["clean"]
     assert suite.cases["timed"].differences(topic) == {
         found
@@ -173,8 +173,8 @@ def test_a_range_of_time(suite: ReconcileSuite) -> None:
     }
 
 
-def test_what_the_source_no_longer_holds_is_not_judged(suite: ReconcileSuite) -> None:
-    """Deleted records, and offsets that there are not yet, are counted; the rest is compared."""
+def test_deleted_records_are_not_judged(suite: ReconcileSuite) -> None:
+    """Deleted records and future offsets are counted; the rest is compared."""
     topic, case = suite.topics["expired"], suite.cases["source"]
     result = case.result()
     first, end = at(topic.source[0], 12)[0], topic.source[0][-1]["offset"] + 4
@@ -192,7 +192,7 @@ def test_what_the_source_no_longer_holds_is_not_judged(suite: ReconcileSuite) ->
 def test_a_job_that_can_not_compare_says_why(
     suite: ReconcileSuite, name: str, message: str
 ) -> None:
-    """The report holds the reason, so that nobody has to look for it in Spark's log."""
+    """The report holds the reason, so that a look into Spark's log is not needed."""
     with pytest.raises(ReconciliationError, match=f"the Spark job could not compare: .*{message}"):
         suite.cases[name].result()
 
@@ -220,7 +220,7 @@ def _sinks_of_a_plan(
 
 
 def test_the_operator_verifies_a_plan(suite: ReconcileSuite, tmp_path: Path) -> None:
-    """With real connections, spark-submit and a real plan: a row that the sink lost is named."""
+    """With real connections, spark-submit and a real plan, a row that the sink lost is named."""
     mirrored, topic = suite.mirror, suite.topics["clean"]
     positions = {topic.name: {n: at(topic.source[n], SWITCH)[0] for n in range(PARTITIONS)}}
     plan = plan_failover(mirrored.pair, positions)

@@ -167,7 +167,7 @@ def check_truth(answers: Sequence[SparkRow], extras: str) -> None:
 
 @pytest.mark.parametrize("extras", EXTRAS)
 def test_each_row_answers_as_core_does(spark: SparkSession, tmp_path: Path, extras: str) -> None:
-    """Recorded runs, copies going on, any syncs at all: no Python step, no row lost or doubled."""
+    """Each row has core's answer, without a Python step in the plan, a lost or a doubled row."""
     known = known_syncs()
     syncs = [(*partition, *pair) for partition, (pairs, _) in known.items() for pair in pairs]
     random.Random(1).shuffle(order := list(range(len(syncs))))  # noqa: S311 - no secret
@@ -191,8 +191,8 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())  # noqa: SLF001 - the only way
 
 
-def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: Path) -> None:
-    """Nulls, unknown topics, negative offsets: kept, refused, with the reason."""
+def test_invalid_positions_are_kept_and_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows with nulls, unknown topics or negative offsets are kept, and refused with a reason."""
     cases = {
         ("orders", 0, 10): "sync",
         ("orders", 0, 3): "before-first-sync",
@@ -254,7 +254,7 @@ def crowded_syncs() -> Known:
 def test_crowds_and_gaps(
     spark: SparkSession, tmp_path: Path, extras: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thousands of syncs in one bin, tables of many parts, the highest offsets: as core says."""
+    """Thousands of syncs in one bin, many parts and the highest offsets give core's answers."""
     monkeypatch.setattr(logs, "MOST_ROWS", 1024)
     known = crowded_syncs()
     syncs = [(*partition, *pair) for partition, (pairs, _) in known.items() for pair in pairs]
@@ -273,7 +273,7 @@ def test_crowds_and_gaps(
 
 
 def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
-    """A table of segments made anew beside a running stream fails it, and gives no wrong answer."""
+    """If a table of segments is rewritten under a running stream, the stream fails."""
     few, many = [("a", 0, 10, 5, 0)], [("a", 0, n * 3, n * 2, n) for n in range(5000)]
     found = segments(table(spark, tmp_path / "few", SYNCS, few))
     found.write.parquet(str(tmp_path / "known"))
@@ -288,7 +288,7 @@ def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -
 
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
-    """A streaming DataFrame is joined with segments that stay: no operation is refused."""
+    """A streaming DataFrame can be joined with static segments."""
     syncs = table(spark, tmp_path / "syncs", SYNCS, [("orders", 0, 10, 5, 0)])
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -301,8 +301,8 @@ def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
     assert [(row.target, row.status) for row in found] == [(5, "exact"), (None, "refused")]
 
 
-def test_what_cannot_be_asked_is_named(spark: SparkSession) -> None:
-    """A fractional offset, a number as topic, a name that is taken: said before anything runs."""
+def test_invalid_columns_are_named(spark: SparkSession) -> None:
+    """A fractional offset, a numeric topic or a taken column name is refused before a job runs."""
     rows = spark.range(1).selectExpr("'orders' topic", "0 partition", "1.5D offset", "id low")
     known = spark.range(1)
     with pytest.raises(ValueError, match="a column low already"):
@@ -326,7 +326,7 @@ BAD = {
 
 
 def test_records_are_decoded_as_core_does(spark: SparkSession, tmp_path: Path) -> None:
-    """Up to the highest numbers and longest names; what is no sync is there with its problem."""
+    """Up to the highest numbers and longest names; an invalid record is kept with its problem."""
     syncs = [
         OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
         for topic in ("a", "größe.✓", "x" * 249)
@@ -366,7 +366,7 @@ def fields(row: Any) -> dict[str, Any]:  # noqa: ANN401 - PySpark's Row has colu
 
 
 def test_a_real_topics_rows_are_translated(spark: SparkSession, stack: Stack) -> None:
-    """Syncs and lineage read by Spark's Kafka source from real clusters: the answers of core."""
+    """Syncs and rows that Spark's Kafka source reads from real clusters get core's answers."""
     topic = "orders-bulk"
     create_topic(stack.source, topic, 2)
     producer = Producer({"bootstrap.servers": stack.source})

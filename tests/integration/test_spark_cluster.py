@@ -116,7 +116,7 @@ def _active(cluster: SparkCluster) -> list[dict[str, Any]]:
 def test_a_job_on_the_cluster_stops_between_batches(
     cluster: SparkCluster, folder: Path, worker: Worker
 ) -> None:
-    """Its executors are the workers'; stopped by the operator, all it read is in its sink once."""
+    """A job with executors on workers is stopped by the operator; its sink has each record once."""
     (application,) = _active(cluster)
     assert application["cores"] == 2
     result = _stop(worker, folder)
@@ -132,7 +132,7 @@ def test_a_job_on_the_cluster_stops_between_batches(
 def test_a_driver_in_client_mode_is_killed_here(
     cluster: SparkCluster, folder: Path, worker: Worker
 ) -> None:
-    """The cluster has no hold on it, but this machine has: its executors end with it."""
+    """The machine of a client-mode driver kills it, and its executors end with it."""
     result = _stop(worker, folder, kill_after=0.0)
 
     assert (result["proof"], result["clean"]) == ("killed", False)

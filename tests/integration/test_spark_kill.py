@@ -63,7 +63,7 @@ def api() -> Iterator[Api]:
 
 
 def test_a_driver_s_pod_is_deleted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pod that the job named is deleted and asked for; an end that is not told is not said."""
+    """The pod that the job names is deleted; its end counts once Kubernetes confirms it."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     master = f"k8s://http://127.0.0.1:{api.server_port}"

@@ -71,7 +71,7 @@ def job(stack: Stack, topic: str, tmp_path: Path) -> Iterator[Job]:
 
 
 def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> None:
-    """Asked mid-stream, it exits 0; its word, its checkpoint and its sink agree to the record."""
+    """Stopped mid-stream, it exits with 0; acknowledgement, checkpoint and sink agree."""
     job.start(batches=3)
     driver = read_driver(job.control)
     assert driver is not None
@@ -93,7 +93,7 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
 
 
 def test_a_killed_job_proves_nothing(job: Job) -> None:
-    """After SIGKILL there's no acknowledgement and no heartbeat; the next run answers at once."""
+    """After SIGKILL there is no acknowledgement and no heartbeat; the next run answers at once."""
     job.start(batches=1)
     first = read_driver(job.control)
     assert first is not None
@@ -146,7 +146,7 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
 
 
 def test_a_checkpoint_that_is_being_written(job: Job) -> None:
-    """Read at any moment it is whole and only grows; its driver is not taken for gone by then."""
+    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive."""
     job.start(batches=1)
     trigger = SparkStoppedTrigger(
         control=job.control,

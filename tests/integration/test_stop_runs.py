@@ -103,10 +103,10 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
 
 @pytest.mark.timeout(300 + 90 * KILLS)
 @pytest.mark.parametrize("job", [1], indirect=True)
-def test_what_a_killed_job_does_again_was_announced(
+def test_a_killed_job_repeats_only_its_pending_batch(
     job: Job, record_property: Callable[[str, object], None]
 ) -> None:
-    """SIGKILL at random moments: nothing is lost, and no more is read again than is pending.
+    """SIGKILL at random moments loses nothing, and repeats only the pending batch.
 
     The run after a kill begins exactly where the checkpoint says that all before is done.
     """

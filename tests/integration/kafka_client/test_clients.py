@@ -34,8 +34,8 @@ def made() -> Made:
     return Made()
 
 
-def test_a_client_that_got_an_answer_is_used_again(made: Made) -> None:
-    """A refusal is an answer too."""
+def test_a_client_that_got_an_answer_is_reused(made: Made) -> None:
+    """A client is reused after an answer, also after a refusal."""
     clients = ClientPool()
     with clients.acquire("admin", made):
         pass
@@ -47,8 +47,8 @@ def test_a_client_that_got_an_answer_is_used_again(made: Made) -> None:
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachableError, RuntimeError, KeyboardInterrupt])
-def test_a_client_that_got_no_answer_is_not(made: Made, error: type[BaseException]) -> None:
-    """Its next try to connect may be far away, and what it was asked may still be under way."""
+def test_a_client_that_got_no_answer_is_not_reused(made: Made, error: type[BaseException]) -> None:
+    """Its next reconnect may be far away, and its last request may still be running."""
     clients = ClientPool()
     with pytest.raises(error), clients.acquire("admin", made):
         raise error
@@ -60,7 +60,7 @@ def test_a_client_that_got_no_answer_is_not(made: Made, error: type[BaseExceptio
 def test_no_client_is_used_after_a_long_idle_time(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients that were idle even longer are dropped too."""
+    """Idle clients are dropped after a time, and so are those that were idle even longer."""
     clients = ClientPool()
     with clients.acquire("admin", made), clients.acquire("admin", made):
         pass
@@ -89,8 +89,8 @@ def test_no_client_is_used_twice_at_once(made: Made) -> None:
     assert len(made) == together + together - 4
 
 
-def test_kinds_are_apart(made: Made) -> None:
-    """A client of one isolation does not answer for another."""
+def test_kinds_are_pooled_apart(made: Made) -> None:
+    """A client of one isolation level does not serve another."""
     clients, others = ClientPool(), Made()
     with clients.acquire("read_committed", made):
         pass
@@ -102,7 +102,7 @@ def test_kinds_are_apart(made: Made) -> None:
 def test_the_deadline_starts_when_a_client_is_acquired(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However old its client is."""
+    """The deadline does not depend on the age of the client."""
     clients = ClientPool()
     with clients.acquire("admin", made):
         pass
@@ -113,7 +113,7 @@ def test_the_deadline_starts_when_a_client_is_acquired(
 
 
 def test_a_dropped_client_is_gone_at_once() -> None:
-    """With its threads and connections: nothing waits for Python to look for cycles."""
+    """Its threads and connections end without a run of the garbage collector."""
     gc.disable()
     try:
         session = make_admin("source", {"bootstrap.servers": "127.0.0.1:1"}, 5.0)
@@ -124,8 +124,8 @@ def test_a_dropped_client_is_gone_at_once() -> None:
         gc.enable()
 
 
-def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all of its questions about where partitions begin and end."""
+def test_a_cluster_reuses_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All watermark requests of a cluster use one client."""
     made: list[object] = []
 
     def making(*args: object, **options: object) -> ClientSession[Consumer]:
@@ -141,10 +141,10 @@ def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.Monke
     assert len(made) == 1
 
 
-def test_a_partition_without_an_answer_is_no_offset(
+def test_a_partition_without_an_answer_is_an_error(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes back as it was asked: below 0, which is no position."""
+    """Librdkafka then returns the request's own negative offset, which is no position."""
 
     class Forgetful(Consumer):
         def offsets_for_times(

@@ -62,15 +62,15 @@ def test_every_partition_is_read_to_its_end(broker: MockBroker) -> None:
     }
 
 
-def test_only_the_partitions_that_are_asked_for_are_read(broker: MockBroker) -> None:
-    """A start names the partitions to read and where each begins."""
+def test_only_the_requested_partitions_are_read(broker: MockBroker) -> None:
+    """The starts name the partitions to read and the first offset of each."""
     broker.write("orders", _numbers(0, 10), partition=0)
     broker.write("orders", _numbers(100, 10), partition=1)
     assert _values(broker.cluster(), {TopicPartition("orders", 1): 8}) == [b"108", b"109"]
 
 
 def test_several_topics_are_read_at_once(broker: MockBroker) -> None:
-    """Partitions of several topics come from one reading, each from its own start."""
+    """One read returns partitions of several topics, each from its own start."""
     broker.write("orders", _numbers(0, 10))
     broker.write("returns", _numbers(100, 10))
     starts = {ORDERS: 9, TopicPartition("returns", 0): 8}
@@ -78,7 +78,7 @@ def test_several_topics_are_read_at_once(broker: MockBroker) -> None:
 
 
 def test_a_partition_ends_at_its_stop(broker: MockBroker) -> None:
-    """A stop ends its partition there, to the record, and leaves the others alone."""
+    """A stop ends its partition exactly there, and does not affect the others."""
     for partition in range(3):
         broker.write("orders", _numbers(1000 * partition, 500), partition)
     starts = {ORDERS: 90, TopicPartition("orders", 1): 0, TopicPartition("orders", 2): 499}
@@ -89,7 +89,7 @@ def test_a_partition_ends_at_its_stop(broker: MockBroker) -> None:
 
 
 def test_a_first_record_is_enough(broker: MockBroker) -> None:
-    """Where only the first records matter, partitions end with them; those without are ended."""
+    """With first_only a partition ends with its first records, or at its end."""
     broker.write("orders", _numbers(0, 50_000), 0)
     broker.write("orders", _numbers(900_000, 1), 1)
     values = _values(broker.cluster(), first_only=True)
@@ -101,7 +101,7 @@ def test_a_first_record_is_enough(broker: MockBroker) -> None:
 def test_nothing_to_read_opens_no_consumer(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Empty partitions cost a look at their ends, and no reading."""
+    """Empty partitions cost a request for watermarks, and no consumer."""
     broker.write("orders", _numbers(0, 5))
     monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.open_consumer")
     assert _values(broker.cluster(), {ORDERS: 5, TopicPartition("orders", 1): 0}) == []
@@ -111,7 +111,7 @@ def test_nothing_to_read_opens_no_consumer(
 def test_records_that_come_later_are_not_read(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is the one at the start, though the topic has gone on."""
+    """The read ends at the end offsets of its start, though the topic has grown."""
     broker.write("orders", _numbers(0, 20))
     _after_watermarks(monkeypatch, lambda: broker.write("orders", _numbers(20, 5)))
     assert len(_values(broker.cluster())) == 20
@@ -125,7 +125,7 @@ def _with_end(monkeypatch: pytest.MonkeyPatch, high: int, low: int = 0) -> None:
 def test_a_partition_that_ends_early_is_an_error(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that says "end" before the end there was has lost records: none pass for all."""
+    """A broker that reports the end too early has lost records: the read fails."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
     with pytest.raises(PositionError, match=r"orders\[0\]: its end offset is 5, and was 7 when"):
@@ -135,7 +135,7 @@ def test_a_partition_that_ends_early_is_an_error(
 def test_a_broker_that_is_behind_is_waited_for(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new leader may say "end" too early: the reading goes on until the records are there."""
+    """A new leader may report the end too early: the read waits for the records."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
     told: list[Message] = []
@@ -152,8 +152,8 @@ def test_a_broker_that_is_behind_is_waited_for(
     assert told[0].offset() == 5
 
 
-def test_progress_is_told(broker: MockBroker) -> None:
-    """The callback gets the records read so far and the seconds passed, rising."""
+def test_progress_is_reported(broker: MockBroker) -> None:
+    """The callback gets the number of records and the seconds so far, rising."""
     broker.write("orders", _numbers(0, 25_000))
     told: list[tuple[int, float]] = []
     for _ in drain(broker.cluster(), ALL, progress=lambda *told_now: told.append(told_now)):
@@ -169,14 +169,14 @@ def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:
 
 
 def test_a_missing_topic_is_named(broker: MockBroker) -> None:
-    """A topic that does not exist is an error, and is not created by asking."""
+    """A missing topic is an error, and the request does not create it."""
     with pytest.raises(TopicNotFoundError, match=r"^source .*: orders\[0\]: does not exist"):
         _values(broker.cluster())
     assert broker.cluster().topic_names() == frozenset()
 
 
 def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
-    """A topic that ends before the start was truncated or created again: both are named."""
+    """A topic that ends before the start was truncated or recreated: the error says both."""
     broker.write("orders", _numbers(0, 5))
     with pytest.raises(PositionError, match="its end offset 5 is below 6") as raised:
         _values(broker.cluster(), {ORDERS: 6})
@@ -187,7 +187,7 @@ def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
 def test_a_start_that_was_deleted_begins_at_the_first_record(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is left is read, or that something is gone is an error, as the caller likes."""
+    """The caller chooses: the rest is read, or a deleted start is an error."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 5, low=3)
     assert _values(broker.cluster(), {ORDERS: 0}) == [b"3", b"4"]
@@ -196,10 +196,10 @@ def test_a_start_that_was_deleted_begins_at_the_first_record(
         _values(broker.cluster(), {ORDERS: 2}, refuse_deleted=True)
 
 
-def test_a_broker_that_dies_under_way_is_reported(
+def test_a_broker_that_dies_during_a_read_is_reported(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When nothing comes any more, the reading ends after the cluster's timeout."""
+    """If no record comes any more, the read fails after the cluster's timeout."""
     broker.write("orders", _numbers(0, 5))
     _after_watermarks(monkeypatch, broker.stop)
     with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for 0\.[5-9] s"):

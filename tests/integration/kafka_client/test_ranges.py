@@ -26,14 +26,14 @@ def cluster(broker: MockBroker) -> KafkaCluster:
 
 
 def test_a_range_has_a_size() -> None:
-    """Both ends belong to it; one that ends before it begins is empty."""
+    """Both ends belong to the range; a range that ends before it begins is empty."""
     assert OffsetRange(3, 3).size == 1
     assert NOTHING.size == 0
     assert OffsetRange(9, -1).size == 0
 
 
 def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
-    """Each range gives its own records, in order; what lies beyond the end is not there."""
+    """Each range returns its records, in order; offsets beyond the end return none."""
     found = read_ranges(
         cluster,
         {
@@ -52,10 +52,10 @@ def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
     }
 
 
-def test_no_more_bytes_are_read_than_told(
+def test_no_more_than_max_bytes_are_read(
     cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The small range is read, the large one left out whole; with no bytes none is read."""
+    """The small range is read, the large one left out whole; with 0 bytes, both are left out."""
     monkeypatch.setattr("airflow_mm2_offsets.kafka.ranges._AT_A_TIME", 1)
     ranges = {ORDERS: OffsetRange(0, 19), RETURNS: OffsetRange(0, 1)}
     each = len(b"key0")
@@ -64,8 +64,8 @@ def test_no_more_bytes_are_read_than_told(
     assert read_ranges(cluster, ranges, max_bytes=0) == {}
 
 
-def test_empty_ranges_ask_nobody() -> None:
-    """Where there is nothing to read, not even an unreachable cluster is an error."""
+def test_empty_ranges_need_no_request() -> None:
+    """For empty ranges even an unreachable cluster is no error."""
     cluster = KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"})
     assert read_ranges(cluster, {ORDERS: NOTHING}, max_bytes=ENOUGH) == {ORDERS: []}
     assert read_ranges(cluster, {}, max_bytes=ENOUGH) == {}
@@ -73,7 +73,7 @@ def test_empty_ranges_ask_nobody() -> None:
 
 
 def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
-    """A range is empty without a record in it, whatever comes after it."""
+    """A range without a record is empty, whatever records follow it."""
     found = find_empty(
         cluster,
         {
@@ -87,7 +87,7 @@ def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
 
 
 def test_a_topic_that_does_not_exist_is_named(cluster: KafkaCluster) -> None:
-    """A range of a topic that is not there is an error, not an empty one."""
+    """A range of a missing topic is an error, not an empty range."""
     with pytest.raises(TopicNotFoundError, match=r"nowhere\[0\]: does not exist"):
         find_empty(cluster, {TopicPartition("nowhere", 0): OffsetRange(0, 5)})
 
@@ -108,7 +108,7 @@ def _variants() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_content_is_all_that_a_record_holds(broker: MockBroker) -> None:
-    """Records are equal when key, value, timestamp and headers are, and in no other case."""
+    """Records are equal only if key, value, timestamp and headers are equal."""
     same: dict[str, Any] = {
         "key": b"key",
         "value": b"value",
