@@ -62,7 +62,7 @@ class AirflowApi:
         return str(self._post(f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def state(self, dag_id: str, run_id: str) -> str | None:
-        """Return the state of a run; None where there is no such run."""
+        """Return the state of a run; None if the run does not exist."""
         answer = self._ask("GET", f"/dags/{dag_id}/dagRuns/{run_id}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None

@@ -25,7 +25,7 @@ class ClearingError(RuntimeError):
 
 @dataclass(kw_only=True)
 class Clearing:
-    """A failover's run whose tasks are cleared, by somebody who knows its job's folders."""
+    """A failover's run whose tasks are cleared, and the folders of its job."""
 
     demo: Demo
     failover: Failover

@@ -365,7 +365,7 @@ class Contract:
                     headers={"Content-Type": "application/json"},
                 )
             except httpx.TransportError:
-                continue  # The server hung up while it was sent: there was nobody to read it.
+                continue  # The server closed the connection before the body was sent.
             assert answer.status_code == 413
         assert sent < 100
         assert api.get("/status").status_code == 200

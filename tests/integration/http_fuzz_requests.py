@@ -1,4 +1,4 @@
-"""Requests of every kind that a server on a network gets, as bytes, from a seed."""
+"""HTTP requests as bytes, valid and broken, drawn from a seed; ``fuzzing`` sends them."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from tests.integration.contract import BASE
 _T = TypeVar("_T")
 
 _READING = ("/translate/latest", "/refresh", "/plan", "/translate/batch/latest")
-"""What asks the clusters, and takes its time."""
+"""The slow routes: they read the clusters."""
 
 _NUMBERS = (0, 1, -1, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**400, 1.0, 1.5, 1e308, True, None)
 _TEXTS = ("", "x", "7", "-7", " 7", "\u0667", "<b>", "a/b", "..", "\0", "\ud800", "é", "x" * 300)
@@ -192,7 +192,7 @@ class _Fuzz:
             f"{line}h: {'x' * 100_000}\r\n\r\n".encode(),
             f"{line}Upgrade: websocket\r\nConnection: upgrade\r\n\r\n".encode(),
         )
-        # What is no request may be waited on to become one: the client ends it.
+        # The server may wait for the rest of an incomplete request: the client ends it.
         return FuzzRequest(sent=head, answered=False, end="shuts")
 
     def hang_up(self) -> FuzzRequest:

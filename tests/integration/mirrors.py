@@ -1,4 +1,4 @@
-"""MirrorMaker 2 connectors of a test's own, beside the stack's: other aliases, other syncs."""
+"""MirrorMaker 2 connectors of single tests, beside the stack's, with other aliases and syncs."""
 
 import json
 import time
@@ -45,7 +45,7 @@ class Mirror:
 
     @cached_property
     def pair(self) -> ClusterPair:
-        """What the product is told of it."""
+        """The pair of clusters as the package sees it."""
         return ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
@@ -202,7 +202,7 @@ def topic_partitions(topic: str, partitions: Iterable[int]) -> list[TopicPartiti
 
 @contextmanager
 def mirror(stack: Stack, name: str | None = None) -> Iterator[Mirror]:
-    """Yield a mirror that is not configured yet, and delete it in the end."""
+    """Yield a mirror that is not configured yet, and delete it afterwards."""
     made = Mirror(stack=stack, name=name or f"m{uuid4().hex[:8]}")
     try:
         yield made

@@ -42,7 +42,7 @@ PYTHON = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executa
 
 @contextmanager
 def busy_topic(stack: Stack) -> Iterator[str]:
-    """Make a topic of three partitions that somebody writes to all the time."""
+    """Create a topic of three partitions, and write to it all the time."""
     name = f"orders-{uuid4().hex[:8]}"
     create_topic(stack.source, name, PARTITIONS)
     enough = Event()

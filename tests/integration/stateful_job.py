@@ -82,7 +82,7 @@ class Count(StatefulProcessor):
 
 
 def custom(spark: SparkSession, query: dict[str, Any]) -> DataFrame:
-    """Count rows of files and of a topic by user, in state of one's own."""
+    """Count rows of files and of a topic by user, in custom state."""
     files = spark.readStream.schema(SCHEMA).json(query["files"])
     rows = files.union(read(spark, query, query["orders"]))
     return rows.groupBy("user").transformWithState(

@@ -40,7 +40,7 @@ class Runs(BaseHTTPRequestHandler):
 
 
 class LateServer:
-    """An API server that is started the second time that somebody looks for it."""
+    """An API server that starts with the second check."""
 
     def __init__(self) -> None:
         self.port = free_ports(1)[0]

@@ -69,4 +69,4 @@ def _listener(port: int | None) -> psutil.Process:
     for program in psutil.Process().children():
         if any(each.laddr.port == port for each in program.net_connections("tcp")):
             return program
-    raise AssertionError(f"nobody listens on {port}")
+    raise AssertionError(f"no program listens on {port}")

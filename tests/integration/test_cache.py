@@ -1,4 +1,4 @@
-"""The index in memory, over a syncs topic whose life is the test's."""
+"""The index in memory, over a syncs topic that the test creates and deletes."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,7 +26,7 @@ from stack.waiting import wait_until
 
 
 class SyncsTopic:
-    """An offset-syncs topic that nobody but the test writes to."""
+    """An offset-syncs topic that only the test writes to."""
 
     def __init__(self, stack: Stack) -> None:
         servers = self._servers = stack.target
@@ -68,7 +68,7 @@ class SyncsTopic:
         self._admin.delete_records([until])[until].result()
 
     def error(self) -> Exception | None:
-        """Return what the last refresh failed of."""
+        """Return the error of the last refresh."""
         return self.cache.state.error
 
     def cached(self) -> list[int]:

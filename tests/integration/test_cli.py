@@ -2,7 +2,7 @@
 
 In its ``console`` blocks, what follows a line ``$ COMMAND`` is what the command printed, on stdout
 and stderr; ``[exit code N]`` stands where that is not 0. With UPDATE_TRANSCRIPTS=1 in the
-environment the outputs are written anew, the rest stays.
+environment the outputs are rewritten, the rest stays.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The command as a process of its own: signals, pipes, what it loads and what it does without."""
+"""The command as a process: signals, pipes, imports and missing packages."""
 
 import json
 import os
@@ -36,7 +36,7 @@ main()
 
 @dataclass(frozen=True, kw_only=True)
 class CommandLine:
-    """Settings that lead to two brokers, where a program of its own finds them."""
+    """A settings file of two brokers, for the command's process."""
 
     target: MockBroker
     config: Path
@@ -206,7 +206,7 @@ def test_progress_is_for_a_terminals_stderr(line: CommandLine) -> None:
 
 
 def _drained(terminal: int) -> str:
-    """Return all that is written to a terminal until nobody has it open."""
+    """Return all that is written to a terminal until it is closed."""
     shown = b""
     with suppress(OSError):  # EIO on Linux; elsewhere the end is empty
         while chunk := os.read(terminal, 4096):

@@ -1,4 +1,4 @@
-"""What an import loads, each in a Python process of its own."""
+"""What an import loads; each test starts a Python process."""
 
 import json
 import os

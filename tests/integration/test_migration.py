@@ -27,9 +27,9 @@ CLEAN, PENDING, DONE_UNSAID = "clean", "pending", "done-unsaid"
 """Queries on the source: stopped between batches; failed in one; killed after the sink had its
 batch and before the checkpoint said so."""
 CUSTOM = "custom"
-"""A query with state of its own (transformWithState), which reads files beside a topic."""
+"""A query with custom state (transformWithState), which reads files beside a topic."""
 POISONED = "poisoned"
-"""A query that somebody starts against the target from the source's checkpoint as it is."""
+"""A query that was started against the target from the source's own checkpoint."""
 KINDS: Mapping[str, Mapping[str, Any]] = {
     CLEAN: {"kind": "stateful", "state": "hdfs"},
     PENDING: {"kind": "stateful", "state": "rocksdb"},
@@ -189,7 +189,7 @@ def test_an_exactly_once_sink_stays_exactly_once(
 
 
 def test_a_copy_stands_alone(queries: StatefulQueries, finished: Mapping[str, str | None]) -> None:
-    """State that is kept by absolute paths goes on with the original out of reach.
+    """State with absolute paths continues while the original can't be reached.
 
     Nothing is missed or counted twice, and nothing is written where the original was. The query
     reads files as well, whose log of the first batch has a line for each.

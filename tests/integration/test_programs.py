@@ -19,7 +19,7 @@ from stack.supervisor import DEATHS, Supervisor
 from stack.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-# Starts a child in a process group of its own, as Airflow starts its tasks.
+# Starts a child in another process group, as Airflow starts its tasks.
 GROUPS = "import subprocess; subprocess.Popen(['sleep', '600'], process_group=0).wait()"
 # Starts two programs, says their sessions, and waits to be killed.
 PARENT = """
@@ -45,7 +45,7 @@ def dying(tmp_path: Path) -> Program:
 
 @pytest.fixture
 def lasting(tmp_path: Path) -> Iterator[Program]:
-    """A program whose child has a process group of its own."""
+    """A program whose child is in another process group."""
     program = Program("part", [sys.executable, "-c", GROUPS], log=tmp_path / "part.log")
     yield program
     program.kill()

@@ -30,7 +30,7 @@ Place = Callable[[str], UPath]
 def place(
     request: pytest.FixtureRequest, s3_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> Place:
-    """A folder of its own, reached in each way that users have."""
+    """A separate folder, reached in each way that users have."""
     folder = f"{BUCKET}/{uuid4().hex}"
     match request.param:
         case "options":

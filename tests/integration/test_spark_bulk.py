@@ -40,7 +40,7 @@ from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copyin
 
 pytestmark = [
     pytest.mark.timeout(600),
-    # PySpark's word on pandas, which this does not use.
+    # PySpark warns of pandas, which these tests do not use.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 
@@ -94,7 +94,7 @@ def table(
 
 
 def random_pairs(seed: int) -> Pairs:
-    """Make syncs with rewinds, detours, topics made again, disorder, and double ones."""
+    """Make syncs with rewinds, hidden rewinds, recreated topics, disorder and duplicates."""
     chance = random.Random(seed)  # noqa: S311 - the same seed makes the same syncs
     pairs = [(20, 10)]
     wild = chance.choice((0.1, 0.5, 0.9))

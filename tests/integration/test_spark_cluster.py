@@ -146,7 +146,7 @@ def test_a_driver_on_the_cluster_is_killed_by_its_id(
 ) -> None:
     """Asked in vain, then killed, and the master's word waited for; an unknown one is an error.
 
-    Killed again, it is none.
+    A second kill of an ended driver is no error.
     """
     driver_id = _run_on_cluster(cluster, tmp_path)
     extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}

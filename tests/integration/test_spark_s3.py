@@ -54,7 +54,7 @@ class Job:
     folder: Path
 
     def location(self, what: str) -> str:
-        """Return a location as Airflow is told it."""
+        """Return a location in Airflow's spelling."""
         return f"s3://lake@{BUCKET}/{self.name}/{what}"
 
     def program(self) -> Program:
@@ -124,7 +124,7 @@ def _read(job: Job, worker: Worker) -> Positions:
 def test_a_job_on_s3_goes_on_where_it_stopped(
     stack: Stack, server: Server, worker: Worker, tmp_path: Path
 ) -> None:
-    """Stopped, read, planned and migrated by way of S3 alone; on the target Spark goes on there.
+    """Stop, read, plan and migrate through S3 alone; Spark continues there on the target.
 
     Every record is in the output once, though offsets differ between the clusters.
     """

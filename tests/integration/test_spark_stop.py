@@ -51,7 +51,7 @@ class Job:
         self.program = submit_locally("the job", example, arguments, folder)
 
     def start(self, *, batches: int) -> None:
-        """Start it, and wait until it has committed so many batches."""
+        """Start the job, and wait until it has committed ``batches`` batches."""
         self.program.start()
         commits = Path(self.checkpoint, "commits")
         self.program.wait_ready((commits / str(batches - 1)).exists, seconds=START_SECONDS)
@@ -123,7 +123,8 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
 def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> None:
     """Killed without a word, it is gone once it has been silent; what it had done is in its sink.
 
-    A failover asks, waits and goes on from its checkpoint: only the pending batch comes again.
+    A failover requests the stop, waits, and continues from the checkpoint: only the pending batch
+    is repeated.
     """
     job.start(batches=1)
     job.program.kill()

@@ -69,7 +69,7 @@ def job(request: pytest.FixtureRequest, stack: Stack, topic: str, tmp_path: Path
 
 
 def at_a_random_moment(chance: random.Random, most: float) -> None:
-    """Let a while pass: the claim is about moments that nobody chose."""
+    """Wait for a random time: the claim is about any moment."""
     Event().wait(chance.uniform(0, most))
 
 

@@ -21,8 +21,8 @@ class _TableField(fields.Field[Table]):
 class RoomsContract(Contract):
     """A room imports the standard library, itself, and what its row lists: nothing else.
 
-    Import-linter's own ``forbidden`` names what is forbidden, so it keeps an import of a package
-    that nobody has thought of.
+    Import-linter's own ``forbidden`` lists what is forbidden, so it allows every package that is
+    missing from the list.
     """
 
     type_name = "rooms"
