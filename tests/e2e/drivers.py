@@ -95,9 +95,9 @@ def last_batch(folder: Path, log: str = "commits") -> int:
 
 def files(folder: Path) -> frozenset[tuple[str, int]]:
     """Return every file of a job's checkpoint and output, with the time it was written."""
-    places = (folder / "checkpoint", folder / "output")
-    found = [path for place in places for path in place.rglob("*") if path.is_file()]
-    return frozenset((str(path), path.stat().st_mtime_ns) for path in found)
+    folders = (folder / "checkpoint", folder / "output")
+    files = [path for subfolder in folders for path in subfolder.rglob("*") if path.is_file()]
+    return frozenset((str(path), path.stat().st_mtime_ns) for path in files)
 
 
 def send(folder: Path, number: signal.Signals) -> None:

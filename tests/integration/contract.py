@@ -43,14 +43,14 @@ class Mirrored:
     def copies(self) -> dict[tuple[int, int], int]:
         """Where each copied record of the first writing is on the target."""
         pair, partitions = self.mirror.pair, range(3)
-        found = {
+        target_offsets = {
             (each.partition(), each.value()): each.offset()
             for each in read(pair.target, self.topic, partitions)
         }
         return {
-            (each.partition(), each.offset()): found[each.partition(), each.value()]
+            (each.partition(), each.offset()): target_offsets[each.partition(), each.value()]
             for each in read(pair.source, self.topic, partitions)
-            if (each.partition(), each.value()) in found
+            if (each.partition(), each.value()) in target_offsets
         }
 
     def truth(self, partition: int, position: int) -> int:
@@ -144,8 +144,8 @@ class Contract:
         index, topic = api.index(), api.mirrored.topic
         for partition, end in api.mirrored.mirror.ends(topic).items():
             for position in range(0, end if partition != UNUSED else 0, 10):
-                asked = {"topic": topic, "partition": partition, "offset": position}
-                answer = api.get("/translate", **asked, strategy=strategy)
+                query = {"topic": topic, "partition": partition, "offset": position}
+                answer = api.get("/translate", **query, strategy=strategy)
                 translated = index.translate(topic, partition, position, strategy=strategy)
                 if translated.status is Status.REFUSED:  # before the first sync
                     assert strategy != "safe"
@@ -153,7 +153,7 @@ class Contract:
                     assert answer.json()["translation"]["reason"] == translated.reason
                     continue
                 assert answer.json() == expected(index, translated, strategy)
-                assert api.post("/translate", asked, strategy=strategy).json() == answer.json()
+                assert api.post("/translate", query, strategy=strategy).json() == answer.json()
                 if strategy == "safe":
                     truth = api.mirrored.truth(partition, position)
                     assert answer.json()["targetOffset"] <= truth
@@ -162,11 +162,11 @@ class Contract:
         """Linear is mm2-offset-map's formula, and safe is the default strategy."""
         topic = api.mirrored.topic
         first = api.index().partitions[TopicPartition(topic, FIRST)].first
-        asked = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
-        linear = api.get("/translate", **asked, strategy="linear").json()
+        query = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
+        linear = api.get("/translate", **query, strategy="linear").json()
         past = linear["sourceOffset"] - linear["syncUpstreamOffset"]
         assert linear["targetOffset"] == linear["syncTargetOffset"] + past
-        assert api.get("/translate", **asked).json()["strategy"] == "safe"
+        assert api.get("/translate", **query).json()["strategy"] == "safe"
 
     def test_latest_reads_the_topic_now(self, api: RunningApi) -> None:
         """/translate/latest reads the topic; /translate answers from memory until a refresh."""
@@ -174,19 +174,19 @@ class Contract:
         before = api.get("/status").json()
         end = made.ends(writer.topic)[SECOND]
         writer.write({SECOND: 50})
-        asked = {"topic": writer.topic, "partition": SECOND, "offset": end + 40}
-        stale = api.get("/translate", **asked).json()
+        query = {"topic": writer.topic, "partition": SECOND, "offset": end + 40}
+        stale = api.get("/translate", **query).json()
         wait_until(
-            lambda: api.get("/translate/latest", **asked).json() != stale,
+            lambda: api.get("/translate/latest", **query).json() != stale,
             "the new syncs",
         )
-        assert api.post("/translate/latest", asked).json()["syncUpstreamOffset"] >= end
-        assert api.get("/translate", **asked).json() == stale
+        assert api.post("/translate/latest", query).json()["syncUpstreamOffset"] >= end
+        assert api.get("/translate", **query).json() == stale
         after = api.get("/status").json()
         assert after["refreshedAt"] == before["refreshedAt"]
         assert after["syncCount"] == before["syncCount"]
         assert api.refresh()["syncCount"] > before["syncCount"]
-        assert api.get("/translate", **asked).json() != stale
+        assert api.get("/translate", **query).json() != stale
 
     @pytest.mark.parametrize("path", ["/translate/batch", "/translate/batch/latest"])
     def test_batch(self, api: RunningApi, path: str) -> None:

@@ -66,15 +66,21 @@ class MirroredTopic:
         source, target = self.source[partition], self.target[partition]
         if partition == EQUAL:
             return _in_order(source, target, self.syncs)
-        places: dict[bytes | None, list[int]] = {}
+        target_offsets: dict[bytes | None, list[int]] = {}
         for offset, value in target.items():
-            places.setdefault(value, []).append(offset)
-        return {offset: places[value] for offset, value in source.items() if value in places}
+            target_offsets.setdefault(value, []).append(offset)
+        return {
+            offset: target_offsets[value]
+            for offset, value in source.items()
+            if value in target_offsets
+        }
 
     def truth(self, partition: int, position: int) -> int:
         """Return the largest target position that misses no record from ``position`` on."""
         copies = self.copies[partition].items()
-        last_copies = (max(places) for offset, places in copies if offset >= position)
+        last_copies = (
+            max(target_offsets) for offset, target_offsets in copies if offset >= position
+        )
         return min(last_copies, default=self.target_ends[partition])
 
 
@@ -101,8 +107,8 @@ def _in_order(source: Values, target: Values, syncs: list[tuple[int, int]]) -> d
             if set(syncs) <= set(pairs):
                 candidates.append(pairs)
     copies: dict[int, list[int]] = {}
-    for original, place in candidates[-1]:
-        copies.setdefault(original, []).append(place)
+    for original, target_offset in candidates[-1]:
+        copies.setdefault(original, []).append(target_offset)
     return copies
 
 
@@ -121,7 +127,9 @@ def plan_all(mirrored: MirroredTopic) -> list[Translation]:
 
 def _positions(mirrored: MirroredTopic, partition: int) -> list[int]:
     watermarks = mirrored.watermarks[partition]
-    twice = [at for at, places in mirrored.copies[partition].items() if len(places) > 1]
+    twice = [
+        at for at, target_offsets in mirrored.copies[partition].items() if len(target_offsets) > 1
+    ]
     low = max(watermarks.low, min(twice, default=watermarks.low) - LAG_MAX)
     return _spread(watermarks.low, watermarks.high) + _spread(
         low, max(twice, default=watermarks.high)

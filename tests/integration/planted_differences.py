@@ -179,7 +179,10 @@ def plan_with_source_alone(suite: ReconcileSuite, clean: Topic, expired: Topic) 
     before, _ = delivered_rows(clean)
     rows = [row | {"batch_id": 77} if row in numbered(before, 13) else row for row in before]
     rows += [row for mine in expired.source.values() for row in mine]
-    ranges = {place: {"source": [None, each["switch"]]} for place, each in ranges_of(clean).items()}
+    ranges = {
+        partition: {"source": [None, each["switch"]]}
+        for partition, each in ranges_of(clean).items()
+    }
     ranges |= {(expired.name, number): {"source": ["0", "1000"]} for number in range(PARTITIONS)}
     (sink, _) = sinks(suite, "late", (rows, []), arrival="batch_id")
     suite.plan("source", [clean, expired], [sink], ranges=ranges, read_only=["source"])

@@ -27,12 +27,12 @@ ReconcileOperator(task_id="verify", **settings).execute(context={"ti": Task()})
 
 def run_operator(suite: ReconcileSuite, folder: Path, settings: dict[str, object]) -> str:
     """Run the operator, which must fail; return its log."""
-    script, given = folder / "verify.py", folder / "settings.json"
+    script, settings_file = folder / "verify.py", folder / "settings.json"
     script.write_text(SCRIPT)
-    given.write_text(json.dumps(settings))
+    settings_file.write_text(json.dumps(settings))
     program = Program(
         "the operator",
-        [sys.executable, script, given],
+        [sys.executable, script, settings_file],
         log=folder / "operator.log",
         env={
             "AIRFLOW_HOME": str(folder / "airflow"),

@@ -154,7 +154,7 @@ def _copy(made: Mirror, folder: Path) -> None:
             partitions = read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions
         except SyncsTopicError:
             return False
-        last = {place: held.last.upstream for place, held in partitions.items()}
+        last = {partition: syncs.last.upstream for partition, syncs in partitions.items()}
         return last == {(TOPIC, 0): 66, (TOPIC, 1): 49}
 
     wait_until(is_noted, f"the syncs of {TOPIC}", seconds=120)

@@ -88,10 +88,10 @@ def test_parsing_is_cheap(tmp_path: Path) -> None:
         check=True,
         env=os.environ | settings,
     )
-    found = json.loads(run.stdout.splitlines()[-1])
-    assert found["did"] == []
-    assert found["heavy"] == []
-    assert found["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
+    parsed = json.loads(run.stdout.splitlines()[-1])
+    assert parsed["did"] == []
+    assert parsed["heavy"] == []
+    assert parsed["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
 
 
 def test_the_stop_control_of_the_installed_package() -> None:

@@ -1,4 +1,4 @@
-"""The settings of a real MirrorMaker 2 beside those that we were told."""
+"""The settings of a real MirrorMaker 2 beside those that we were other."""
 
 from dataclasses import replace
 
@@ -22,13 +22,13 @@ def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
 
 
 def test_a_wrong_replication_policy_is_found(stack: Stack) -> None:
-    """The connector renames topics while the connection says that names stay: a problem."""
+    """A pair whose policy, separator and syncs location differ from the connector is reported."""
     with mirror(stack) as made:
         made.configure(**{"replication.policy.separator": "_"})
-        told = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
-        assert compare_with_connect(told) == ()
-        renamed = replace(told.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
-        wrong = replace(told, naming=renamed, syncs_location=SyncsLocation.SOURCE)
+        other = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
+        assert compare_with_connect(other) == ()
+        renamed = replace(other.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
+        wrong = replace(other, naming=renamed, syncs_location=SyncsLocation.SOURCE)
         assert [each.field for each in compare_with_connect(wrong)] == [
             "replication.policy.class",
             "replication.policy.separator",

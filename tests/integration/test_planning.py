@@ -45,7 +45,9 @@ def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
     assert len(mirrored.copies[FILTERED]) < len(mirrored.source[FILTERED])
     assert len(set(mirrored.source[EQUAL].values())) < len(mirrored.source[EQUAL])
     for partition in BUSY:
-        shifts = {places[0] - at for at, places in mirrored.copies[partition].items()}
+        shifts = {
+            target_offsets[0] - at for at, target_offsets in mirrored.copies[partition].items()
+        }
         assert len(shifts) > 5
 
 

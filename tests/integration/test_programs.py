@@ -98,8 +98,8 @@ def test_a_program_that_dies_is_restarted(lasting: Program) -> None:
     first = lasting.session
     assert first is not None
     wait_until(lambda: len(sessions.members([first])) == 2, "the child")
-    said: list[str] = []
-    supervisor = Supervisor([lasting], progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([lasting], progress=messages.append)
     supervisor.start()
 
     os.kill(first, signal.SIGKILL)
@@ -108,14 +108,14 @@ def test_a_program_that_dies_is_restarted(lasting: Program) -> None:
     supervisor.stop()
     supervisor.check()
     assert not sessions.members([first])
-    assert said == [f"part died and is started again; {lasting.log} says why"]
+    assert messages == [f"part died and is started again; {lasting.log} says why"]
 
 
 def test_a_program_that_dies_repeatedly_is_given_up(dying: Program) -> None:
     """After four deaths in a row the error holds the last lines of the log."""
     dying.start()
-    said: list[str] = []
-    supervisor = Supervisor([dying], progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([dying], progress=messages.append)
     supervisor.start()
 
     def given_up() -> bool:
@@ -127,17 +127,17 @@ def test_a_program_that_dies_repeatedly_is_given_up(dying: Program) -> None:
     ):
         wait_until(given_up, "the end")
     supervisor.stop()
-    assert len(said) == DEATHS - 1
+    assert len(messages) == DEATHS - 1
 
 
 def test_deaths_far_apart_do_not_count_together(dying: Program) -> None:
     """A program that dies rarely is restarted every time."""
     dying.start()
-    said: list[str] = []
-    supervisor = Supervisor([dying], interval=0, progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([dying], interval=0, progress=messages.append)
     supervisor.start()
 
-    wait_until(lambda: len(said) > DEATHS, "more deaths than a row has")
+    wait_until(lambda: len(messages) > DEATHS, "more deaths than a row has")
 
     supervisor.stop()
     supervisor.check()

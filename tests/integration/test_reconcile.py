@@ -205,14 +205,14 @@ def _sinks_of_a_plan(
     rows = {
         "source": [
             row
-            for number, held in topic.source.items()
-            for row in held
+            for number, topic_rows in topic.source.items()
+            for row in topic_rows
             if row["offset"] < positions[number] and row not in numbered(topic.source[1], 11)
         ],
         "target": [
             row
-            for number, held in topic.target.items()
-            for row in held
+            for number, topic_rows in topic.target.items()
+            for row in topic_rows
             if row["offset"] >= starts[number]
         ],
     }
@@ -233,12 +233,12 @@ def test_the_operator_verifies_a_plan(suite: ReconcileSuite, tmp_path: Path) -> 
         "report": str(tmp_path / "report"),
         "conf": {**FOR_FEW_RECORDS, "spark.log.level": "WARN"},
     }
-    said = run_operator(suite, tmp_path, settings)
-    assert f"{topic.name}[1]: 1 lost from source to sink" in said
-    assert f"every difference is in {tmp_path}/report/differences" in said
+    log = run_operator(suite, tmp_path, settings)
+    assert f"{topic.name}[1]: 1 lost from source to sink" in log
+    assert f"every difference is in {tmp_path}/report/differences" in log
     (report,) = (
         json.loads(line.removeprefix("XCOM return_value "))
-        for line in said.splitlines()
+        for line in log.splitlines()
         if line.startswith("XCOM return_value ")
     )
     counts = {(each["comparison"], each["kind"]): each["count"] for each in report["counts"]}

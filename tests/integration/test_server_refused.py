@@ -13,8 +13,8 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 def refusal(settings: Mapping[str, object]) -> str:
     """Return why a server does not start."""
-    given = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
-    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in given.items()}
+    serve_settings = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
+    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in serve_settings.items()}
     started: list[str] = []
     with pytest.raises(ConfigurationError) as raised:
         serve(load_settings(None, environ), ready=started.append)

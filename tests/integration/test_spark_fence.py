@@ -101,9 +101,9 @@ class Job:
         """Wait for an end by the fence, which says who moved the job and how to undo it."""
         with pytest.raises(ProgramError):
             self.program.wait_end(seconds=START_SECONDS)
-        said = self.program.log.read_text()
-        assert "JobMovedError: This job" in said
-        assert f"fence lift {control or self.control} --request-id 'failover:manual__1'" in said
+        log = self.program.log.read_text()
+        assert "JobMovedError: This job" in log
+        assert f"fence lift {control or self.control} --request-id 'failover:manual__1'" in log
 
 
 @pytest.fixture
@@ -262,9 +262,9 @@ def test_all_queries_of_a_job_stop_between_batches(job: Job) -> None:
     job.program.wait_end(seconds=60)
     answer = job.answer("stop-1")
     assert (answer.clean, answer.error, answer.batch_id) == (True, None, None)
-    said = sorted(query.batch_id or 0 for query in answer.queries)
-    assert said == sorted(job.last("commits", name) for name in "abc")
-    assert said == sorted(job.last("offsets", name) for name in "abc")
+    batch_ids = sorted(query.batch_id or 0 for query in answer.queries)
+    assert batch_ids == sorted(job.last("commits", name) for name in "abc")
+    assert batch_ids == sorted(job.last("offsets", name) for name in "abc")
     assert answer.is_last_word_of(job.driver())
     assert job.driver().ended
 

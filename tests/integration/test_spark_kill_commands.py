@@ -239,7 +239,7 @@ def test_a_master_that_does_not_end_its_answer(
 def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kill is a POST, and the state is polled until it is final."""
     states = iter([b"", b"RUNNING", b"KILLED"])
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(send: Callable[[bytes], None], _over: object) -> None:
         body = b'{"driverState": "%s"}' % next(states)
@@ -248,7 +248,7 @@ def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     real = exchange.Server.ask
 
     def ask(server: exchange.Server, path: str, **options: Any) -> exchange.Answer:
-        asked.append(f"{options['method']} {path}")
+        requests.append(f"{options['method']} {path}")
         return real(server, path, **options)
 
     monkeypatch.setattr(exchange.Server, "ask", ask)
@@ -260,4 +260,4 @@ def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert SparkKillHook("spark_here").kill(None, "driver-1") is True
     status = "GET /v1/submissions/status/driver-1"
-    assert asked == ["POST /v1/submissions/kill/driver-1", status, status]
+    assert requests == ["POST /v1/submissions/kill/driver-1", status, status]

@@ -22,7 +22,7 @@ from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
 from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, Writer, mirror
+from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
 from tests.integration.s3 import BUCKET, Server
 from tests.integration.spark_jobs import (
     ROOT,
@@ -75,13 +75,15 @@ class Job:
 
     def has_read(self, mirror: Mirror) -> bool:
         """Tell whether its checkpoint stands at the end of the topic on its cluster."""
-        held = getattr(mirror.pair, "source" if self.cluster == mirror.stack.source else "target")
-        marks = held.watermarks((self.topic, number) for number in (0, 1))
+        pair, is_on_source = mirror.pair, self.cluster == mirror.stack.source
+        cluster = pair.source if is_on_source else pair.target
+        watermarks = cluster.watermarks(topic_partitions(self.topic, range(2)))
         try:
-            found = read_checkpoint(storage_path(self.location("checkpoint"))).positions
+            positions = read_checkpoint(storage_path(self.location("checkpoint"))).positions
         except CheckpointError:
             return False
-        return found == {self.topic: {number: each.high for (_, number), each in marks.items()}}
+        ends = {number: each.high for (_, number), each in watermarks.items()}
+        return positions == {self.topic: ends}
 
     def numbers(self) -> Counter[bytes]:
         """Count how often each record is in the output."""

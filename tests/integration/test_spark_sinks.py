@@ -16,7 +16,7 @@ FIRST, SECOND = 4, 6
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the package said of each sink, and what the sinks held in the end."""
     folder = tmp_path_factory.mktemp("sinks")
     for number, count in enumerate((FIRST, SECOND)):
@@ -32,7 +32,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         program.wait_end(seconds=400)
     finally:
         program.kill()
-    answers: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    answers: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return answers
 
 
@@ -45,29 +45,29 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ],
 )
 def test_a_sink_that_drops_batches_is_found_before(
-    found: dict[str, Any], sink: str, message: str
+    results: dict[str, Any], sink: str, message: str
 ) -> None:
     """Spark silently drops as many batches as the sink had; the package warned before."""
-    nothing, (problem,), (after,) = found[sink]["told"]
+    nothing, (problem,), (after,) = results[sink]["problems"]
     assert nothing == []
     assert message in problem
     assert str(SECOND - 1) in after
-    assert found[sink]["held"] == FIRST + (SECOND - FIRST)
+    assert results[sink]["row_count"] == FIRST + (SECOND - FIRST)
 
 
-def test_a_sink_that_drops_nothing_is_not_reported(found: dict[str, Any]) -> None:
+def test_a_sink_that_drops_nothing_is_not_reported(results: dict[str, Any]) -> None:
     """Delta's streaming sink tells checkpoints apart: no batch is lost, no problem reported."""
-    sink = found["delta itself"]
-    assert (sink["told"], sink["held"]) == ([[], [], []], FIRST + SECOND)
+    sink = results["delta itself"]
+    assert (sink["problems"], sink["row_count"]) == ([[], [], []], FIRST + SECOND)
 
 
 @pytest.mark.parametrize(
     ("sink", "kind"), [("delta", "parquet"), ("delta v2", r"[0-9a-f-]{36}\.json")]
 )
 def test_both_kinds_of_delta_checkpoints_were_read(
-    found: dict[str, Any], sink: str, kind: str
+    results: dict[str, Any], sink: str, kind: str
 ) -> None:
     """The tables had log checkpoints of both kinds, and no commits before them."""
-    names = found[sink]["checkpoints"]
+    names = results[sink]["checkpoints"]
     assert names
     assert all(re.fullmatch(rf"\d{{20}}\.checkpoint\.{kind}", name) for name in names)

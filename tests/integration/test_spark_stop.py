@@ -158,16 +158,16 @@ def test_a_checkpoint_that_is_being_written(job: Job) -> None:
         deadline=time.time() + 5 * HEARTBEAT_SECONDS,
         poll_interval=0.1,
     )
-    found: list[tuple[int | None, Positions]] = []
+    reads: list[tuple[int | None, Positions]] = []
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(events, trigger)
         while not waiting.done():
             seen = read_checkpoint(job.checkpoint)
-            found.append((seen.committed_batch, seen.positions))
+            reads.append((seen.committed_batch, seen.positions))
     assert "timeout" in waiting.result()[0]
-    batches = [batch for batch, _ in found if batch is not None]
-    assert len(batches) == len(found)
+    batches = [batch for batch, _ in reads if batch is not None]
+    assert len(batches) == len(reads)
     assert len(set(batches)) > 1
     assert batches == sorted(batches)
-    read = [sum(positions[job.topic].values()) for _, positions in found]
+    read = [sum(positions[job.topic].values()) for _, positions in reads]
     assert read == sorted(read)

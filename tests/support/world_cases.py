@@ -48,16 +48,16 @@ class WorldCase:
     def check(self, position: int, evidence: Evidence | None = None, *, upper: bool = True) -> None:
         """Check the lower bound; if the syncs show every rewind, check the upper bound too."""
         answer = self.answer(position, evidence)
-        told = (answer, self.truths[position], self.world)
-        assert answer.target is not None, told
-        assert answer.target <= self.truths[position], told
-        assert answer.target == answer.low, told
+        shown = (answer, self.truths[position], self.world)
+        assert answer.target is not None, shown
+        assert answer.target <= self.truths[position], shown
+        assert answer.target == answer.low, shown
         is_whole = len(self.syncs) == len(self.world.syncs.syncs)
         if upper and is_whole and self.world.shows_every_rewind:
             if answer.high is None:
-                assert answer.basis in UNFINISHED, told
+                assert answer.basis in UNFINISHED, shown
             else:
-                assert answer.high >= self.truths[position], told
+                assert answer.high >= self.truths[position], shown
 
     @property
     def originals(self) -> Mapping[int, Record]:

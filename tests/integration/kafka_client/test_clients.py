@@ -21,7 +21,7 @@ from tests.support.mock_broker import MockBroker
 ORDERS = TopicPartition("orders", 0)
 
 
-class Made(list[ClientSession[Any]]):
+class SessionFactory(list[ClientSession[Any]]):
     """Makes sessions, and keeps them."""
 
     def __call__(self) -> ClientSession[Any]:
@@ -30,54 +30,56 @@ class Made(list[ClientSession[Any]]):
 
 
 @pytest.fixture
-def made() -> Made:
-    return Made()
+def sessions() -> SessionFactory:
+    return SessionFactory()
 
 
-def test_a_client_that_got_an_answer_is_reused(made: Made) -> None:
+def test_a_client_that_got_an_answer_is_reused(sessions: SessionFactory) -> None:
     """A client is reused after an answer, also after a refusal."""
     clients = ClientPool()
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
-    with pytest.raises(TopicNotFoundError), clients.acquire("admin", made):
+    with pytest.raises(TopicNotFoundError), clients.acquire("admin", sessions):
         raise TopicNotFoundError("no such topic")
-    with clients.acquire("admin", made) as session:
-        assert session is made[0]
-    assert len(made) == 1
+    with clients.acquire("admin", sessions) as session:
+        assert session is sessions[0]
+    assert len(sessions) == 1
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachableError, RuntimeError, KeyboardInterrupt])
-def test_a_client_that_got_no_answer_is_not_reused(made: Made, error: type[BaseException]) -> None:
+def test_a_client_that_got_no_answer_is_not_reused(
+    sessions: SessionFactory, error: type[BaseException]
+) -> None:
     """Its next reconnect may be far away, and its last request may still be running."""
     clients = ClientPool()
-    with pytest.raises(error), clients.acquire("admin", made):
+    with pytest.raises(error), clients.acquire("admin", sessions):
         raise error
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
-    assert len(made) == 2
+    assert len(sessions) == 2
 
 
 def test_no_client_is_used_after_a_long_idle_time(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+    sessions: SessionFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Idle clients are dropped after a time, and so are those that were idle even longer."""
     clients = ClientPool()
-    with clients.acquire("admin", made), clients.acquire("admin", made):
+    with clients.acquire("admin", sessions), clients.acquire("admin", sessions):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    with clients.acquire("admin", made), clients.acquire("admin", made):
+    with clients.acquire("admin", sessions), clients.acquire("admin", sessions):
         pass
-    assert len(made) == 4
+    assert len(sessions) == 4
 
 
-def test_no_client_is_used_twice_at_once(made: Made) -> None:
+def test_no_client_is_used_twice_at_once(sessions: SessionFactory) -> None:
     """Each of several threads has a client; the pool keeps few of them."""
     clients, together = ClientPool(), 8
     all_here = threading.Barrier(together)
 
     def ask() -> ClientSession[Any]:
-        with clients.acquire("admin", made) as session:
+        with clients.acquire("admin", sessions) as session:
             all_here.wait(timeout=10)
         return session
 
@@ -86,29 +88,29 @@ def test_no_client_is_used_twice_at_once(made: Made) -> None:
         assert len(set(map(id, asked))) == together
         for each in [pool.submit(ask) for _ in range(together)]:
             each.result()
-    assert len(made) == together + together - 4
+    assert len(sessions) == together + together - 4
 
 
-def test_kinds_are_pooled_apart(made: Made) -> None:
+def test_kinds_are_pooled_apart(sessions: SessionFactory) -> None:
     """A client of one isolation level does not serve another."""
-    clients, others = ClientPool(), Made()
-    with clients.acquire("read_committed", made):
+    clients, others = ClientPool(), SessionFactory()
+    with clients.acquire("read_committed", sessions):
         pass
     with clients.acquire("read_uncommitted", others):
         pass
-    assert (len(made), len(others)) == (1, 1)
+    assert (len(sessions), len(others)) == (1, 1)
 
 
 def test_the_deadline_starts_when_a_client_is_acquired(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+    sessions: SessionFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline does not depend on the age of the client."""
     clients = ClientPool()
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 50)
-    with clients.acquire("admin", made) as session:
+    with clients.acquire("admin", sessions) as session:
         assert session.remaining == pytest.approx(5.0)
 
 
@@ -126,10 +128,10 @@ def test_a_dropped_client_is_gone_at_once() -> None:
 
 def test_a_cluster_reuses_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """All watermark requests of a cluster use one client."""
-    made: list[object] = []
+    sessions: list[object] = []
 
     def making(*args: object, **options: object) -> ClientSession[Consumer]:
-        made.append(args)
+        sessions.append(args)
         return make_consumer(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("airflow_mm2_offsets.kafka.cluster.make_consumer", making)
@@ -138,7 +140,7 @@ def test_a_cluster_reuses_one_client(broker: MockBroker, monkeypatch: pytest.Mon
     for end in (1, 2, 3):
         assert cluster.watermarks([ORDERS])[ORDERS].high == end
         broker.write("orders", [(b"k", b"v")])
-    assert len(made) == 1
+    assert len(sessions) == 1
 
 
 def test_a_partition_without_an_answer_is_an_error(

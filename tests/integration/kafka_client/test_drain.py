@@ -118,8 +118,8 @@ def test_records_that_come_later_are_not_read(
 
 
 def _with_end(monkeypatch: pytest.MonkeyPatch, high: int, low: int = 0) -> None:
-    marks = {ORDERS: Watermarks(low=low, high=high)}
-    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+    by_partition = {ORDERS: Watermarks(low=low, high=high)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: by_partition)
 
 
 def test_a_partition_that_ends_early_is_an_error(
@@ -138,28 +138,28 @@ def test_a_broker_that_is_behind_is_waited_for(
     """A new leader may report the end too early: the read waits for the records."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
-    told: list[Message] = []
+    messages: list[Message] = []
 
     def hear(session: ClientSession[Consumer], message: Message, *reading: Any) -> None:
         _handle_error(session, message, *reading)
-        if message.error() is not None and not told:
-            told.append(message)
+        if message.error() is not None and not messages:
+            messages.append(message)
             broker.write("orders", _numbers(5, 2))
 
     _handle_error = drain_module._handle_error  # noqa: SLF001 - the moment after the broker has said "end"
     monkeypatch.setattr(drain_module, "_handle_error", hear)
     assert len(_values(broker.cluster(), {ORDERS: 0})) == 7
-    assert told[0].offset() == 5
+    assert messages[0].offset() == 5
 
 
 def test_progress_is_reported(broker: MockBroker) -> None:
     """The callback gets the number of records and the seconds so far, rising."""
     broker.write("orders", _numbers(0, 25_000))
-    told: list[tuple[int, float]] = []
-    for _ in drain(broker.cluster(), ALL, progress=lambda *told_now: told.append(told_now)):
+    reports: list[tuple[int, float]] = []
+    for _ in drain(broker.cluster(), ALL, progress=lambda *report: reports.append(report)):
         pass
-    assert told == sorted(told)
-    assert told[-1][0] == 25_000
+    assert reports == sorted(reports)
+    assert reports[-1][0] == 25_000
 
 
 def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:

@@ -34,7 +34,7 @@ def test_a_range_has_a_size() -> None:
 
 def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
     """Each range returns its records, in order; offsets beyond the end return none."""
-    found = read_ranges(
+    records_of = read_ranges(
         cluster,
         {
             ORDERS: OffsetRange(3, 5),
@@ -44,7 +44,10 @@ def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
         },
         max_bytes=ENOUGH,
     )
-    assert {place: [record.offset for record in records] for place, records in found.items()} == {
+    assert {
+        partition: [record.offset for record in records]
+        for partition, records in records_of.items()
+    } == {
         ORDERS: [3, 4, 5],
         RETURNS: [18, 19],
         TopicPartition("returns", 2): [],
@@ -74,7 +77,7 @@ def test_empty_ranges_need_no_request() -> None:
 
 def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
     """A range without a record is empty, whatever records follow it."""
-    found = find_empty(
+    empty = find_empty(
         cluster,
         {
             ORDERS: OffsetRange(19, 19),
@@ -83,7 +86,7 @@ def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
             RETURNS: OffsetRange(0, 19),
         },
     )
-    assert found == {TopicPartition("orders", 1), TopicPartition("returns", 0)}
+    assert empty == {TopicPartition("orders", 1), TopicPartition("returns", 0)}
 
 
 def test_a_topic_that_does_not_exist_is_named(cluster: KafkaCluster) -> None:

@@ -108,8 +108,8 @@ def test_a_truncated_topic_is_not_continued(
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
     broker.write(TOPIC, _syncs(range(20, 23)))
-    marks = {(TOPIC, 0): Watermarks(low=11, high=13)}
-    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+    by_partition = {(TOPIC, 0): Watermarks(low=11, high=13)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: by_partition)
     with pytest.raises(SyncsTopicError, match="its first offset 11 is above 10"):
         read_syncs(broker.cluster(), TOPIC, previous=first)
     assert len(read_syncs(broker.cluster(), TOPIC).index) == 2
@@ -193,4 +193,6 @@ def test_a_history_is_complete_if_no_sync_before_it_is_missing(
     _left(monkeypatch, gone)
     read = read_syncs(broker.cluster(), TOPIC)
     partitions = read.index.partitions.items()
-    assert {place for place, syncs in partitions if syncs.history is History.COMPLETE} == complete
+    assert {
+        partition for partition, syncs in partitions if syncs.history is History.COMPLETE
+    } == complete
