@@ -1,4 +1,4 @@
-"""An archive of what a world's syncs topic held, made at the times that the world says."""
+"""Archives a world's syncs topic, at the times at which the world has a step ``archive``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from tests.support.mirror_world.world import MirrorWorld
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """What an archive holds of a world."""
+    """The syncs that an archive holds of a world."""
 
     syncs: tuple[tuple[int, int], ...] = ()
     of_target: tuple[int, ...] = ()
@@ -28,8 +28,8 @@ class Archived:
     def of(cls, world: MirrorWorld, *, syncs_read: int) -> "Archived":
         """Return what it holds, and what was read of the topic since: so many of its syncs."""
         logs = {each.syncs.incarnation: each.syncs for each in world.archived}
-        known = logs.get(world.syncs.incarnation)
-        if syncs_read > len(known.syncs if known else ()):
+        archived_log = logs.get(world.syncs.incarnation)
+        if syncs_read > len(archived_log.syncs if archived_log else ()):
             logs[world.syncs.incarnation] = world.syncs.until(syncs_read)
         # Before a topic has its first sync, the archive does not know of it, and notes no id.
         with_syncs = dropwhile(lambda each: not each.syncs.syncs, world.archived)

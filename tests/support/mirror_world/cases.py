@@ -1,4 +1,4 @@
-"""Worlds for pytest: a few of each kind alone, and what is not mended yet."""
+"""Worlds for pytest: a few of each kind, and the kinds that are expected to fail."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -57,6 +57,6 @@ def some(count: int, *kinds: Kind, alone: bool = True) -> Iterable[Drawn]:
 
 
 def check(judge: Judge) -> None:
-    """Fail with the first answer above the truth where something could have told."""
+    """Fail with the first answer above the truth that was detectable."""
     for finding in judge.findings:
         assert not finding.is_known, str(finding)

@@ -1,4 +1,4 @@
-"""A world as two clusters and a Connect that can be asked."""
+"""Shows a world as two in-memory clusters and a simulated Connect."""
 
 from dataclasses import dataclass, replace
 
@@ -22,14 +22,14 @@ _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.ID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What of a world can be asked, and how it lies there."""
+    """The parts of a world that can be reached, and its layout on the clusters."""
 
     partitions: int
     """How many the topic has; each is the same world, so that one plan answers many positions."""
     cleaned: int = 0
     """So many syncs compaction has removed."""
     connect: bool = True
-    """Connect can be asked."""
+    """Connect answers."""
     misnamed: bool = False
     """MirrorMaker 2 calls the topic ``a.orders`` on the target, where an unrelated ``orders``
     lies; the user says that names stay as they are."""
@@ -43,7 +43,7 @@ class WorldClusters:
 
         Args:
             world: Its logs are read, not copied.
-            reach: What can be asked.
+            reach: The parts that can be reached.
             on: Where the syncs topic lies.
         """
         self.world, self.reach = world, reach
@@ -61,7 +61,7 @@ class WorldClusters:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take over what has happened to the world since; not what Connect has committed."""
+        """Show the world's current logs; Connect's committed offset stays."""
         world, reach = self.world, self.reach
         self.source.topics[TOPIC] = self._topic("s", world.source)
         self.target.topics[TOPIC] = self._topic("t", world.target)

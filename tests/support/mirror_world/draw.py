@@ -1,4 +1,4 @@
-"""Draws worlds: each kind often, and often with others."""
+"""Draws worlds: each kind in turn, alone or with others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _MOST_WORLDS = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A world, and what makes it again."""
+    """A world, and the seed that recreates it."""
 
     seed: int
     kinds: tuple[str, ...]
     world: MirrorWorld
     random: Random
-    """For what else is to be drawn."""
+    """For the checks, which draw as well."""
 
 
 def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:

@@ -128,7 +128,7 @@ class MirrorWorld:
     # What MirrorMaker 2's owners do.
 
     def reinstall(self, _: int = 0) -> None:
-        """Install the connector anew: nothing is noted, the syncs topic is a new one."""
+        """Reinstall the connector: without committed offsets, and with a new syncs topic."""
         self.recreate_syncs()
         self.mirror.committed = self.mirror.highest_committed = None
         self.mirror.kill()
@@ -143,19 +143,19 @@ class MirrorWorld:
         self.mirror.alter(None)
 
     def alter_back(self, offsets: int) -> None:
-        """Alter the noted offset to an earlier one."""
+        """Alter the committed offset to an earlier one."""
         self.mirror.stop()
         back = (self.mirror.committed or 0) - offsets
         self.mirror.alter(back if back >= 0 else None)
 
     def alter_forward(self, offsets: int) -> None:
-        """Alter the noted offset to a later one, at most the source's last."""
+        """Alter the committed offset to a later one, at most the source's last."""
         self.mirror.stop()
         last = -1 if self.mirror.committed is None else self.mirror.committed
         self.mirror.alter(min(last + offsets, self.source.high - 1))
 
     def put_back(self, _: int = 0) -> None:
-        """Alter the noted offset to the highest that it ever was."""
+        """Alter the committed offset to the highest that it ever was."""
         self.mirror.alter(self.mirror.highest_committed)
 
     def refilter(self, percent: int) -> None:
@@ -221,7 +221,7 @@ class MirrorWorld:
         return {downstream for _, downstream in self.syncs.syncs} >= {*self.mirror.starts}
 
     def is_idle(self) -> bool:
-        """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
+        """Tell whether MirrorMaker 2 has copied and committed all, and sent the due syncs."""
         decided = self.source.open_from is None
         return decided and bool(self.steps) and self.steps[-1].action == "catch_up"
 
