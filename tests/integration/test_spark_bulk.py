@@ -133,7 +133,7 @@ def known_syncs() -> Known:
 
 def check_as_core(answers: Sequence[SparkRow], known: Known, extras: str) -> None:
     """Assert that each row says what core says of its position."""
-    index = SyncIndex.of_pairs({partition: pairs for partition, (pairs, _) in known.items()})
+    index = SyncIndex().extended({partition: pairs for partition, (pairs, _) in known.items()})
     for row in answers:
         one = index.translate(row.topic, row.partition, row.position, extras=extras)
         answer = tuple(row[name] for name in COLUMNS)

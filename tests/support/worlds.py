@@ -37,11 +37,6 @@ JUMPED = [(0, 0), (50, 50), (100, 100), (0, 101), (10, 111), (90, 112), (110, 13
 """Syncs of a second copy whose offsets were altered: it jumped from record 10 to record 90."""
 JUMPED_TRUTHS = [max(11, position) if position < 90 else 22 + position for position in range(111)]
 """The records in between have their first copies only."""
-REFILLED = [(20, 30)]
-"""The syncs after records 0 to 29 were copied to offsets 0 to 29, and again from record 20 on,
-with the older syncs compacted away."""
-REFILLED_TRUTHS = list(range(20))
-"""Of records 0 to 19, only the first copies exist."""
 
 
 def settled_worlds(without: tuple[str, ...] = ()) -> Iterator[tuple[MirrorWorld, Random]]:
@@ -103,3 +98,10 @@ def _worlds(without: tuple[str, ...]) -> Iterator[tuple[MirrorWorld, Random]]:
         for action in random.choices(names, weights, k=steps):
             world.run([Step(action, random.choice((1, 1, 2, 3, 5, 8)))])
         yield world, random
+
+
+REFILLED = [(20, 30)]
+"""The syncs after records 0 to 29 were copied to offsets 0 to 29, and again from record 20 on,
+with the older syncs compacted away."""
+REFILLED_TRUTHS = list(range(20))
+"""Of records 0 to 19, only the first copies exist."""
