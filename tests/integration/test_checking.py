@@ -95,9 +95,9 @@ def test_clusters_that_do_not_answer_are_named(writer: Writer, positions: Positi
 def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) -> None:
     """The problem names the missing topic and the syncs topics that exist."""
     pair = writer.mirror.pair
-    moved = replace(pair, syncs_location=SyncsLocation.SOURCE)
-    assert "we were told 'source'" in _only_problem(moved, positions)
-    elsewhere = _only_problem(replace(moved, connect=None), positions)
+    told = replace(pair, syncs_location=SyncsLocation.SOURCE)
+    assert "we were told 'source'" in _only_problem(told, positions)
+    elsewhere = _only_problem(replace(told, connect=None), positions)
     assert re.match(
         r"source: mm2-offset-syncs\.\S+-b\.internal: the offset-syncs topic does not exist; ",
         elsewhere,

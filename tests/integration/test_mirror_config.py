@@ -1,4 +1,4 @@
-"""The settings of a real MirrorMaker 2 beside those that we were other."""
+"""The settings of a real MirrorMaker 2 beside those that we were told."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ PLUGIN = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 
 
 def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
-    """Connect reports the defaults of MirrorMaker 2's settings that the package assumes."""
+    """Connect names the default of each setting of the plugin."""
     url = f"{stack.connect_url}/connector-plugins/{PLUGIN}/config"
     settings = httpx.get(url, timeout=30).raise_for_status().json()
     defaults = {each["name"]: each["default_value"] for each in settings}
@@ -21,14 +21,14 @@ def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
     assert defaults["source.cluster.alias"] is None
 
 
-def test_a_wrong_replication_policy_is_found(stack: Stack) -> None:
-    """A pair whose policy, separator and syncs location differ from the connector is reported."""
+def test_a_connection_that_says_another_policy_is_found_out(stack: Stack) -> None:
+    """Topics are renamed by MirrorMaker 2, and we were told that they keep their names."""
     with mirror(stack) as made:
         made.configure(**{"replication.policy.separator": "_"})
-        other = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
-        assert compare_with_connect(other) == ()
-        renamed = replace(other.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
-        wrong = replace(other, naming=renamed, syncs_location=SyncsLocation.SOURCE)
+        told = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
+        assert compare_with_connect(told) == ()
+        renamed = replace(told.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
+        wrong = replace(told, naming=renamed, syncs_location=SyncsLocation.SOURCE)
         assert [each.field for each in compare_with_connect(wrong)] == [
             "replication.policy.class",
             "replication.policy.separator",
