@@ -1,4 +1,4 @@
-"""``run``: the failover with its proof; ``up`` and ``down``: everything, to look around in."""
+"""``run`` carries out a failover and proves it; ``up`` and ``down`` start and stop the demo."""
 
 import argparse
 import os
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from demo.background import READY, AlreadyUpError, Background
+from demo.environment import BUILD, Demo
 from demo.failover import FailedRunError, Failover
-from demo.world import BUILD, World
 from stack.local import Ports
 from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError
@@ -30,7 +30,7 @@ def main() -> int:
     """Run what the command line asks for; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("what", choices=["run", "up", "down", "serve"], nargs="?", default="run")
-    # Told to end, it stops its servers first, as it does on Ctrl-C.
+    # On SIGTERM it stops its servers first, as on Ctrl-C.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     background = Background(BUILD / "up", say)
     try:
@@ -41,7 +41,7 @@ def main() -> int:
                 background.down()
                 return 0
             case "serve":
-                with background.held():
+                with background.locked():
                     serve()
             case _:
                 return run()
@@ -49,16 +49,16 @@ def main() -> int:
         say(f"FAILED: {error}")
         return 1
     except KeyboardInterrupt:
-        say("interrupted; nothing of it runs any more")
+        say("interrupted; everything is stopped")
         return 128 + signal.SIGINT
 
 
 def run() -> int:
-    """Carry out the failover, print the proof, and tell whether it holds."""
+    """Carry out the failover and print the proof; return 0 if it holds."""
     began = time.monotonic()
-    with World(_new_folder("demo"), say) as world:
+    with Demo(_new_folder("demo"), say) as demo:
         seconds = {"start everything": time.monotonic() - began}
-        report = Failover(world).run()
+        report = Failover(demo).run()
     seconds |= report.seconds
     report = replace(report, seconds=seconds | {"in all": time.monotonic() - began})
     report.write(REPORT)
@@ -68,20 +68,20 @@ def run() -> int:
 
 def serve() -> NoReturn:
     """Keep everything running, with the job on the source, until told to stop."""
-    with World(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT) as world:
-        Failover(world).start_stream()
-        user, password = world.airflow.login
-        say(f"Airflow   {world.airflow.url}  user {user}, password {password}")
-        say(f"Clusters  source {world.stack.source}, target {world.stack.target}")
-        say(f"Connect   {world.stack.connect_url}")
+    with Demo(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT) as demo:
+        Failover(demo).start_stream()
+        user, password = demo.airflow.login
+        say(f"Airflow   {demo.airflow.url}  user {user}, password {password}")
+        say(f"Clusters  source {demo.stack.source}, target {demo.stack.target}")
+        say(f"Connect   {demo.stack.connect_url}")
         say(
             "The job orders_stream runs on the source. Trigger mm2_failover with source_folder "
-            f"{world.job_folder('source')} and target_folder {world.job_folder('target')}"
+            f"{demo.job_folder('source')} and target_folder {demo.job_folder('target')}"
         )
         say("`make down` stops everything")
         say(READY)
         while True:
-            world.airflow.check()
+            demo.airflow.check()
             time.sleep(1)
 
 

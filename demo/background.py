@@ -1,4 +1,4 @@
-"""``up`` and ``down``: the world in a process of its own that outlives the command."""
+"""``up`` and ``down``: the demo in a background process that outlives the command."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ READY = "READY"
 
 
 class AlreadyUpError(RuntimeError):
-    """Another process serves already."""
+    """Another process serves the demo already."""
 
 
 class Background:
@@ -33,17 +33,17 @@ class Background:
     def running(self) -> bool:
         """Whether the process lives."""
         try:
-            with self.held():
+            with self.locked():
                 return False
         except AlreadyUpError:
             return True
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the lock: this process is the one that serves.
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the one process that serves.
 
         Raises:
-            AlreadyUpError: Another one does.
+            AlreadyUpError: Another process holds it.
         """
         with self._pid_file.open("a+") as file:
             try:
@@ -56,7 +56,7 @@ class Background:
             yield
 
     def up(self) -> bool:
-        """Start the process, show what it says until it is ready; tell whether it is."""
+        """Start the process and print its output until it is ready; return whether it is."""
         if self.running:
             self._progress(f"it is up already, see {self._log}; `make down` stops it")
             return False
@@ -76,12 +76,12 @@ class Background:
             raise
 
     def _follow(self, process: subprocess.Popen[bytes]) -> bool:
-        """Show what the process says until it is ready; tell whether it is."""
+        """Print the output of the process until it is ready; return whether it is."""
         with self._log.open() as log:
             while True:
-                ended = process.poll() is not None  # Asked first: then no line comes any more.
+                ended = process.poll() is not None  # Before the read: after its end no line comes.
                 if line := log.readline():
-                    print(line, end="", flush=True)  # noqa: T201 - what the other process says
+                    print(line, end="", flush=True)  # noqa: T201 - the output of the other process
                     if line.strip().endswith(READY):
                         return True
                 elif ended:
@@ -90,10 +90,12 @@ class Background:
                     time.sleep(0.1)
 
     def down(self) -> None:
-        """Stop the process and all that it started; wait until it is gone."""
+        """Stop the process and everything it started; wait until it has ended."""
         if not self.running:
             self._progress("nothing is up")
             return
         os.kill(int(self._pid_file.read_text()), signal.SIGTERM)
-        wait_until(lambda: not self.running, "an end", seconds=120, progress=self._progress)
+        wait_until(
+            lambda: not self.running, "the process to end", seconds=120, progress=self._progress
+        )
         self._progress("all is down")

@@ -8,7 +8,6 @@ from uuid import uuid4
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, but not said so
     AdminClient,
-    NewTopic,
     OffsetSpec,
 )
 
@@ -17,19 +16,19 @@ BATCH = 30
 """Records of one transaction."""
 PAUSE_SECONDS = 0.2
 OPEN_SECONDS = 3.0
-"""How long a transaction stays open that is aborted then: nobody reads past its begin meanwhile,
-so that the job often stops where the source has a gap."""
+"""How long a transaction stays open before it is aborted. Meanwhile no consumer reads past its
+beginning, so that the job often stops at a gap of the source."""
 
 
 class NumberedProducer:
     """Writes numbers 0, 1, 2, ... at a steady rate; number n goes to partition n mod 3.
 
-    Beside it a writer opens one transaction after the other and aborts each: its records are
-    never delivered, and their offsets never copied.
+    A second writer opens one transaction after the other and aborts each: consumers never get
+    its records, and their offsets have no copy.
     """
 
     def __init__(self, topic: str) -> None:
-        """Write nothing yet."""
+        """Prepare a producer without starting it."""
         self._topic = topic
         self._next = 0
         self._stopping = threading.Event()
@@ -81,12 +80,6 @@ class NumberedProducer:
             _begin(producer, self._topic, range(-BATCH, 0))
             self._stopping.wait(OPEN_SECONDS)
             producer.abort_transaction(30)
-
-
-def create_topic(servers: str, topic: str) -> None:
-    """Create the topic with its partitions."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
 
 
 def write_deleted_history(servers: str, topic: str) -> None:

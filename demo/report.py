@@ -15,7 +15,7 @@ from demo.producer import PARTITIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of a failover."""
+    """The result of a failover."""
 
     plan: FailoverPlan
     straight_line: FailoverPlan
@@ -26,7 +26,7 @@ class Report:
     """How often each number is in the sink."""
     seconds: Mapping[str, float]
     verified: Reconciliation | None = None
-    """What the DAG's own task verify found around the switch, where it was asked to look."""
+    """The result of the DAG's task verify; None if it was skipped."""
 
     @property
     def lost(self) -> int:
@@ -40,7 +40,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Nothing was lost, and no more was repeated than the plan had announced."""
+        """Nothing was lost, and no more was repeated than the plan announced."""
         announced = self.plan.max_reread
         as_announced = announced is None or self.duplicated <= announced
         failed = self.verified is not None and self.verified.outcome is Outcome.FAILED

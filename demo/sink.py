@@ -12,7 +12,7 @@ class Sink:
     """The Parquet output of the job on both clusters; each file is read once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        """Read nothing yet."""
+        """Take the folders without reading them."""
         self._folders = tuple(folders)
         self._read: set[Path] = set()
         self.numbers: Counter[int] = Counter()

@@ -35,7 +35,7 @@ LOG_LINES = 30
 
 
 class Airflow:
-    """An Airflow with a home of its own, an administrator, and a user who may only look.
+    """An Airflow with its own home folder, an administrator, and a user with read access.
 
     Args:
         home: AIRFLOW_HOME; its database and logs are in it.

@@ -62,7 +62,7 @@ class AirflowApi:
         return str(self._post(f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def state(self, dag_id: str, run_id: str) -> str | None:
-        """Return the state of a run; None where there is no such run."""
+        """Return the state of a run; None if the run does not exist."""
         answer = self._ask("GET", f"/dags/{dag_id}/dagRuns/{run_id}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
@@ -74,8 +74,8 @@ class AirflowApi:
 
     def tasks(self, dag_id: str, run_id: str) -> dict[str, TaskRun]:
         """Return the tasks of a run by their ids."""
-        found = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
-        return {each["task_id"]: _task_run(each) for each in found["task_instances"]}
+        instances = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
+        return {each["task_id"]: _task_run(each) for each in instances["task_instances"]}
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:  # noqa: ANN401 - any JSON
         """Return what a task has pushed."""
@@ -123,13 +123,16 @@ class AirflowApi:
         return answers[0]
 
 
-def _task_run(found: Mapping[str, Any]) -> TaskRun:
-    start, end = found["start_date"], found["end_date"]
+def _task_run(instance: Mapping[str, Any]) -> TaskRun:
+    start, end = instance["start_date"], instance["end_date"]
     took = (
         (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
         if start and end
         else None
     )
     return TaskRun(
-        task_id=found["task_id"], state=found["state"], seconds=took, pid=found.get("pid")
+        task_id=instance["task_id"],
+        state=instance["state"],
+        seconds=took,
+        pid=instance.get("pid"),
     )

@@ -91,7 +91,7 @@ class ContainerStack(Stack):
         self._connect.get_wrapped_container().kill()
 
     def start_connect(self) -> None:
-        """Start the Connect worker, which goes on with the connectors it had."""
+        """Start the Connect worker, which resumes its connectors."""
         self._connect.get_wrapped_container().start()
         self._wait("Kafka Connect", self._connect, self.connect_healthy)
 

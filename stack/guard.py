@@ -25,7 +25,7 @@ def watch(session: int) -> None:
 
 
 def forget(session: int) -> None:
-    """Watch a session no more: it has ended, and its id may become somebody else's."""
+    """Stop watching a session: it has ended, and its id may be reused."""
     _tell(f"-{session}")
 
 

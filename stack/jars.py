@@ -41,7 +41,7 @@ def fetch(build: Path, *, progress: Progress = quiet) -> Jars:
     """Fetch the jars of stack/ivy.xml into `build`/jars, unless they are there.
 
     Args:
-        build: The folder for what can be made again.
+        build: The folder for files that can be recreated.
         progress: Told what is being waited for.
 
     Raises:
@@ -56,7 +56,7 @@ def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
     """Fetch the jars of stack/ivy-lake.xml into `build`/lake-jars, unless they are there.
 
     Args:
-        build: The folder for what can be made again.
+        build: The folder for files that can be recreated.
         progress: Told what is being waited for.
 
     Raises:

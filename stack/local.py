@@ -1,4 +1,4 @@
-"""The stack as local JVMs, where there is no container engine."""
+"""The stack as local JVMs, for machines without a container engine."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -26,7 +26,7 @@ class Ports:
 
     @classmethod
     def free(cls) -> Self:
-        """Take ports that nobody uses."""
+        """Take free ports."""
         source, source_controller, target, target_controller, connect = free_ports(5)
         return cls(
             source=source,
@@ -93,7 +93,7 @@ class LocalStack(Stack):
         self._connect.kill()
 
     def start_connect(self) -> None:
-        """Start the Connect worker, which goes on with the connectors it had."""
+        """Start the Connect worker, which resumes its connectors."""
         self._connect.start()
         self._connect.wait_ready(self.connect_healthy, progress=self.progress)
 

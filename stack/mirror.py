@@ -44,11 +44,11 @@ class Stack(ABC):
     connect_url: str
 
     def __init__(self, *, progress: Progress = quiet) -> None:
-        """Describe the stack; nothing runs yet."""
+        """Prepare the stack without starting it."""
         self.progress = progress
 
     def __enter__(self) -> Self:
-        """Start it; what was started ends again where that fails."""
+        """Start the stack; if a start fails, stop what was started."""
         try:
             self.start()
         except BaseException:
@@ -62,7 +62,7 @@ class Stack(ABC):
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """Stop it."""
+        """Stop the stack."""
         self.stop()
 
     @abstractmethod
@@ -71,15 +71,15 @@ class Stack(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop all that runs; what it stored may be gone."""
+        """Stop all programs; their data may be gone."""
 
     @abstractmethod
     def kill_connect(self) -> None:
-        """SIGKILL the Connect worker: MirrorMaker 2 later copies again what it had not noted."""
+        """SIGKILL the Connect worker: MirrorMaker 2 later repeats what it had not committed."""
 
     @abstractmethod
     def start_connect(self) -> None:
-        """Start the Connect worker, which goes on with the connectors it had."""
+        """Start the Connect worker, which resumes its connectors."""
 
     @abstractmethod
     def stop_broker(self, name: Broker) -> None:

@@ -1,4 +1,4 @@
-"""Programs that run beside us: each in a session of its own, with a log file."""
+"""Programs that run beside us, each in its own session and with a log file."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ class ProgramError(RuntimeError):
 
 
 class Program:
-    """A program in a session of its own, so that all it starts ends with it, and it with us.
+    """A program in its own session, so that its children end with it, and it ends with us.
 
     Args:
         name: What messages call it.
@@ -119,7 +119,7 @@ class Program:
         return None if process is None else process.pid
 
     def forget(self) -> None:
-        """Know its processes no more: all have ended, and their ids may become somebody else's."""
+        """Forget its processes: all have ended, and their ids may be reused."""
         if self._process is not None:
             self._process.wait()
             guard.forget(self._process.pid)
@@ -153,7 +153,7 @@ def stop_all(programs: Iterable[Program], *, grace: float = 10) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find loopback ports that nobody uses at this moment, all different."""
+    """Find different loopback ports that are free at this moment."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

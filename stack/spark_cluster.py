@@ -27,7 +27,7 @@ class MasterPorts:
 
     @classmethod
     def free(cls) -> Self:
-        """Take ports that nobody uses."""
+        """Take free ports."""
         spark, rest, page = free_ports(3)
         return cls(spark=spark, rest=rest, page=page)
 
@@ -133,7 +133,7 @@ def _spark_home() -> Path:
 
 
 def main() -> None:
-    """Run a cluster at fixed ports until told to end."""
+    """Run a cluster at fixed ports until it is stopped."""
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     with (
         tempfile.TemporaryDirectory(prefix="spark-cluster-") as folder,

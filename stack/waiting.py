@@ -32,7 +32,7 @@ def wait_until(
         condition: Asked every 0.1 s; what it raises ends the wait.
         what: The thing awaited, as in "waiting for WHAT".
         seconds: The deadline.
-        progress: Told every 5 s that the wait goes on.
+        progress: Called every 5 s while the wait lasts.
 
     Returns:
         The seconds it took.

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.stopping import forget_stop
+from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
-from demo.world import World
 from tests.e2e.drivers import last_batch, send
-from tests.unit.dags.folder import STEPS
+from tests.unit.dags.dags_folder import STEPS
 
 HARMLESS = tuple(task for task in STEPS if task != "stop_source")
 """Those that never move a job which runs again: the stop has to be asked for that."""
@@ -25,9 +25,9 @@ class ClearingError(RuntimeError):
 
 @dataclass(kw_only=True)
 class Clearing:
-    """A failover's run whose tasks are cleared, by somebody who knows its job's folders."""
+    """A failover's run whose tasks are cleared, and the folders of its job."""
 
-    world: World
+    demo: Demo
     failover: Failover
     chance: random.Random
     clears: Counter[str] = field(default_factory=Counter)
@@ -36,7 +36,7 @@ class Clearing:
     @property
     def source(self) -> Path:
         """The job's folder on the source."""
-        return self.world.job_folder("source")
+        return self.demo.job_folder("source")
 
     @property
     def control(self) -> str:
@@ -66,11 +66,9 @@ class Clearing:
         with self._paused():
             heartbeat.unlink(missing_ok=True)
             self.clear("stop_source", downstream=True)
-            self.world.wait("the stop's trigger", heartbeat.exists)
+            self.demo.wait("the stop's trigger", heartbeat.exists)
             self._mark_failed("stop_source")
-            self.world.wait(
-                "a stop that is withdrawn", lambda: read_fence(self.control) is None, 60
-            )
+            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None, 60)
         self.wait_batches()
 
     @contextmanager
@@ -84,7 +82,7 @@ class Clearing:
 
     def fail_without_mirror(self) -> None:
         """Stop the job at positions that MirrorMaker 2, which is down, has not copied."""
-        self.world.stack.kill_connect()
+        self.demo.stack.kill_connect()
         self.wait_batches()
         self.clear("stop_source", downstream=True)
         self._wait_deferred("wait_replicated")
@@ -97,10 +95,10 @@ class Clearing:
         forget_stop(self.control, self.request_id)
         begun = last_batch(self.source)
         folder = {"kafka_conn_id": "kafka_source", "folder": str(self.source)}
-        self.world.airflow.api.trigger(STREAM, folder)
-        self.world.stack.start_connect()
-        self.world.wait("MirrorMaker 2", self.world.stack.mirror_running)
-        self.world.wait("the job's next batch", lambda: last_batch(self.source) > begun)
+        self.demo.airflow.api.trigger(STREAM, folder)
+        self.demo.stack.start_connect()
+        self.demo.wait("MirrorMaker 2", self.demo.stack.mirror_running)
+        self.demo.wait("the job's next batch", lambda: last_batch(self.source) > begun)
 
     def clear_failed(self, orders: int) -> None:
         """Clear the failed run's tasks; whatever is cleared, nothing may be started."""
@@ -113,14 +111,14 @@ class Clearing:
                     self._expect("the failed run", self.settle(), "failed")
             self._expect("the failed run", self.settle(), "failed")
             self._expect("the runs of the job", len(self._stream_runs()), 2)
-        self.world.wait("the job to run on", lambda: last_batch(self.source) > begun)
+        self.demo.wait("the job to run on", lambda: last_batch(self.source) > begun)
         self._expect("a fence", read_fence(self.control), None)
 
     def finish(self) -> None:
         """Clear the whole failed run: it stops the job again, and moves it from there."""
         # A task translate that was cleared between two batches may have kept a plan; it is of other
         # positions, and whoever clears is told to delete it.
-        for plan in (self.world.job_folder("target") / "plans").glob("*.json"):
+        for plan in (self.demo.job_folder("target") / "plans").glob("*.json"):
             plan.unlink()
         self.clear("check", downstream=True)
         self._wait_deferred("stop_source")
@@ -146,26 +144,26 @@ class Clearing:
 
     def clear(self, task: str, *, downstream: bool) -> None:
         """Clear a task."""
-        self.world.progress(f"clear {task}{' with all after it' if downstream else ''}")
-        self.world.airflow.api.clear(FAILOVER, self.failover.run_id, task, downstream=downstream)
+        self.demo.progress(f"clear {task}{' with all after it' if downstream else ''}")
+        self.demo.airflow.api.clear(FAILOVER, self.failover.run_id, task, downstream=downstream)
         self.clears["with all after it" if downstream else "alone"] += 1
 
     def settle(self) -> str:
         """Wait for the run's end, and return its state."""
-        api, ended = self.world.airflow.api, {"success", "failed"}
+        api, ended = self.demo.airflow.api, {"success", "failed"}
         seen: list[str] = []
 
         def has_ended() -> bool:
             seen.append(str(api.state(FAILOVER, self.failover.run_id)))
             return seen[-1] in ended
 
-        self.world.wait("the end of what was cleared", has_ended)
+        self.demo.wait("the end of what was cleared", has_ended)
         return seen[-1]
 
     def wait_batches(self) -> None:
         """Wait until the source job has begun and committed another batch."""
         begun = last_batch(self.source, "offsets")
-        self.world.wait("another batch", lambda: last_batch(self.source) > begun)
+        self.demo.wait("another batch", lambda: last_batch(self.source) > begun)
 
     def _orders(self, tasks: Iterable[str], count: int) -> Iterator[list[str]]:
         for _ in range(count):
@@ -173,7 +171,7 @@ class Clearing:
             yield self.chance.sample(pool := list(tasks), len(pool))
 
     def _wait_deferred(self, task: str) -> None:
-        api = self.world.airflow.api
+        api = self.demo.airflow.api
 
         def is_deferred() -> bool:
             state = api.tasks(FAILOVER, self.failover.run_id)[task].state
@@ -181,18 +179,18 @@ class Clearing:
                 raise ClearingError(f"{task} did not wait: {state}")
             return state == "deferred"
 
-        self.world.wait(f"{task} to wait", is_deferred)
+        self.demo.wait(f"{task} to wait", is_deferred)
 
     def _mark_failed(self, task: str) -> None:
-        self.world.airflow.api.mark_failed(FAILOVER, self.failover.run_id, task)
+        self.demo.airflow.api.mark_failed(FAILOVER, self.failover.run_id, task)
         self._expect("the run", self.settle(), "failed")
 
     def _stream_runs(self) -> list[str]:
-        return sorted(self.world.airflow.api.runs(STREAM))
+        return sorted(self.demo.airflow.api.runs(STREAM))
 
     def _moved(self) -> tuple[object, ...]:
         """Return what no clear of a finished run may change."""
-        api, run_id = self.world.airflow.api, self.failover.run_id
+        api, run_id = self.demo.airflow.api, self.failover.run_id
         return (
             self._stream_runs(),
             read_fence(self.control),

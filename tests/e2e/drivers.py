@@ -11,7 +11,7 @@ from typing import Self
 import psutil
 
 from airflow_mm2_offsets.spark.control import read_driver
-from demo.world import World
+from demo.environment import Demo
 
 LOOK_SECONDS = 0.4
 """Far less than a driver takes to start."""
@@ -24,9 +24,9 @@ class DriverWatch:
     A driver is a JVM of spark-submit that was given the control location of one side.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, demo: Demo) -> None:
         """Look for nothing yet."""
-        self._controls = {str(world.job_folder(side) / "control"): side for side in SIDES}
+        self._controls = {str(demo.job_folder(side) / "control"): side for side in SIDES}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.looks = 0
@@ -95,9 +95,9 @@ def last_batch(folder: Path, log: str = "commits") -> int:
 
 def files(folder: Path) -> frozenset[tuple[str, int]]:
     """Return every file of a job's checkpoint and output, with the time it was written."""
-    places = (folder / "checkpoint", folder / "output")
-    found = [path for place in places for path in place.rglob("*") if path.is_file()]
-    return frozenset((str(path), path.stat().st_mtime_ns) for path in found)
+    folders = (folder / "checkpoint", folder / "output")
+    files = [path for subfolder in folders for path in subfolder.rglob("*") if path.is_file()]
+    return frozenset((str(path), path.stat().st_mtime_ns) for path in files)
 
 
 def send(folder: Path, number: signal.Signals) -> None:

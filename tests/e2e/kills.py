@@ -14,7 +14,7 @@ def kill_worker(failover: Failover, task_id: str) -> str:
     Returns:
         The state that the task then has: failed, or up_for_retry where it has retries.
     """
-    airflow = failover.world.airflow
+    airflow = failover.demo.airflow
 
     def killed() -> bool:
         task = airflow.api.tasks(FAILOVER, failover.run_id)[task_id]
@@ -29,6 +29,6 @@ def kill_worker(failover: Failover, task_id: str) -> str:
         return seen[-1] in {"failed", "up_for_retry"}
 
     seen: list[str | None] = []
-    failover.world.wait(f"a worker in {task_id}", killed, SECONDS)
-    failover.world.wait(f"{task_id} to have failed", ended, SECONDS)
+    failover.demo.wait(f"a worker in {task_id}", killed, SECONDS)
+    failover.demo.wait(f"{task_id} to have failed", ended, SECONDS)
     return str(seen[-1])

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from demo.environment import Demo
 from demo.failover import Failover
 from demo.report import Report
-from demo.world import World
 from tests.e2e.clearing import Clearing
 from tests.e2e.drivers import DriverWatch
 
@@ -61,10 +61,10 @@ def run(folder: Path, *, orders: int, seed: int) -> Found:
         ClearingError: A clear did what it must not.
         FailedRunError: A run failed that must not.
     """
-    with World(folder, say) as world, DriverWatch(world) as watch:
+    with Demo(folder, say) as demo, DriverWatch(demo) as watch:
         clearing = Clearing(
-            world=world,
-            failover=Failover(world),
+            demo=demo,
+            failover=Failover(demo),
             chance=random.Random(seed),  # noqa: S311 - orders
         )
         clearing.fail_while_stopping()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.job import py_files
+from demo.environment import BUILD, ROOT, TOPIC, Demo
 from demo.failover import FAILOVER, STREAM, Failover
-from demo.world import BUILD, ROOT, TOPIC, World
 from stack import jars, spark
 from stack.process import Program, ProgramError
 from tests.e2e.drivers import DriverWatch, files, last_batch, send
@@ -39,46 +39,46 @@ def _within_a_batch(folder: Path) -> bool:
     return begun > last_batch(folder) and not is_written
 
 
-def _pause(world: World, folder: Path, moment: Callable[[Path], bool]) -> None:
+def _pause(demo: Demo, folder: Path, moment: Callable[[Path], bool]) -> None:
     """Stop the source driver's processes at a moment; try again where it was over by then."""
     while True:
-        world.wait("the moment", lambda: moment(folder))
+        demo.wait("the moment", lambda: moment(folder))
         send(folder, signal.SIGSTOP)
         if moment(folder):
             return
         send(folder, signal.SIGCONT)
 
 
-def _log(world: World, run_id: str) -> str:
+def _log(demo: Demo, run_id: str) -> str:
     """Return all that a driver which Airflow has started said."""
-    logs = world.airflow.home.glob(f"logs/dag_id={STREAM}/run_id={run_id}/task_id=stream/*.log")
+    logs = demo.airflow.home.glob(f"logs/dag_id={STREAM}/run_id={run_id}/task_id=stream/*.log")
     return "".join(path.read_text(errors="replace") for path in logs)
 
 
-def _driver(world: World) -> Program:
+def _driver(demo: Demo) -> Program:
     """Return the source job as a service manager starts it, beside Airflow."""
-    folder = world.job_folder("source")
+    folder = demo.job_folder("source")
     places = {name: folder / name for name in ("checkpoint", "control", "output")}
     return Program(
         "the source job",
         [
             *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
             *("--py-files", py_files(), ROOT / "dags" / "jobs" / "orders_stream.py"),
-            *("--bootstrap-servers", world.stack.source, "--topic", TOPIC),
+            *("--bootstrap-servers", demo.stack.source, "--topic", TOPIC),
             *(part for name, place in places.items() for part in (f"--{name}", place)),
         ],
-        log=world.folder / "source-job.log",
+        log=demo.folder / "source-job.log",
         env=spark.configure(
-            world.folder / "again",
-            jars.fetch(BUILD, progress=world.progress).spark,
+            demo.folder / "again",
+            jars.fetch(BUILD, progress=demo.progress).spark,
             Path(sys.executable),
         ),
     )
 
 
-def _start_again(world: World, times: int) -> None:
+def _start_again(demo: Demo, times: int) -> None:
     """Start the source job again and again; each driver ends by itself, and says why."""
-    program = _driver(world)
+    program = _driver(demo)
     for number in range(1, times + 1):
         program.start()
         with pytest.raises(ProgramError):
@@ -96,10 +96,10 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
     pause has cut in two, and which the plan announces. A driver that wakes commits no batch; it may
     begin one before it sees that it was moved.
     """
-    with World(tmp_path, print) as world, DriverWatch(world) as watch:
-        failover, source = Failover(world), world.job_folder("source")
+    with Demo(tmp_path, print) as demo, DriverWatch(demo) as watch:
+        failover, source = Failover(demo), demo.job_folder("source")
         stream = failover.start_stream()
-        _pause(world, source, moment)
+        _pause(demo, source, moment)
         begun, committed = last_batch(source, "offsets"), last_batch(source)
         try:
             failover.trigger(heartbeat_timeout=HEARTBEAT_TIMEOUT)
@@ -108,16 +108,16 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
             failover.wait_for_end()
         finally:
             send(source, signal.SIGCONT)
-        world.wait("the driver's end", lambda: not watch.alive()["source"])
-        world.wait("its run's end", lambda: world.airflow.api.state(STREAM, stream) == "failed")
-        assert MOVED in _log(world, stream)
+        demo.wait("the driver's end", lambda: not watch.alive()["source"])
+        demo.wait("its run's end", lambda: demo.airflow.api.state(STREAM, stream) == "failed")
+        assert MOVED in _log(demo, stream)
         assert last_batch(source) == committed
         assert last_batch(source, "offsets") - begun in {0, 1}
-        stopped = world.airflow.api.xcom(FAILOVER, failover.run_id, "stop_source")
+        stopped = demo.airflow.api.xcom(FAILOVER, failover.run_id, "stop_source")
         assert stopped["proof"] == "silent"
 
         left = files(source)
-        _start_again(world, starts)
+        _start_again(demo, starts)
         assert files(source) == left
         assert watch.alive()["target"] == 1
         failover.catch_up()

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from demo.__main__ import REPORT
+from demo.environment import ROOT
 from demo.producer import PARTITIONS
-from demo.world import ROOT
 
 
 @pytest.mark.timeout(600)

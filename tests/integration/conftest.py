@@ -1,4 +1,4 @@
-"""A running stack for the tests here: in containers, or as local JVMs where those cannot be."""
+"""The running stack of these tests: in containers, or as local JVMs without an engine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:
-    """Say it before the tests; the header comes too early for a conftest.py down here."""
+    """Report the kind of stack; pytest's header comes too early for this conftest.py."""
     if not any("stack" in getattr(item, "fixturenames", ()) for item in items):
         return None
     obstacle = containers.obstacle()
@@ -48,14 +48,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def exactly_once_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Another one, without connectors, whose MirrorMaker 2 copies each record once."""
+    """A second stack without connectors, whose MirrorMaker 2 copies each record once."""
     with _choose(tmp_path_factory, exactly_once=True) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator["Server"]:
-    """An S3 server with one bucket: one for all, since Airflow remembers where connections led."""
+    """An S3 server with one bucket, shared by all tests: Airflow caches connections."""
     from tests.integration.s3 import Server  # noqa: PLC0415
 
     with Server() as server:
@@ -65,7 +65,7 @@ def s3_server() -> Iterator["Server"]:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> "Worker":
     """A worker that runs tasks here."""
-    # Where no test is of Airflow, nobody should wait for its import.
+    # Tests without Airflow should not wait for its import.
     from airflow.sdk.execution_time import task_runner  # noqa: PLC0415
 
     from tests.unit.operators.worker import Worker  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What every home of the REST API must answer, over a mirror whose truth is known."""
+"""The tests that the REST API passes alone and inside Airflow, on a topic whose truth is known."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_mm2_offsets.core import Status, SyncIndex, Translation
+from airflow_mm2_offsets.core import Status, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -25,7 +25,7 @@ from tests.integration.mirrors import FILTER, Mirror, Writer, mirror, read
 BASE = "/api/v1/offsets"
 FIRST, SECOND, UNUSED = range(3)
 REFRESH_SECONDS = 3600
-"""What a home is to be told, so that only ``/refresh`` refreshes."""
+"""The refresh interval to configure, so that only ``/refresh`` refreshes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +42,15 @@ class Mirrored:
     @cached_property
     def copies(self) -> dict[tuple[int, int], int]:
         """Where each copied record of the first writing is on the target."""
-        pair, places = self.mirror.pair, {(self.topic, number): 0 for number in range(3)}
-        found = {
-            (each.partition(), each.value()): each.offset() for each in read(pair.target, places)
+        pair, partitions = self.mirror.pair, range(3)
+        target_offsets = {
+            (each.partition(), each.value()): each.offset()
+            for each in read(pair.target, self.topic, partitions)
         }
         return {
-            (each.partition(), each.offset()): found[each.partition(), each.value()]
-            for each in read(pair.source, places)
-            if (each.partition(), each.value()) in found
+            (each.partition(), each.offset()): target_offsets[each.partition(), each.value()]
+            for each in read(pair.source, self.topic, partitions)
+            if (each.partition(), each.value()) in target_offsets
         }
 
     def truth(self, partition: int, position: int) -> int:
@@ -77,7 +78,7 @@ def mirrored(stack: Stack) -> Iterator[Mirrored]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Home:
+class RunningApi:
     """A running API."""
 
     client: httpx.Client
@@ -88,7 +89,7 @@ class Home:
     open_probes: bool = True
     """Whether ``/healthz`` and ``/readyz`` answer strangers."""
     wrong_token: int = 401
-    """What a token that is none is answered."""
+    """The status that an invalid token gets."""
 
     def get(self, path: str, **query: Any) -> httpx.Response:
         return self.client.get(BASE + path, params=query)
@@ -103,18 +104,17 @@ class Home:
 
     def index(self) -> SyncIndex:
         """Return the index that it answers from, as it lists it; its topic is whole."""
-        pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
         for each in self.get("/syncs", limit=100_000).json()["syncs"]:
-            place = each["topic"], each["partition"]
-            pairs.setdefault(place, []).append((each["upstreamOffset"], each["targetOffset"]))
+            partition = TopicPartition(each["topic"], each["partition"])
+            pairs.setdefault(partition, []).append((each["upstreamOffset"], each["targetOffset"]))
         return SyncIndex().extended(pairs, complete=pairs)
 
 
 def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, Any]:
     """Return what is to be answered for a translation, field by field."""
-    before = (
-        index.partitions[answer.topic, answer.partition].segments.bracket(answer.position).before
-    )
+    syncs = index.partitions[TopicPartition(answer.topic, answer.partition)]
+    before = syncs.segments.bracket(answer.position).before
     return {
         "topic": answer.topic,
         "partition": answer.partition,
@@ -132,20 +132,20 @@ def expected(index: SyncIndex, answer: Translation, strategy: str) -> dict[str, 
 
 
 class Contract:
-    """The tests; a subclass has a fixture ``home``, of the scope of its class."""
+    """The tests; each subclass defines the fixture ``api``, with the scope of the class."""
 
     @pytest.fixture(autouse=True)
-    def _refreshed(self, home: Home) -> None:
-        home.refresh()
+    def _refreshed(self, api: RunningApi) -> None:
+        api.refresh()
 
     @pytest.mark.parametrize("strategy", ["safe", "linear", "kafka"])
-    def test_translate(self, home: Home, strategy: str) -> None:
-        """Every tenth position is answered as the index has it; safe is never above the truth."""
-        index, topic = home.index(), home.mirrored.topic
-        for partition, end in home.mirrored.mirror.ends(topic).items():
+    def test_translate(self, api: RunningApi, strategy: str) -> None:
+        """The REST answers equal those of the index; a safe answer is never above the truth."""
+        index, topic = api.index(), api.mirrored.topic
+        for partition, end in api.mirrored.mirror.ends(topic).items():
             for position in range(0, end if partition != UNUSED else 0, 10):
-                asked = {"topic": topic, "partition": partition, "offset": position}
-                answer = home.get("/translate", **asked, strategy=strategy)
+                query = {"topic": topic, "partition": partition, "offset": position}
+                answer = api.get("/translate", **query, strategy=strategy)
                 translated = index.translate(topic, partition, position, strategy=strategy)
                 if translated.status is Status.REFUSED:  # before the first sync
                     assert strategy != "safe"
@@ -153,50 +153,50 @@ class Contract:
                     assert answer.json()["translation"]["reason"] == translated.reason
                     continue
                 assert answer.json() == expected(index, translated, strategy)
-                assert home.post("/translate", asked, strategy=strategy).json() == answer.json()
+                assert api.post("/translate", query, strategy=strategy).json() == answer.json()
                 if strategy == "safe":
-                    truth = home.mirrored.truth(partition, position)
+                    truth = api.mirrored.truth(partition, position)
                     assert answer.json()["targetOffset"] <= truth
 
-    def test_linear_is_their_formula(self, home: Home) -> None:
-        """``syncTargetOffset + (sourceOffset - syncUpstreamOffset)``, and safe the default."""
-        topic = home.mirrored.topic
-        first = home.index().partitions[topic, FIRST].first
-        asked = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
-        linear = home.get("/translate", **asked, strategy="linear").json()
+    def test_linear_is_their_formula(self, api: RunningApi) -> None:
+        """Linear is mm2-offset-map's formula, and safe is the default strategy."""
+        topic = api.mirrored.topic
+        first = api.index().partitions[TopicPartition(topic, FIRST)].first
+        query = {"topic": topic, "partition": FIRST, "offset": first.upstream + 7}
+        linear = api.get("/translate", **query, strategy="linear").json()
         past = linear["sourceOffset"] - linear["syncUpstreamOffset"]
         assert linear["targetOffset"] == linear["syncTargetOffset"] + past
-        assert home.get("/translate", **asked).json()["strategy"] == "safe"
+        assert api.get("/translate", **query).json()["strategy"] == "safe"
 
-    def test_latest_reads_the_topic_now(self, home: Home) -> None:
-        """What is in memory stays as it is until it is refreshed."""
-        made, writer = home.mirrored.mirror, home.mirrored.writer
-        before = home.get("/status").json()
+    def test_latest_reads_the_topic_now(self, api: RunningApi) -> None:
+        """/translate/latest reads the topic; /translate answers from memory until a refresh."""
+        made, writer = api.mirrored.mirror, api.mirrored.writer
+        before = api.get("/status").json()
         end = made.ends(writer.topic)[SECOND]
         writer.write({SECOND: 50})
-        asked = {"topic": writer.topic, "partition": SECOND, "offset": end + 40}
-        stale = home.get("/translate", **asked).json()
+        query = {"topic": writer.topic, "partition": SECOND, "offset": end + 40}
+        stale = api.get("/translate", **query).json()
         wait_until(
-            lambda: home.get("/translate/latest", **asked).json() != stale,
+            lambda: api.get("/translate/latest", **query).json() != stale,
             "the new syncs",
         )
-        assert home.post("/translate/latest", asked).json()["syncUpstreamOffset"] >= end
-        assert home.get("/translate", **asked).json() == stale
-        after = home.get("/status").json()
+        assert api.post("/translate/latest", query).json()["syncUpstreamOffset"] >= end
+        assert api.get("/translate", **query).json() == stale
+        after = api.get("/status").json()
         assert after["refreshedAt"] == before["refreshedAt"]
         assert after["syncCount"] == before["syncCount"]
-        assert home.refresh()["syncCount"] > before["syncCount"]
-        assert home.get("/translate", **asked).json() != stale
+        assert api.refresh()["syncCount"] > before["syncCount"]
+        assert api.get("/translate", **query).json() != stale
 
     @pytest.mark.parametrize("path", ["/translate/batch", "/translate/batch/latest"])
-    def test_batch(self, home: Home, path: str) -> None:
-        """Items by partition; the source's end is allowed, more is not; a bad one fails alone."""
-        topic, index = home.mirrored.topic, home.index()
-        end = home.mirrored.mirror.ends(topic)[FIRST]
+    def test_batch(self, api: RunningApi, path: str) -> None:
+        """Results come by partition; the source's end is accepted; an invalid item fails alone."""
+        topic, index = api.mirrored.topic, api.index()
+        end = api.mirrored.mirror.ends(topic)[FIRST]
         good = [(FIRST, 5), (SECOND, 30), (FIRST, end)]
         bad = [(FIRST, end + 1), (FIRST, -1), (UNUSED, 0), (9, 0), ("x", 0), (SECOND, "many")]
         items = [{"partition": number, "startOffset": at} for number, at in good + bad]
-        answer = home.post(path, {"topicName": topic, "offsetList": items})
+        answer = api.post(path, {"topicName": topic, "offsetList": items})
         assert answer.status_code == 200, answer.text
         body = answer.json()
         assert set(body) == {
@@ -207,7 +207,7 @@ class Contract:
             "summary",
             "timestamp",
         }
-        naming = home.mirrored.mirror.pair.naming
+        naming = api.mirrored.mirror.pair.naming
         assert (body["topicName"], body["sourceCluster"], body["targetCluster"]) == (
             topic,
             naming.source_alias,
@@ -249,16 +249,16 @@ class Contract:
             "partitionProcessed": 5,
         }
 
-    def test_syncs(self, home: Home) -> None:
-        """Exactly the syncs of the topic, filtered and paged."""
-        pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
-        held = home.index()
+    def test_syncs(self, api: RunningApi) -> None:
+        """/syncs lists the syncs of the topic, filtered and paged."""
+        pair, topic = api.mirrored.mirror.pair, api.mirrored.topic
+        listed, second = api.index(), TopicPartition(topic, SECOND)
         now = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
-        assert set(held.partitions) == {(topic, FIRST), (topic, SECOND)}
-        for place, syncs in held.partitions.items():
-            assert [*syncs.upstream] == [*now.partitions[place].upstream][: len(syncs)]
-        one = home.get("/syncs", topic=topic, partition=SECOND).json()
-        assert one["total"] == len(one["syncs"]) == len(held.partitions[topic, SECOND])
+        assert set(listed.partitions) == {(topic, FIRST), second}
+        for partition, syncs in listed.partitions.items():
+            assert [*syncs.upstream] == [*now.partitions[partition].upstream][: len(syncs)]
+        one = api.get("/syncs", topic=topic, partition=SECOND).json()
+        assert one["total"] == len(one["syncs"]) == len(listed.partitions[second])
         assert set(one["syncs"][0]) == {
             "topic",
             "partition",
@@ -266,21 +266,21 @@ class Contract:
             "targetOffset",
             "sourcePartition",
         }
-        page = home.get("/syncs", limit=3).json()
-        rest = home.get("/syncs", after=page["next"]).json()
-        assert page["syncs"] + rest["syncs"] == home.get("/syncs").json()["syncs"]
+        page = api.get("/syncs", limit=3).json()
+        rest = api.get("/syncs", after=page["next"]).json()
+        assert page["syncs"] + rest["syncs"] == api.get("/syncs").json()["syncs"]
 
-    def test_status_and_refresh(self, home: Home) -> None:
-        """Topic, last refresh and count, as mm2-offset-map has them, and how sure that is."""
-        naming = home.mirrored.mirror.pair.naming
-        refreshed, status = home.refresh(), home.get("/status").json()
+    def test_status_and_refresh(self, api: RunningApi) -> None:
+        """Both report topic, last refresh and counts as mm2-offset-map does, and staleness."""
+        naming = api.mirrored.mirror.pair.naming
+        refreshed, status = api.refresh(), api.get("/status").json()
         assert 0 <= status.pop("ageSeconds") < 60
         refreshed.pop("ageSeconds")
         assert refreshed == status
         assert status.pop("refreshedAt") > "2026"
         assert status == {
-            "topic": home.mirrored.mirror.pair.syncs_topic,
-            "syncCount": len(home.index()),
+            "topic": api.mirrored.mirror.pair.syncs_topic,
+            "syncCount": len(api.index()),
             "partitionCount": 2,
             "skippedCount": 0,
             "stale": False,
@@ -290,13 +290,15 @@ class Contract:
         }
 
     @pytest.mark.parametrize("changed_records", [None, False, True])
-    def test_plan(self, home: Home, *, changed_records: bool | None) -> None:
-        """The plan is the one that an operator would put into XCom, with the same choices."""
-        pair, topic = home.mirrored.mirror.pair, home.mirrored.topic
+    def test_plan(self, api: RunningApi, *, changed_records: bool | None) -> None:
+        """The plan equals the one that an operator puts into XCom with the same options."""
+        pair, topic = api.mirrored.mirror.pair, api.mirrored.topic
         positions = {topic: {FIRST: 17, SECOND: 33, UNUSED: 0}}
         body = {topic: {str(number): str(at) for number, at in positions[topic].items()}}
-        choices = {} if changed_records is None else {"changed_records": changed_records}
-        answer = home.post("/plan", {"positions": body, **choices})
+        choices: dict[str, Any] = {}
+        if changed_records is not None:
+            choices["changed_records"] = changed_records
+        answer = api.post("/plan", {"positions": body, **choices})
         assert answer.status_code == 200, answer.text
         made = answer.json()
         ours = plan_failover(pair, positions, options=PlanOptions(**choices)).to_json()
@@ -308,7 +310,7 @@ class Contract:
         assert made == ours
         assert made["verdict"] == "ready"
         for each in made["partitions"][:UNUSED]:
-            truth = home.mirrored.truth(each["partition"], int(each["position"]))
+            truth = api.mirrored.truth(each["partition"], int(each["position"]))
             assert int(each["target"]) <= truth
 
     @pytest.mark.parametrize(
@@ -325,26 +327,28 @@ class Contract:
         ],
     )
     @pytest.mark.parametrize("path", ["/translate", "/translate/latest"])
-    def test_bad_queries(self, home: Home, path: str, query: dict[str, Any], status: int) -> None:
-        """A problem that names the field, and shows nothing of what was given."""
-        asked = {"topic": home.mirrored.topic, "partition": FIRST, "offset": 1} | query
-        answer = home.get(path, **asked)
+    def test_bad_queries(
+        self, api: RunningApi, path: str, query: dict[str, Any], status: int
+    ) -> None:
+        """The problem names the invalid field and does not repeat its value."""
+        asked = {"topic": api.mirrored.topic, "partition": FIRST, "offset": 1} | query
+        answer = api.get(path, **asked)
         assert answer.status_code == answer.json()["status"] == status
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["field"].rpartition(".")[2] == next(iter(query))
         assert "<script>" not in answer.text
 
     @pytest.mark.parametrize("count", [0, 100_001])
-    def test_batches_of_no_size(self, home: Home, count: int) -> None:
-        """None and too many are refused, with the count."""
+    def test_batches_of_an_invalid_size(self, api: RunningApi, count: int) -> None:
+        """Empty and oversized batches are refused, with the count."""
         items = [{"partition": 0, "startOffset": 1}] * count
-        body = {"topicName": home.mirrored.topic, "offsetList": items}
-        answer = home.post("/translate/batch", body)
+        body = {"topicName": api.mirrored.topic, "offsetList": items}
+        answer = api.post("/translate/batch", body)
         assert answer.status_code == (413 if count else 400)
         assert str(count) in answer.json()["detail"]
 
-    def test_a_body_of_100_mb(self, home: Home) -> None:
-        """It is refused by what it announces; in chunks, where it becomes too large."""
+    def test_a_body_of_100_mb(self, api: RunningApi) -> None:
+        """A body is refused for its Content-Length, or in chunks once it is too large."""
         sent = 0
 
         def chunks() -> Iterator[bytes]:
@@ -355,56 +359,60 @@ class Contract:
 
         for content in (b" " * (100 * 2**20), chunks()):
             try:
-                answer = home.client.post(
+                answer = api.client.post(
                     BASE + "/translate",
                     content=content,
                     headers={"Content-Type": "application/json"},
                 )
             except httpx.TransportError:
-                continue  # The server hung up while it was sent: there was nobody to read it.
+                continue  # The server closed the connection before the body was sent.
             assert answer.status_code == 413
         assert sent < 100
-        assert home.get("/status").status_code == 200
+        assert api.get("/status").status_code == 200
 
-    def test_strangers(self, home: Home) -> None:
-        """No route answers who has not logged in; no token, or a wrong one."""
-        paths = home.client.get("/openapi.json").json()["paths"]
+    def test_requests_without_a_valid_login(self, api: RunningApi) -> None:
+        """Every route refuses a request without a token or with an invalid one."""
+        paths = api.client.get("/openapi.json").json()["paths"]
         described = [(method, path) for path, each in paths.items() for method in each]
-        probes = {"/healthz", "/readyz"} if home.open_probes else set()
+        probes = {"/healthz", "/readyz"} if api.open_probes else set()
         assert len(described) == 13
         for method, path in [*described, ("get", "/openapi.json")]:
             if path in probes:
                 continue
             for headers, status in (
                 ({}, 401),
-                ({"Authorization": "Bearer wrong"}, home.wrong_token),
+                ({"Authorization": "Bearer wrong"}, api.wrong_token),
             ):
-                answer = home.stranger.request(method, path, headers=headers)
+                answer = api.stranger.request(method, path, headers=headers)
                 assert answer.status_code == status, (method, path)
 
-    def test_probes_and_metrics(self, home: Home) -> None:
-        """What orchestrators and Prometheus ask."""
-        client = home.stranger if home.open_probes else home.client
+    def test_probes_and_metrics(self, api: RunningApi) -> None:
+        """The health probes and the Prometheus metrics answer."""
+        client = api.stranger if api.open_probes else api.client
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").json() == {"status": "ready"}
-        text = home.client.get("/metrics").text
+        text = api.client.get("/metrics").text
         assert "mm2_offsets_requests_total" in text
         assert "mm2_offsets_syncs{" in text
 
-    def test_the_description_holds(self, home: Home, tmp_path: Path) -> None:
+    def test_the_description_holds(self, api: RunningApi, tmp_path: Path) -> None:
         """Schemathesis finds no 5xx, and no answer or refusal that OpenAPI does not describe."""
         login = {"authorization", "cookie"}
         headers = [
             # Titled: it tries without the login as well, and finds it by this name.
             f"{name.title()}: {value}"
-            for name, value in home.client.headers.items()
+            for name, value in api.client.headers.items()
             if name in login
         ]
-        base = str(home.client.base_url).rstrip("/")
-        command = [Path(sys.executable).with_name("schemathesis"), "run", f"{base}/openapi.json"]
+        base = str(api.client.base_url).rstrip("/")
+        program = Path(sys.executable).with_name("schemathesis")
         options = [*chain.from_iterable(("-H", each) for each in headers), "--url", base]
         limits = ["--max-examples", "10", "--seed", "1", "--phases", "examples,coverage,fuzzing"]
         ran = subprocess.run(
-            [*command, *options, *limits], cwd=tmp_path, capture_output=True, text=True, check=False
+            [program, "run", f"{base}/openapi.json", *options, *limits],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == 0, ran.stdout

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.job import StopControl
 
 
 def write(folder: Path, name: str, number: int) -> None:
-    """Note a batch, fail if told to, and wait while told to."""
+    """Write down a batch; fail or wait if the test's files say so."""
     (folder / "batches" / f"{name}-{number}").touch()
     if (folder / f"fail-{name}").exists():
         raise ValueError(f"{name} fails")

@@ -1,4 +1,4 @@
-"""Sends a server whatever bytes there are, over many connections at once."""
+"""Sends fuzz requests to a server over many connections at once."""
 
 import asyncio
 import re
@@ -9,43 +9,45 @@ from socket import SO_LINGER, SOL_SOCKET
 
 import httpx
 
-from tests.integration.attempts import Attempt
+from tests.integration.http_fuzz_requests import FuzzRequest
 
-TOGETHER = 24
+CONNECTIONS = 24
 SECONDS = 60
-"""Until an exchange must be over, on a machine that is busy with other things."""
+"""The longest that an exchange may take, on a busy machine."""
 
 _STATUS = re.compile(rb"^HTTP/1\.1 (\d{3})", re.MULTILINE)
 
 
-async def play(url: str, tried: Iterator[Attempt]) -> list[tuple[Attempt, list[int]]]:
-    """Make all of them, several at once; return what came of each: the statuses answered."""
+async def send_all(
+    url: str, requests: Iterator[FuzzRequest]
+) -> list[tuple[FuzzRequest, list[int]]]:
+    """Send all requests, several at once; return each with the statuses that answered it."""
     address = httpx.URL(url)
-    answers: list[tuple[Attempt, list[int]]] = []
+    answers: list[tuple[FuzzRequest, list[int]]] = []
 
     async def client() -> None:
-        for attempt in tried:
+        for request in requests:
             async with asyncio.timeout(SECONDS):
-                answers.append((attempt, await _exchange(address, attempt)))
+                answers.append((request, await _exchange(address, request)))
 
-    await asyncio.gather(*(client() for _ in range(TOGETHER)))
+    await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
     return answers
 
 
-async def _exchange(address: httpx.URL, attempt: Attempt) -> list[int]:
+async def _exchange(address: httpx.URL, request: FuzzRequest) -> list[int]:
     reader, writer = await asyncio.open_connection(address.host, address.port)
     answer = b""
     try:
-        # The server may hang up on what is too long, or is no HTTP, before it has read it all.
+        # The server may hang up before it has read a request that is too long or not HTTP.
         with suppress(ConnectionError):
-            writer.write(attempt.sent)
+            writer.write(request.sent)
             await writer.drain()
-            if attempt.end == "shuts":
+            if request.end == "shuts":
                 writer.write_eof()
-            if attempt.end == "resets":
+            if request.end == "resets":
                 linger = struct.pack("ii", 1, 0)
                 writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, linger)
-        if attempt.end in {"reads", "shuts"}:
+        if request.end in {"reads", "shuts"}:
             with suppress(ConnectionError):
                 while part := await reader.read(2**16):
                     answer += part

@@ -1,4 +1,4 @@
-"""MirrorMaker 2 connectors of a test's own, beside the stack's: other aliases, other syncs."""
+"""MirrorMaker 2 connectors of single tests, beside the stack's, with other aliases and syncs."""
 
 import json
 import time
@@ -11,15 +11,15 @@ from uuid import uuid4
 
 import httpx
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 DROP = "drop"
@@ -45,7 +45,7 @@ class Mirror:
 
     @cached_property
     def pair(self) -> ClusterPair:
-        """What the product is told of it."""
+        """The pair of clusters as the package sees it."""
         return ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
@@ -103,23 +103,21 @@ class Mirror:
     def create_topic(self, partitions: int) -> str:
         """Make a topic on the source that the connector copies, and return its name."""
         name = f"{self.name}-{uuid4().hex[:8]}"
-        admin = AdminClient({"bootstrap.servers": self.stack.source})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(timeout=30)
+        create_topic(self.stack.source, name, partitions)
         return name
 
     def ends(self, topic: str) -> dict[int, int]:
         """Return the end of each partition of a topic on the source."""
         count = self.pair.source.topics([topic])[topic].partitions
-        marks = self.pair.source.watermarks((topic, number) for number in range(count))
-        return {number: each.high for (_, number), each in marks.items()}
+        watermarks = self.pair.source.watermarks(topic_partitions(topic, range(count)))
+        return {number: each.high for (_, number), each in watermarks.items()}
 
     def has_noted(self, writer: "Writer") -> bool:
         """Tell whether the connector has noted the last record to copy of each partition."""
         topic = writer.topic
-        places = {(topic, number): 0 for number in writer.last}
         newest = {
             each.partition(): each.offset()
-            for each in read(self.pair.source, places)
+            for each in read(self.pair.source, topic, writer.last)
             if each.value() == writer.last[each.partition()]
         }
         return self.committed(topic) == newest
@@ -127,11 +125,10 @@ class Mirror:
     def has_copied(self, writer: "Writer") -> bool:
         """Tell whether the last committed and kept record of each partition is on the target."""
         topic = writer.topic
-        places = {(topic, number): 0 for number in writer.last}
         if topic not in self.pair.target.topics([topic]):
             return False
-        newest = {each.partition(): each.value() for each in read(self.pair.target, places)}
-        return newest == writer.last
+        records = read(self.pair.target, topic, writer.last)
+        return {each.partition(): each.value() for each in records} == writer.last
 
 
 class Writer:
@@ -193,14 +190,19 @@ def _spread(counts: Mapping[int, int]) -> Iterator[int]:
     return chain.from_iterable(repeat(partition, count) for partition, count in counts.items())
 
 
-def read(cluster: KafkaCluster, places: Mapping[tuple[str, int], int]) -> list[Record]:
-    """Return what a read_committed consumer gets of partitions from an offset on."""
-    return list(chain.from_iterable(drain(cluster, places, isolation="read_committed")))
+def read(cluster: KafkaCluster, topic: str, partitions: Iterable[int]) -> list[Record]:
+    """Return all that a read_committed consumer gets of partitions of a topic."""
+    starts = dict.fromkeys(topic_partitions(topic, partitions), 0)
+    return list(chain.from_iterable(drain(cluster, starts, isolation="read_committed")))
+
+
+def topic_partitions(topic: str, partitions: Iterable[int]) -> list[TopicPartition]:
+    return [TopicPartition(topic, partition) for partition in partitions]
 
 
 @contextmanager
 def mirror(stack: Stack, name: str | None = None) -> Iterator[Mirror]:
-    """Yield a mirror that is not configured yet, and delete it in the end."""
+    """Yield a mirror that is not configured yet, and delete it afterwards."""
     made = Mirror(stack=stack, name=name or f"m{uuid4().hex[:8]}")
     try:
         yield made

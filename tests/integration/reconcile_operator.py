@@ -1,4 +1,4 @@
-"""Runs ReconcileOperator with real connections, in a process of its own."""
+"""Runs ReconcileOperator with real connections, in a separate process."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from stack import jars, spark
 from stack.process import Program, ProgramError
-from tests.integration.reconciling import ROOT, World
+from tests.integration.reconcile_suite import ROOT, ReconcileSuite
 
 SCRIPT = """
 import json, sys
@@ -25,14 +25,14 @@ ReconcileOperator(task_id="verify", **settings).execute(context={"ti": Task()})
 """
 
 
-def run_operator(world: World, folder: Path, settings: dict[str, object]) -> str:
-    """Run the operator, which must fail; return what it said."""
-    script, given = folder / "verify.py", folder / "settings.json"
+def run_operator(suite: ReconcileSuite, folder: Path, settings: dict[str, object]) -> str:
+    """Run the operator, which must fail; return its log."""
+    script, settings_file = folder / "verify.py", folder / "settings.json"
     script.write_text(SCRIPT)
-    given.write_text(json.dumps(settings))
+    settings_file.write_text(json.dumps(settings))
     program = Program(
         "the operator",
-        [sys.executable, script, given],
+        [sys.executable, script, settings_file],
         log=folder / "operator.log",
         env={
             "AIRFLOW_HOME": str(folder / "airflow"),
@@ -40,7 +40,7 @@ def run_operator(world: World, folder: Path, settings: dict[str, object]) -> str
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             **{
                 f"AIRFLOW_CONN_{key.upper()}": json.dumps(to)
-                for key, to in _connections(world).items()
+                for key, to in _connections(suite).items()
             },
             **spark.configure(
                 folder / "spark", jars.fetch(ROOT / "build").spark, Path(sys.executable)
@@ -56,9 +56,9 @@ def run_operator(world: World, folder: Path, settings: dict[str, object]) -> str
     return program.log.read_text()
 
 
-def _connections(world: World) -> dict[str, dict[str, Any]]:
-    servers = {"source": world.mirror.stack.source, "target": world.mirror.stack.target}
-    naming = world.mirror.pair.naming
+def _connections(suite: ReconcileSuite) -> dict[str, dict[str, Any]]:
+    servers = {"source": suite.mirror.stack.source, "target": suite.mirror.stack.target}
+    naming = suite.mirror.pair.naming
     return {
         **{
             f"kafka_{side}": {"conn_type": "kafka", "extra": {"bootstrap.servers": address}}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from tests.integration.mirrors import DROP, read
@@ -33,15 +32,11 @@ def write(servers: str, topic: str, *, dropped: Sequence[int] = ()) -> None:
         producer.begin_transaction()
         for number in range(first, first + 20):
             for partition in range(PARTITIONS):
-                key, value = b"key", b"%d of %d" % (number, partition)
-                if number < 9:
-                    key, value = CONTENTS[number]
-                elif 24 <= number < 27:
-                    key, value = b"thrice", b"equal"
-                marks = (
-                    {DROP: b""} if partition == 0 and number in dropped else {"n": b"%d" % number}
-                )
-                headers = marks if number > 9 else {}
+                key, value = _content(number, partition)
+                headers: dict[str, str | bytes | None] = {}
+                if number > 9:
+                    is_dropped = partition == 0 and number in dropped
+                    headers = {DROP: b""} if is_dropped else {"n": b"%d" % number}
                 producer.produce(topic, value, key, partition, headers=headers)
         assert producer.flush(30) == 0
         producer.commit_transaction(30)
@@ -52,9 +47,18 @@ def write(servers: str, topic: str, *, dropped: Sequence[int] = ()) -> None:
         producer.abort_transaction(30)
 
 
-def held(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
+def _content(number: int, partition: int) -> tuple[bytes | None, bytes | None]:
+    """Return key and value of a record."""
+    if number < len(CONTENTS):
+        return CONTENTS[number]
+    if 24 <= number < 27:
+        return b"thrice", b"equal"
+    return b"key", b"%d of %d" % (number, partition)
+
+
+def read_rows(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
     """Return what a reader of committed records gets of each partition."""
-    records = read(cluster, {(topic, number): 0 for number in range(PARTITIONS)})
+    records = read(cluster, topic, range(PARTITIONS))
     rows: dict[int, list[Row]] = {number: [] for number in range(PARTITIONS)}
     for each in records:
         key, value = each.key(), each.value()
@@ -70,11 +74,6 @@ def held(cluster: KafkaCluster, topic: str) -> dict[int, list[Row]]:
             }
         )
     return rows
-
-
-def create(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
 
 
 def number_of(row: Row) -> int | None:

@@ -19,13 +19,13 @@ USER, PASSWORD, REGION = "nobody", "nothing", "us-east-1"
 
 
 class Server:
-    """Moto's S3 in this process, which can be told to refuse."""
+    """Moto's S3 in this process; it can refuse to write."""
 
     def __init__(self) -> None:
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         self.refuses_to_write = ""
-        """The end of the names of objects that nobody may write; none where empty."""
+        """The suffix of object names that are refused; empty refuses none."""
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", port, self._answer, threaded=True)
         self._thread = Thread(target=self._server.serve_forever)
@@ -35,7 +35,8 @@ class Server:
         if end and name.endswith(end) and environ["REQUEST_METHOD"] in ("PUT", "POST"):
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
-        return self._app(environ, start)
+        answer: Iterable[bytes] = self._app(environ, start)
+        return answer
 
     def connection(self) -> str:
         """Return an Airflow connection to it."""
@@ -48,7 +49,7 @@ class Server:
         return json.dumps(fields)
 
     def spark_conf(self) -> dict[str, str]:
-        """Return what Spark must be told of it."""
+        """Return the settings with which Spark reaches it."""
         conf = {
             "endpoint": self.url,
             "endpoint.region": REGION,

@@ -1,4 +1,4 @@
-"""Servers alone, each a process of its own."""
+"""Starts the REST server in a separate process."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,12 @@ server.serve(load_settings(None, os.environ), ready=lambda url: print("ready", u
 
 
 def program(log: Path, settings: Mapping[str, str]) -> Program:
-    """Return a server that is not started yet; names in capitals are variables as they are."""
+    """Return a server that is not started; settings in capitals are variables as they are."""
     env = {
         key if key.isupper() else f"MM2_OFFSETS_{key.upper()}": value
         for key, value in settings.items()
     }
-    # Else glibc keeps memory of each thread apart, and growth tells nothing of a leak.
+    # Otherwise glibc keeps an arena for each thread, and growth shows no leak.
     env.setdefault("MALLOC_ARENA_MAX", "2")
     return Program("server", [sys.executable, "-c", _SERVE], log=log, env=env)
 

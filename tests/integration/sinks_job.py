@@ -15,7 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
-DELTA = {
+DELTA: dict[str, bool | float | int | str | None] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -26,8 +26,8 @@ Start = Callable[[DataFrame, str, str], None]
 
 
 def _write(application: str, table: str, batch: DataFrame, batch_id: int) -> None:
-    options = {"txnAppId": application, "txnVersion": batch_id}
-    batch.write.format("delta").mode("append").options(**options).save(table)
+    append = batch.write.format("delta").mode("append")
+    append.options(txnAppId=application, txnVersion=batch_id).save(table)
 
 
 def into_files(rows: DataFrame, output: str, checkpoint: str) -> None:
@@ -81,22 +81,22 @@ def main() -> None:
     folder = sys.argv[1]
     spark = SparkSession.builder.config(map=DELTA).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    found = {}
+    results = {}
     for name, (start, kind, properties) in SINKS.items():
         for key, value in properties.items():
             spark.conf.set(f"spark.databricks.delta.properties.defaults.{key}", value)
         output = f"{folder}/{name}/output"
         first = Path(folder, name, "checkpoint-0")
-        told = [find_sink_problems(UPath(output), writer(name, first))]
+        problems = [find_sink_problems(UPath(output), writer(name, first))]
         for number in (0, 1):
             rows = spark.readStream.option("maxFilesPerTrigger", 1).text(f"{folder}/input-{number}")
             start(rows, output, f"{folder}/{name}/checkpoint-{number}")
             copy = aged(output, f"aged-{number}")
-            told.append(find_sink_problems(copy, writer(name, first)))
-        held = spark.read.format(kind).load(output).count()
+            problems.append(find_sink_problems(copy, writer(name, first)))
+        row_count = spark.read.format(kind).load(output).count()
         checkpoints = [path.name for path in Path(output).glob("_delta_log/0*.checkpoint.*")]
-        found[name] = {"told": told, "held": held, "checkpoints": checkpoints}
-    Path(folder, "found.json").write_text(json.dumps(found))
+        results[name] = {"problems": problems, "row_count": row_count, "checkpoints": checkpoints}
+    Path(folder, "results.json").write_text(json.dumps(results))
     spark.stop()
 
 

@@ -12,13 +12,13 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 from airflow.providers.common.compat.sdk import BaseOperator
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.job import py_files
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
+from stack.topics import create_topic
 from tests.unit.operators.worker import Worker, events, rebuild
 
 ROOT = Path(__file__).parents[2]
@@ -42,10 +42,9 @@ PYTHON = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executa
 
 @contextmanager
 def busy_topic(stack: Stack) -> Iterator[str]:
-    """Make a topic of three partitions that somebody writes to all the time."""
+    """Create a topic of three partitions, and write to it all the time."""
     name = f"orders-{uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(timeout=30)
+    create_topic(stack.source, name, PARTITIONS)
     enough = Event()
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(_write, stack.source, name, enough)

@@ -11,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 SCHEMA = "id INT, user STRING, at TIMESTAMP"
 STATE = "org.apache.spark.sql.execution.streaming.state."
@@ -71,7 +72,7 @@ class Count(StatefulProcessor):
         self, key: tuple[str], rows: Iterator[Row], timers: object
     ) -> Iterator[Row]:
         del timers
-        before = self.rows.get()[0] if self.rows.exists() else 0
+        (before,) = self.rows.get() or (0,)
         count = before + sum(1 for _ in rows)
         self.rows.update((count,))
         yield Row(user=key[0], rows=count)
@@ -81,7 +82,7 @@ class Count(StatefulProcessor):
 
 
 def custom(spark: SparkSession, query: dict[str, Any]) -> DataFrame:
-    """Count rows of files and of a topic by user, in state of one's own."""
+    """Count rows of files and of a topic by user, in custom state."""
     files = spark.readStream.schema(SCHEMA).json(query["files"])
     rows = files.union(read(spark, query, query["orders"]))
     return rows.groupBy("user").transformWithState(

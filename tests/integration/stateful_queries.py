@@ -43,7 +43,7 @@ Rows = Counter[tuple[Any, ...]]
 
 
 @dataclass
-class World:
+class StatefulQueries:
     """Two topics, copied under other names, and queries that read them."""
 
     stack: Stack
@@ -131,7 +131,7 @@ class World:
         results.unlink(missing_ok=True)
         spark_jars = ",".join(map(str, jars.fetch(ROOT / "build").spark))
         submit = Path(sys.executable).with_name("spark-submit")
-        command = [submit, "--master", "local[2]", "--jars", spark_jars]
+        command: list[str | Path] = [submit, "--master", "local[2]", "--jars", spark_jars]
         for setting in SETTINGS:
             command += ["--conf", f"spark.{setting}"]
         program = Program(
@@ -145,7 +145,8 @@ class World:
             program.wait_end(seconds=280)
         finally:
             program.kill()
-        return json.loads(results.read_text())
+        failures: dict[str, str | None] = json.loads(results.read_text())
+        return failures
 
     def rows(self, name: str) -> Rows:
         """Return what a file sink has committed, as its readers see it."""

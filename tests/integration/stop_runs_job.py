@@ -1,4 +1,4 @@
-"""A job that writes each batch to a place of its own, so that what is written again shows.
+"""A job that writes each batch to its own file, so that a repeated write shows.
 
 Its query is started again and again in one session: after each stop it waits for a file "go-N".
 """
@@ -40,7 +40,7 @@ def start(
 
 
 def main() -> None:
-    """Run so many queries, one after the other; every second one never pauses."""
+    """Run ``rounds`` queries one after the other; every second one never pauses."""
     servers, topic, place, rounds = sys.argv[1:]
     folder = Path(place)
     spark = SparkSession.builder.getOrCreate()

@@ -40,7 +40,7 @@ class Runs(BaseHTTPRequestHandler):
 
 
 class LateServer:
-    """An API server that is started the second time that somebody looks for it."""
+    """An API server that starts with the second check."""
 
     def __init__(self) -> None:
         self.port = free_ports(1)[0]
@@ -75,7 +75,7 @@ def airflow(tmp_path: Path) -> Iterator[Airflow]:
 
 
 def test_a_killed_part_is_back_and_works(airflow: Airflow) -> None:
-    """After each part has been killed, a run with a deferred task comes to its end."""
+    """After each part was killed, a run with a deferred task still succeeds."""
     for part in ("api-server", "scheduler", "triggerer"):
         airflow.kill(part)
 
@@ -86,8 +86,8 @@ def test_a_killed_part_is_back_and_works(airflow: Airflow) -> None:
     airflow.check()
 
 
-def test_questions_wait_for_the_api_server() -> None:
-    """A question that finds no API server is asked again, until one is back."""
+def test_requests_wait_for_the_api_server() -> None:
+    """A request that finds no API server is repeated until one answers."""
     server = LateServer()
     api = AirflowApi(f"http://127.0.0.1:{server.port}", "token", check=server.look)
     try:
@@ -98,8 +98,8 @@ def test_questions_wait_for_the_api_server() -> None:
         server.stop()
 
 
-def test_no_question_waits_for_what_was_given_up() -> None:
-    """Once a part has been given up, the question fails with what is known of it."""
+def test_no_request_waits_for_a_part_that_was_given_up() -> None:
+    """Once a part is given up, the request fails with the reason."""
 
     def check() -> None:
         raise ProgramError("4 times in a row")

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.job.stop.requests import StopRequests
 from airflow_mm2_offsets.spark.fence import read_fence
 from stack.airflow import Airflow
 from stack.waiting import wait_until
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
 pytestmark = pytest.mark.timeout(900)
@@ -92,7 +92,7 @@ def _end(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]:
 
 
 def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
-    """They find the batch, time out, skip, and fail as in the triggerer; a slot is held or free."""
+    """Sensors succeed, time out, skip and fail as in the triggerer; a slot is held or freed."""
     run_id = airflow.api.trigger("sensors", {"folder": str(tmp_path)})
     seen: dict[str, set[str | None]] = {mode: set() for mode in MODES}
 
@@ -129,7 +129,7 @@ def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
 
 
 def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
-    """The stop counts for the job, by the signs of life that the worker gives with each look."""
+    """The worker renews the stop request at each poke, so that the job obeys it."""
     requests = StopRequests(job)  # type: ignore[arg-type]
     assert requests.look() is None
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
@@ -148,7 +148,7 @@ def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
 
 
 def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> None:
-    """After its time it fails without a retry, and the job runs on."""
+    """After the timeout the task fails without a retry, and the job runs on."""
     run_id = airflow.api.trigger("stops_in_vain", {"folder": str(job.folder)})
     assert _end(airflow, "stops_in_vain", run_id) == {"stop": "failed"}
     assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
@@ -158,7 +158,7 @@ def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> No
 
 
 def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
-    """Marked failed, the task's process is ended by Airflow, and withdraws the stop before."""
+    """When a user marks the task failed, its process withdraws the stop before it ends."""
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
     wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop", seconds=180)
     airflow.api.mark_failed("stops", run_id, "stop")

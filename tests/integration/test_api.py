@@ -9,14 +9,14 @@ import pytest
 
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.attempts import attempts
-from tests.integration.contract import REFRESH_SECONDS, Contract, Home, mirrored
-from tests.integration.fuzzing import play
+from tests.integration.contract import REFRESH_SECONDS, Contract, RunningApi, mirrored
+from tests.integration.fuzzing import send_all
+from tests.integration.http_fuzz_requests import fuzz_requests
 from tests.integration.servers import TOKEN, running
 
 
 @pytest.fixture(scope="class")
-def home(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+def api(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     """Return a server alone that is ready."""
     with mirrored(stack) as made:
         naming = made.mirror.pair.naming
@@ -39,7 +39,7 @@ def home(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hom
             httpx.Client(base_url=url, timeout=60) as stranger,
         ):
             wait_until(lambda: stranger.get("/readyz").status_code == 200, "the first read")
-            yield Home(client=client, stranger=stranger, mirrored=made)
+            yield RunningApi(client=client, stranger=stranger, mirrored=made)
         assert "Traceback" not in log.read_text()
         assert TOKEN not in log.read_text()
 
@@ -47,19 +47,19 @@ def home(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hom
 class TestStandalone(Contract):
     """A server alone: one pair of clusters, a token."""
 
-    def test_no_request_makes_it_fail_or_grow(self, home: Home) -> None:
-        """10,000 of all kinds: each is answered, none by a 5xx but 503; memory stays flat."""
-        topic, server = home.mirrored.topic, _listener(home.client.base_url.port)
-        asked = {"topic": topic, "partition": 0, "offset": 17}
-        known = home.get("/translate", **asked).json()
+    def test_no_request_makes_it_fail_or_grow(self, api: RunningApi) -> None:
+        """10,000 fuzz requests: each is answered, and no 5xx but 503 comes; memory stays flat."""
+        topic, server = api.mirrored.topic, _listener(api.client.base_url.port)
+        query = {"topic": topic, "partition": 0, "offset": 17}
+        answer = api.get("/translate", **query).json()
         sizes = []
         for seed in range(10):
-            url, tried = str(home.client.base_url), attempts(seed, 1000, topic=topic, token=TOKEN)
-            for attempt, statuses in asyncio.run(play(url, tried)):
-                shown = attempt.sent[:200], statuses
+            requests = fuzz_requests(seed, 1000, topic=topic, token=TOKEN)
+            for request, statuses in asyncio.run(send_all(str(api.client.base_url), requests)):
+                shown = request.sent[:200], statuses
                 assert all(each < 500 or each == 503 for each in statuses), shown
-                assert statuses or not attempt.answered, shown
-            assert home.get("/translate", **asked).json() == known
+                assert statuses or not request.answered, shown
+            assert api.get("/translate", **query).json() == answer
             sizes.append(server.memory_info().rss)
         assert sizes[-1] < sizes[0] * 1.15, sizes
 
@@ -69,4 +69,4 @@ def _listener(port: int | None) -> psutil.Process:
     for program in psutil.Process().children():
         if any(each.laddr.port == port for each in program.net_connections("tcp")):
             return program
-    raise AssertionError(f"nobody listens on {port}")
+    raise AssertionError(f"no program listens on {port}")

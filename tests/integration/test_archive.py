@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -17,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -26,8 +27,8 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.syncs import load_syncs
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, mirror
-from tests.unit.archive.runs import contents
+from tests.integration.mirrors import Mirror, mirror, topic_partitions
+from tests.unit.archive.archive_builder import contents
 
 
 class Moving:
@@ -65,8 +66,8 @@ class Moving:
         entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
         self.source.incremental_alter_configs([resource])[resource].result(timeout=30)
-        place = TopicPartition(topic, 0, -1)
-        self.source.delete_records([place])[place].result(timeout=30)
+        until = KafkaTopicPartition(topic, 0, -1)
+        self.source.delete_records([until])[until].result(timeout=30)
 
     def write(self, count: int = 100) -> None:
         """Write to both partitions, and wait until a sync of the last records is there."""
@@ -88,9 +89,9 @@ class Moving:
         except SyncsTopicError:
             return False
         return all(
-            (self.topic, partition) in index.partitions
-            and index.partitions[self.topic, partition].last.upstream == self.written - 1
-            for partition in (0, 1)
+            partition in index.partitions
+            and index.partitions[partition].last.upstream == self.written - 1
+            for partition in topic_partitions(self.topic, range(2))
         )
 
     def positions(self, position: int) -> Positions:
@@ -113,7 +114,7 @@ def loaded(pair: ClusterPair, archive: SyncArchive) -> SyncIndex:
 
 
 def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArchive) -> None:
-    """With nothing archived, some, or all, the index is that of the topic; also when compacted."""
+    """Whatever part is archived or compacted, archive and topic give the topic's index."""
     moving.start()
     for _ in range(3):
         moving.write()
@@ -130,8 +131,8 @@ def test_archive_and_topic_answer_as_the_topic(moving: Moving, archive: SyncArch
     assert (run_again.new_syncs, run_again.total) == (0, first.total)
 
 
-def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> None:
-    """Syncs deleted from the topic, then the topic itself: the archive answers as before."""
+def test_the_archive_keeps_deleted_syncs(moving: Moving, archive: SyncArchive) -> None:
+    """After syncs, and then the topic, are deleted, the archive answers as before."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)
@@ -156,12 +157,12 @@ def test_what_the_topic_has_lost_stays(moving: Moving, archive: SyncArchive) -> 
     assert "generation 2" in run.notes[0]
     index = loaded(moving.pair, archive)
     assert index.translate(moving.topic, 0, 0).target == 0
-    assert index.partitions[moving.topic, 0].last.upstream == 199
+    assert index.partitions[TopicPartition(moving.topic, 0)].last.upstream == 199
     assert len(index) > len(read_syncs(moving.pair.syncs_cluster, moving.pair.syncs_topic).index)
 
 
-def test_a_target_topic_made_again_is_refused(moving: Moving, archive: SyncArchive) -> None:
-    """Before a run has seen it and after, positions of the old topic have no answer."""
+def test_a_recreated_target_topic_is_refused(moving: Moving, archive: SyncArchive) -> None:
+    """Positions of the old topic are refused before and after the archive has seen the new one."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)
@@ -183,7 +184,7 @@ def loaded_answer(moving: Moving, archive: SyncArchive) -> Basis:
 
 
 def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncArchive) -> None:
-    """The plan from the archive alone is that of the topic, and says as of when it is."""
+    """The plan from the archive alone equals the topic's, and names the time of the archive."""
     moving.start()
     moving.write()
     run = archive_syncs(moving.pair, archive)
@@ -203,7 +204,7 @@ def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncA
 def test_with_the_source_gone_a_recreated_target_topic_is_refused(
     moving: Moving, archive: SyncArchive
 ) -> None:
-    """The archive alone knows the old topic: its numbers are not used, and both ids are named."""
+    """The archive knows only the old topic: the plan is refused and names both topic ids."""
     moving.start()
     moving.write()
     run = archive_syncs(moving.pair, archive)
@@ -234,7 +235,7 @@ def lost(pair: ClusterPair) -> ClusterPair:
 
 
 def test_an_archive_of_another_pair_is_refused(moving: Moving, archive: SyncArchive) -> None:
-    """The same names on other clusters, here the two the other way round, are another pair."""
+    """The same names on other clusters, here swapped, are another pair."""
     moving.start()
     moving.write()
     archive_syncs(moving.pair, archive)

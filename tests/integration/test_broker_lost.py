@@ -33,12 +33,12 @@ def broker(tmp_path: Path) -> Iterator[OneBroker]:
 
 
 def test_a_broker_killed_while_it_is_read(broker: OneBroker, tmp_path: Path) -> None:
-    """Who waits for it is told in time; what is cached is answered; all is well once it is back."""
+    """Waiting requests fail in time, cached answers stay, and a restarted broker is read again."""
     settings = {"kafka_bootstrap_servers": broker.source, "refresh_seconds": "3600"}
     environ = {f"MM2_OFFSETS_{key.upper()}": value for key, value in settings.items()}
     topic = load_settings(None, environ).pair().syncs_topic
     fill(broker.source, topic, FEW)
-    asked = {"topic": TOPIC, "partition": 7, "offset": 5000}
+    query: dict[str, str | int] = {"topic": TOPIC, "partition": 7, "offset": 5000}
     log = tmp_path / "server.log"
     with (
         running(log, settings) as url,
@@ -49,12 +49,12 @@ def test_a_broker_killed_while_it_is_read(broker: OneBroker, tmp_path: Path) -> 
         ) as client,
         ThreadPoolExecutor(2) as pool,
     ):
-        wait_until(lambda: client.get("/translate", params=asked).is_success, "the first read")
-        cached = client.get("/translate", params=asked).json()
+        wait_until(lambda: client.get("/translate", params=query).is_success, "the first read")
+        cached = client.get("/translate", params=query).json()
         append(broker.source, topic, MANY, first=FEW.syncs)
         idle = _connections(broker.source)
         waiting = [
-            pool.submit(client.get, "/translate/latest", params=asked),
+            pool.submit(client.get, "/translate/latest", params=query),
             pool.submit(client.post, "/refresh"),
         ]
         wait_until(lambda: _connections(broker.source) >= idle + 2, "both to be read")
@@ -66,10 +66,10 @@ def test_a_broker_killed_while_it_is_read(broker: OneBroker, tmp_path: Path) -> 
             assert answer.headers["retry-after"] == "5"
             assert f"source (bootstrap.servers={broker.source}): did not" in answer.json()["detail"]
             assert answer.elapsed.total_seconds() < 2 * DEADLINE
-        assert client.get("/translate", params=asked).json() == cached
+        assert client.get("/translate", params=query).json() == cached
         assert client.get("/status").json()["stale"] is True
         broker.start()
-        latest = client.get("/translate/latest", params=asked).json()
+        latest = client.get("/translate/latest", params=query).json()
         assert latest["syncUpstreamOffset"] > cached["syncUpstreamOffset"]
         assert client.post("/refresh").json()["stale"] is False
     assert "Traceback" not in log.read_text()

@@ -1,35 +1,43 @@
-"""The index in memory, over a syncs topic whose life is the test's."""
+"""The index in memory, over a syncs topic that the test creates and deletes."""
 
 from collections.abc import Iterator
 from functools import partial
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Naming, OffsetSync, SyncsLocation, encode_offset_sync
+from airflow_mm2_offsets.core import (
+    Naming,
+    OffsetSync,
+    SyncsLocation,
+    TopicPartition,
+    encode_offset_sync,
+)
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 
 class SyncsTopic:
-    """An offset-syncs topic that nobody but the test writes to."""
+    """An offset-syncs topic that only the test writes to."""
 
     def __init__(self, stack: Stack) -> None:
-        servers = {"bootstrap.servers": stack.target}
+        servers = self._servers = stack.target
         self.pair = ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": stack.source}),
-            target=KafkaCluster(name="target", config=servers),
+            target=KafkaCluster(name="target", config={"bootstrap.servers": servers}),
             naming=Naming(source_alias=f"c{uuid4().hex[:8]}", target_alias="b"),
             syncs_location=SyncsLocation.TARGET,
         )
-        self._admin = AdminClient(servers)
-        self._producer = Producer(servers)
+        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._producer = Producer({"bootstrap.servers": servers})
         self.cache = SyncCache(partial(read_on, self.pair))
 
     @property
@@ -37,7 +45,7 @@ class SyncsTopic:
         return self.pair.syncs_topic
 
     def create(self) -> None:
-        self._admin.create_topics([NewTopic(self.name, 1, 1)])[self.name].result(timeout=30)
+        create_topic(self._servers, self.name)
         wait_until(lambda: self.exists, "the topic")
 
     def delete(self) -> None:
@@ -56,12 +64,17 @@ class SyncsTopic:
         assert self._producer.flush(30) == 0
 
     def cut(self, offset: int) -> None:
-        place = TopicPartition(self.name, 0, offset)
-        self._admin.delete_records([place])[place].result()
+        until = KafkaTopicPartition(self.name, 0, offset)
+        self._admin.delete_records([until])[until].result()
 
-    def held(self) -> list[int]:
+    def error(self) -> Exception | None:
+        """Return the error of the last refresh."""
+        return self.cache.state.error
+
+    def cached(self) -> list[int]:
+        """Return the upstream offsets of the syncs in the cache."""
         assert self.cache.state.syncs is not None
-        return [*self.cache.state.syncs.index.partitions["orders", 0].upstream]
+        return [*self.cache.state.syncs.index.partitions[TopicPartition("orders", 0)].upstream]
 
 
 @pytest.fixture
@@ -73,45 +86,45 @@ def topic(stack: Stack) -> Iterator[SyncsTopic]:
         made.delete()
 
 
-def test_a_topic_made_again_is_read_anew(topic: SyncsTopic) -> None:
-    """Though it has grown past where the last read ended: its id tells."""
+def test_a_recreated_topic_is_read_from_its_beginning(topic: SyncsTopic) -> None:
+    """The topic id reveals a recreated topic, even if it is longer than the last read."""
     topic.write(0, 10, 20)
     topic.cache.refresh()
     topic.write(30)
     topic.cache.refresh()
-    assert topic.held() == [0, 10, 20, 30]
+    assert topic.cached() == [0, 10, 20, 30]
     topic.delete()
     topic.create()
     topic.write(5, 15, 25, 35, 45)
     topic.cache.refresh()
-    assert topic.held() == [5, 15, 25, 35, 45]
+    assert topic.cached() == [5, 15, 25, 35, 45]
 
 
-def test_a_topic_that_is_deleted_leaves_the_last_index(topic: SyncsTopic) -> None:
-    """Stale, until the topic is there again."""
+def test_a_deleted_topic_leaves_the_last_index(topic: SyncsTopic) -> None:
+    """The last index stays, marked stale, until the topic exists again."""
     topic.write(0, 10)
     topic.cache.refresh()
     topic.delete()
     with pytest.raises(SyncsTopicError, match="does not exist"):
         topic.cache.refresh()
-    assert topic.cache.state.error is not None
-    assert topic.held() == [0, 10]
+    assert topic.error() is not None
+    assert topic.cached() == [0, 10]
     topic.create()
     topic.write(1)
     topic.cache.refresh()
-    assert topic.cache.state.error is None
-    assert topic.held() == [1]
+    assert topic.error() is None
+    assert topic.cached() == [1]
 
 
-def test_what_is_deleted_behind_the_last_read_is_kept(topic: SyncsTopic) -> None:
-    """In memory; where what is deleted was never read, all that is left is read anew."""
+def test_syncs_that_were_read_are_kept(topic: SyncsTopic) -> None:
+    """Syncs deleted after a read stay; if unread ones are deleted, the topic is read again."""
     topic.write(0, 10, 20)
     topic.cache.refresh()
     topic.cut(3)
     topic.write(30)
     topic.cache.refresh()
-    assert topic.held() == [0, 10, 20, 30]
+    assert topic.cached() == [0, 10, 20, 30]
     topic.write(40, 50)
     topic.cut(5)
     topic.cache.refresh()
-    assert topic.held() == [50]
+    assert topic.cached() == [50]

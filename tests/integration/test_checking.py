@@ -7,11 +7,8 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    NewTopic,
-)
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
@@ -20,6 +17,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.checks import find_problems
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.mirrors import Writer, mirror
 
@@ -32,7 +30,7 @@ def writer(stack: Stack) -> Iterator[Writer]:
     with mirror(stack) as made:
         writer = Writer(made, made.create_topic(2))
         writer.write({BUSY: 10, DELETED: 10})
-        before = Place(writer.topic, DELETED, 5)
+        before = KafkaTopicPartition(writer.topic, DELETED, 5)
         admin = AdminClient({"bootstrap.servers": stack.source})
         admin.delete_records([before])[before].result(timeout=30)
         made.configure()
@@ -59,15 +57,15 @@ def _unreachable(name: str) -> KafkaCluster:
     return KafkaCluster(name=name, config={"bootstrap.servers": address}, timeout=1)
 
 
-def test_all_is_well(writer: Writer, positions: Positions) -> None:
-    """Where nothing is wrong nothing is found, with Connect asked or not."""
+def test_a_healthy_pair_has_no_problems(writer: Writer, positions: Positions) -> None:
+    """A healthy pair has no problems, with Connect and without it."""
     pair = writer.mirror.pair
     assert find_problems(pair, positions) == []
     assert find_problems(replace(pair, connect=None), positions) == []
 
 
 def test_records_that_are_no_syncs_are_counted(writer: Writer, positions: Positions) -> None:
-    """Truncated and foreign records on the offset-syncs topic do no harm, and are counted."""
+    """Truncated and foreign records on the offset-syncs topic are skipped and counted."""
     pair = writer.mirror.pair
     producer = Producer({"bootstrap.servers": writer.mirror.stack.target})
     for value in (b"", b"foreign", None):
@@ -95,7 +93,7 @@ def test_clusters_that_do_not_answer_are_named(writer: Writer, positions: Positi
 
 
 def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) -> None:
-    """The topic that was looked for is named, and those that are there."""
+    """The problem names the missing topic and the syncs topics that exist."""
     pair = writer.mirror.pair
     told = replace(pair, syncs_location=SyncsLocation.SOURCE)
     assert "we were told 'source'" in _only_problem(told, positions)
@@ -112,26 +110,21 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
 
 
 def test_a_topic_that_is_not_copied(writer: Writer, stack: Stack) -> None:
-    """A topic that the target lacks is named; so is one that it has and MM2 does not copy."""
+    """A topic that the target lacks is named, and so is one that MirrorMaker 2 does not copy."""
     pair, name = writer.mirror.pair, f"other-{writer.topic}"
-    _create(stack.source, name)
+    create_topic(stack.source, name)
     Writer(writer.mirror, name).write({0: 3})
     missing = _only_problem(pair, {name: {0: 3}})
     assert missing.startswith(f"target has no topic {name}: see that the topics setting")
-    _create(stack.target, name)
+    create_topic(stack.target, name)
     never = _only_problem(pair, {name: {0: 3}})
     assert re.match(
         rf"{name}\[0\] at 3: .*MirrorMaker 2 never copied it; see that the topics", never
     )
 
 
-def _create(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
-
-
 def test_positions_that_the_source_cannot_have(writer: Writer) -> None:
-    """A position beyond the end, and one below the first offset, are named with both numbers."""
+    """A position beyond the end or below the first offset is named with both numbers."""
     topic = writer.topic
     problems = find_problems(writer.mirror.pair, {topic: {BUSY: 11, DELETED: 4}})
     beyond, below = problems
@@ -144,7 +137,7 @@ def test_positions_that_the_source_cannot_have(writer: Writer) -> None:
 
 
 def test_partitions_that_differ(writer: Writer, positions: Positions) -> None:
-    """Partitions that the checkpoint has and a topic has not, and the other way, are named."""
+    """Partitions that only the checkpoint or only the topic has are named."""
     pair, topic = writer.mirror.pair, writer.topic
     for partitions, difference in (
         ({BUSY: 10}, "has partitions [1], the checkpoint has not; "),
@@ -159,7 +152,7 @@ def test_partitions_that_differ(writer: Writer, positions: Positions) -> None:
 def test_a_connector_that_does_not_run(
     writer: Writer, positions: Positions, action: str, state: str
 ) -> None:
-    """A connector that was paused or stopped is named, with what makes it go on."""
+    """A paused or stopped connector is named, with the way to resume it."""
     made = writer.mirror
     made.ask("PUT", f"/{action}")
     wait_until(lambda: set(made.states()) == {state}, f"the connector to {action}")
@@ -190,7 +183,7 @@ def test_a_task_that_failed(writer: Writer, positions: Positions) -> None:
 
 
 def test_a_connector_with_nothing_to_copy(writer: Writer, positions: Positions) -> None:
-    """A connector whose setting matches no topic runs without a task, and that is said."""
+    """A connector whose topics setting matches no topic has no task, and is named."""
     made = writer.mirror
     made.configure(topics="nothing-like-it")
     wait_until(lambda: made.states() == ["RUNNING"], "the connector to have no task")

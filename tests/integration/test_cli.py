@@ -2,7 +2,7 @@
 
 In its ``console`` blocks, what follows a line ``$ COMMAND`` is what the command printed, on stdout
 and stderr; ``[exit code N]`` stands where that is not 0. With UPDATE_TRANSCRIPTS=1 in the
-environment the outputs are written anew, the rest stays.
+environment the outputs are rewritten, the rest stays.
 """
 
 import json
@@ -13,16 +13,17 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
 
@@ -130,14 +131,17 @@ def terminal(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def _fill(made: Mirror) -> None:
     """Write before anything is copied: the syncs then depend on the records alone."""
-    admin = AdminClient({"bootstrap.servers": made.stack.source})
-    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(timeout=30)
+    create_topic(made.stack.source, TOPIC, 2)
     writer = Writer(made, TOPIC)
     for aborted, end, copied in ((10, 11, 25), (5, 42, 25)):
         writer.abort({0: aborted})
         # The transaction's marker comes some time after its abort was accepted.
-        wait_until(lambda end=end: made.ends(TOPIC)[0] == end, f"{end} offsets in {TOPIC}")
+        wait_until(partial(_ends_at, made, end), f"{end} offsets in {TOPIC}")
         writer.write({0: copied, 1: copied})
+
+
+def _ends_at(made: Mirror, end: int) -> bool:
+    return made.ends(TOPIC)[0] == end
 
 
 def _copy(made: Mirror, folder: Path) -> None:
@@ -150,7 +154,7 @@ def _copy(made: Mirror, folder: Path) -> None:
             partitions = read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions
         except SyncsTopicError:
             return False
-        last = {place: held.last.upstream for place, held in partitions.items()}
+        last = {partition: syncs.last.upstream for partition, syncs in partitions.items()}
         return last == {(TOPIC, 0): 66, (TOPIC, 1): 49}
 
     wait_until(is_noted, f"the syncs of {TOPIC}", seconds=120)
@@ -184,7 +188,7 @@ def _fence(control: Path) -> None:
 
 @pytest.mark.parametrize("number", range(len(BLOCK.findall(PAGE.read_text()))))
 def test_the_page_is_true(terminal: Terminal, number: int) -> None:
-    """Each command of a block of docs/cli.md prints what stands there, and ends with that code."""
+    """Each command of docs/cli.md prints what the page shows, and ends with its exit code."""
     page = PAGE.read_text()
     block = [*BLOCK.finditer(page)][number]
     commands = COMMAND.findall(block[1])
@@ -196,7 +200,7 @@ def test_the_page_is_true(terminal: Terminal, number: int) -> None:
 
 
 def test_every_command_is_on_the_page(terminal: Terminal) -> None:
-    """Nothing that the help lists is left untried."""
+    """Each command that the help lists is on the page."""
     listed = terminal.run("airflow-mm2-offsets --help").stdout
     commands = re.findall(r"^  ([a-z-]+)  ", listed.partition("Commands:")[2], re.MULTILINE)
     assert len(commands) >= 6
@@ -207,7 +211,7 @@ def test_every_command_is_on_the_page(terminal: Terminal) -> None:
 def test_an_airflow_connection_says_where_the_clusters_are(
     terminal: Terminal, stack: Stack
 ) -> None:
-    """The answer is that of the settings file; what Airflow logs does not reach stdout."""
+    """A connection gives the settings file's answer; Airflow's log does not reach stdout."""
     names = {"source_alias": "eu", "target_alias": "us", "replication_policy": "identity"}
     connections = {
         "mm2_default": {"conn_type": "mm2", "extra": {**names, **SYNCS_ON_TARGET}},
@@ -230,20 +234,20 @@ def _kafka(servers: str) -> dict[str, object]:
     return {"conn_type": "kafka", "extra": {"bootstrap.servers": servers}}
 
 
-def test_what_serve_is_told_counts(terminal: Terminal) -> None:
-    """The server listens where the options say, and answers who has the token of the file."""
+def test_serve_obeys_its_options(terminal: Terminal) -> None:
+    """The server listens on the given port and accepts the token of the file."""
     command = "airflow-mm2-offsets serve --config mm2.toml --port 0 --token-file token.txt"
     with terminal.start(command, subprocess.PIPE) as process:
         assert process.stderr is not None
         url = process.stderr.readline().split()[-4].rstrip(";")
         path = f"{url}/api/v1/offsets/translate"
-        asked = {"topic": TOPIC, "partition": 0, "offset": 42}
+        query: dict[str, str | int] = {"topic": TOPIC, "partition": 0, "offset": 42}
         login = {"Authorization": f"Bearer {TOKEN}"}
         wait_until(
-            lambda: httpx.get(path, params=asked, headers=login).is_success, "the first index"
+            lambda: httpx.get(path, params=query, headers=login).is_success, "the first index"
         )
-        answer = httpx.get(path, params=asked, headers=login).json()
-        anonymous = httpx.get(path, params=asked)
+        answer = httpx.get(path, params=query, headers=login).json()
+        anonymous = httpx.get(path, params=query)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0

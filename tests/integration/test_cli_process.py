@@ -1,4 +1,4 @@
-"""The command as a process of its own: signals, pipes, what it loads and what it does without."""
+"""The command as a process: signals, pipes, imports and missing packages."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +36,13 @@ main()
 
 @dataclass(frozen=True, kw_only=True)
 class CommandLine:
-    """Settings that lead to two brokers, where a program of its own finds them."""
+    """A settings file of two brokers, for the command's process."""
 
     target: MockBroker
     config: Path
 
 
-def _environ(line: CommandLine) -> Mapping[str, str]:
+def _environ(line: CommandLine) -> dict[str, str]:
     return os.environ | {"MM2_OFFSETS_CONFIG": str(line.config)}
 
 
@@ -93,8 +93,8 @@ def _syncs(topic: str, *syncs: tuple[int, int]) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def test_it_answers_without_airflow(line: CommandLine) -> None:
-    """Nor does it need what the server, Spark and the archive's files are made with."""
+def test_it_runs_without_airflow(line: CommandLine) -> None:
+    """The command also runs without the packages of the server, of Spark and of the archive."""
     absent = ["airflow", "fastapi", "uvicorn", "pyspark", "pyarrow", "numpy"]
     done = _without(line, absent, "translate", "orders:0:50", "--json", first=NO_IDS)
     assert done.returncode == ExitCode.OK, done.stderr
@@ -103,7 +103,7 @@ def test_it_answers_without_airflow(line: CommandLine) -> None:
 
 @pytest.mark.parametrize("absent", ["typer", "rich"])
 def test_a_missing_extra_is_one_line(line: CommandLine, absent: str) -> None:
-    """Installed without its extra, it says how to install that."""
+    """Without its extra, the command prints one line with the way to install it."""
     done = _without(line, [absent], "--help")
     assert done.returncode == ExitCode.USAGE
     hint = "run: pip install 'airflow-mm2-offsets[cli]'"
@@ -118,10 +118,10 @@ def test_a_missing_extra_is_one_line(line: CommandLine, absent: str) -> None:
         ("pyarrow", ["archive", "show", "/nowhere"], "install airflow-mm2-offsets[archive]"),
     ],
 )
-def test_what_needs_more_says_so(
+def test_a_command_names_its_missing_extra(
     line: CommandLine, absent: str, arguments: list[str], message: str
 ) -> None:
-    """A command whose own extra is missing names that extra."""
+    """A command whose extra is missing names that extra."""
     done = _without(line, [absent], *arguments)
     assert done.returncode == ExitCode.USAGE
     assert message in done.stderr
@@ -129,7 +129,7 @@ def test_what_needs_more_says_so(
 
 
 def test_ctrl_c_ends_it(line: CommandLine) -> None:
-    """Code 130, while three parts wait for brokers that never answer; none is waited for."""
+    """Ctrl-C ends the command with code 130 while three parts wait for silent brokers."""
     patience = 240
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -151,8 +151,8 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
     assert (stdout, stderr) == ("", "Interrupted\n")
 
 
-def test_a_closed_pipe_is_no_failure_to_tell(line: CommandLine) -> None:
-    """``| head`` ends the command without a word; the code is that of SIGPIPE."""
+def test_a_closed_pipe_ends_it_silently(line: CommandLine) -> None:
+    """``| head`` ends the command without a message and with the code of SIGPIPE."""
     line.target.write(SYNCS, _syncs("many", *((number, number) for number in range(5000))))
     reading, writing = os.pipe()
     os.close(reading)
@@ -188,7 +188,7 @@ def test_a_second_server_on_a_port_is_refused(line: CommandLine) -> None:
 
 
 def test_progress_is_for_a_terminals_stderr(line: CommandLine) -> None:
-    """What is being read shows on a terminal, and leaves the answer on stdout as it is."""
+    """Progress is printed to a terminal's stderr, and stdout holds the answer alone."""
     terminal, stderr = pty.openpty()
     with subprocess.Popen(
         [SCRIPT, "syncs", "--json"],
@@ -206,7 +206,7 @@ def test_progress_is_for_a_terminals_stderr(line: CommandLine) -> None:
 
 
 def _drained(terminal: int) -> str:
-    """Return all that is written to a terminal until nobody has it open."""
+    """Return all that is written to a terminal until it is closed."""
     shown = b""
     with suppress(OSError):  # EIO on Linux; elsewhere the end is empty
         while chunk := os.read(terminal, 4096):

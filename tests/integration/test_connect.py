@@ -4,11 +4,11 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.errors import ConnectError
 from stack.mirror import SOURCE_CONNECTOR, Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 
@@ -43,8 +43,7 @@ def test_a_connector_that_does_not_exist_is_named(connect: ConnectClient) -> Non
 def test_the_offset_is_that_of_the_last_copied_record(stack: Stack, connect: ConnectClient) -> None:
     """After ten records MM2's offset becomes 9: the last one's, not the next one's."""
     topic = f"orders-{uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
+    create_topic(stack.source, topic)
     producer = Producer({"bootstrap.servers": stack.source})
     for number in range(10):
         producer.produce(topic, value=b"%d" % number)

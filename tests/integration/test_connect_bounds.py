@@ -121,7 +121,7 @@ CASES = [
 def test_whatever_a_server_does_the_exchange_ends(
     monkeypatch: pytest.MonkeyPatch, misbehave: Misbehave, error: type[Mm2OffsetsError], said: str
 ) -> None:
-    """The deadline is that of the whole answer, and the cap that of its whole size."""
+    """The deadline and the size limit hold for the whole answer."""
     monkeypatch.setattr(exchange, "MAX_BYTES", 4 * MIB)
     began = time.monotonic()
     with served(misbehave) as url, pytest.raises(error, match=said):
@@ -129,8 +129,8 @@ def test_whatever_a_server_does_the_exchange_ends(
     assert time.monotonic() - began < TIMEOUT + SLACK
 
 
-def test_where_a_loop_runs_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook's cell may ask as well, and is bound the same."""
+def test_inside_a_running_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client works inside a running event loop, as in a notebook, with the same limits."""
     monkeypatch.setattr(exchange, "MAX_BYTES", MIB)
 
     async def ask(url: str) -> str:
@@ -148,7 +148,7 @@ def test_where_a_loop_runs_already(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_rebalance_and_slow_answers_share_one_deadline() -> None:
-    """Asking again begins no new deadline."""
+    """A repeated request keeps the first request's deadline."""
     conflict = b'{"error_code": 409, "message": "rebalance"}'
 
     def answer(send: Send, over: threading.Event) -> None:
@@ -162,7 +162,7 @@ def test_a_rebalance_and_slow_answers_share_one_deadline() -> None:
 
 
 def test_an_error_that_says_too_much_is_shortened() -> None:
-    """A message of a megabyte reaches neither a log nor an XCom."""
+    """An error message of a megabyte is shortened before it reaches a log or an XCom."""
     body = b'{"message": "%s"}' % (b"x" * MIB)
 
     def answer(send: Send, _over: threading.Event) -> None:

@@ -37,14 +37,14 @@ def problems(graph: grimp.ImportGraph, options: dict[str, Any] = CONTRACT) -> li
 
 
 def test_a_room_needs_a_row(graph: grimp.ImportGraph) -> None:
-    """A new room is not left out."""
+    """The contract breaks for a room without a row."""
     assert problems(graph) == []
     rows = {room: names for room, names in ROWS.items() if room != "core"}
     assert problems(graph, CONTRACT | {"may_import": rows}) == ["core has no row"]
 
 
-def test_the_rooms_stand_in_floors() -> None:
-    """No two rooms may import each other, by whatever way."""
+def test_no_two_rooms_may_import_each_other() -> None:
+    """No two rooms may import each other, directly or through others."""
     lists = {room: [name.partition(".")[0] for name in ROWS[room]] for room in ROOMS}
     order = [*TopologicalSorter(lists).static_order()]
     assert order.index("core") < order.index("hooks") < order.index("operators")
@@ -52,7 +52,7 @@ def test_the_rooms_stand_in_floors() -> None:
 
 @pytest.mark.parametrize("room", ROWS)
 def test_a_foreign_import_breaks_the_contract(graph: grimp.ImportGraph, room: str) -> None:
-    """In each room: of a package, and of each room, that its row does not list."""
+    """In each room, an import that its row does not list breaks the contract."""
     module = f"{PACKAGE}.{room}"
     others = {*ROOMS} - {room.partition(".")[0], *ROWS[room]}
     for name in ["a_new_package", *(f"{PACKAGE}.{other}" for other in others)]:
@@ -64,7 +64,7 @@ def test_a_foreign_import_breaks_the_contract(graph: grimp.ImportGraph, room: st
 
 
 def test_the_command_tells_a_broken_contract(tmp_path: Path) -> None:
-    """What CI runs ends with an error that names the import."""
+    """The command that CI runs fails, and names the import."""
     shutil.copytree(ROOT / PACKAGE, tmp_path / PACKAGE)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     with (tmp_path / PACKAGE / "job" / "files.py").open("a") as file:

@@ -61,21 +61,21 @@ def _driver(*processes: "subprocess.Popen[str]", **changes: object) -> Driver:
 
 
 def test_all_of_a_driver_is_ended(start: Start) -> None:
-    """TERM is enough for a process that heeds it; one that doesn't gets KILL, and both are gone."""
+    """TERM ends a process that obeys it, KILL one that does not."""
     patient, stubborn = start(PATIENT), start(STUBBORN)
     end_driver(_driver(patient, stubborn), grace=0.3)
     assert (patient.wait(5), stubborn.wait(5)) == (-signal.SIGTERM, -signal.SIGKILL)
 
 
 def test_a_process_that_has_the_id_of_another_is_spared(start: Start) -> None:
-    """An id alone proves nothing: what was started at another time is none of the driver's."""
+    """A process with the same id and another start time is not killed."""
     other = start(PATIENT)
     end_driver(_driver(processes={other.pid: _start_of(other) - 1}))
     assert other.poll() is None
 
 
 def test_a_driver_that_is_gone_is_no_error(start: Start) -> None:
-    """A retry finds nothing left to kill."""
+    """A retry that finds no process to kill succeeds."""
     process = start(PATIENT)
     driver = _driver(process)
     end_driver(driver)
@@ -84,7 +84,7 @@ def test_a_driver_that_is_gone_is_no_error(start: Start) -> None:
 
 
 def test_a_driver_elsewhere_can_not_be_ended(start: Start) -> None:
-    """The error names its host; a process of that id on this machine is left alone."""
+    """The error names the driver's host; a process with its id on this machine is spared."""
     process = start(PATIENT)
     with pytest.raises(StopError, match=r"on far-away \(process 1\).*run this task on far-away"):
         end_driver(_driver(process, host="far-away"))
@@ -92,7 +92,7 @@ def test_a_driver_elsewhere_can_not_be_ended(start: Start) -> None:
 
 
 def test_a_driver_that_did_not_describe_its_processes(start: Start) -> None:
-    """One of an older release gave its process id alone, which may be another's by now."""
+    """An older release gives only the process id, which may be reused: nothing is killed."""
     process = start(PATIENT)
     with pytest.raises(StopError, match="can't be told from another process"):
         end_driver(_driver(pid=process.pid))

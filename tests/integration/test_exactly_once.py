@@ -1,18 +1,18 @@
 """Plans of a failover where MirrorMaker 2 copies in transactions (KIP-618)."""
 
 from stack.mirror import Stack
-from tests.integration.histories import BUSY, EQUAL, holds, is_true, make_history, plan_all
+from tests.integration.mirrored_topics import BUSY, EQUAL, holds, is_true, mirror_topic, plan_all
 from tests.integration.mirrors import mirror
 
 
 def test_exactly_once_workers_change_nothing(exactly_once_stack: Stack) -> None:
     """Where MM2 writes transactions, their markers and what a kill aborted cost no answer."""
     with mirror(exactly_once_stack) as made:
-        history = make_history(made)
-        answers = plan_all(history)
+        mirrored = mirror_topic(made)
+        answers = plan_all(mirrored)
     for partition in BUSY:
-        assert max(map(len, history.copies[partition].values())) == 1
-        assert history.target_ends[partition] > len(history.target[partition])
-    assert [each for each in answers if not holds(each, history)] == []
+        assert max(map(len, mirrored.copies[partition].values())) == 1
+        assert mirrored.target_ends[partition] > len(mirrored.target[partition])
+    assert [each for each in answers if not holds(each, mirrored)] == []
     differing = (each for each in answers if each.partition != EQUAL)
-    assert [each for each in differing if not is_true(each, history)] == []
+    assert [each for each in differing if not is_true(each, mirrored)] == []

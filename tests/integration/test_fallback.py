@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
@@ -18,14 +17,14 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
+from stack.topics import create_topic
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def _write(servers: str, topic: str, minutes: range) -> None:
     """Create a topic with one record a minute, counted from noon."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    create_topic(servers, topic)
     producer = Producer({"bootstrap.servers": servers})
     for minute in minutes:
         time = NOON + timedelta(minutes=minute)
@@ -41,8 +40,7 @@ def _pair(stack: Stack) -> ClusterPair:
         target=KafkaCluster(name="target", config={"bootstrap.servers": stack.target}),
         naming=Naming(source_alias="a", target_alias=alias, policy=ReplicationPolicy.IDENTITY),
     )
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(pair.syncs_topic, 1, 1)])[pair.syncs_topic].result(30)
+    create_topic(stack.source, pair.syncs_topic)
     producer = Producer({"bootstrap.servers": stack.source})
     key, value = encode_offset_sync(
         OffsetSync(topic="other", partition=0, upstream=0, downstream=0)

@@ -13,7 +13,7 @@ from tests.unit.operators.clusters import define
 
 
 def test_an_allowed_callback_reaches_the_client(names: pytest.MonkeyPatch) -> None:
-    """A function that Airflow made of a connection's text is called for its token."""
+    """A callback named in a connection's text is resolved by Airflow and called for the token."""
     path = f"{__name__}.make_token"
     names.setenv("AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST", path)
     extra = {
@@ -41,7 +41,7 @@ def make_token(_config: str) -> tuple[str, float]:
 def test_secrets_are_neither_shown_nor_logged(
     names: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No repr and no line of a log, down to debug, holds a password or a key."""
+    """No repr and no log line, not even at debug level, holds a password or a key."""
     caplog.set_level(logging.DEBUG)
     for properties in ({"ssl.key.pem": ""}, {}):  # the key of the second is no key
         kafka = {**KAFKA, "bootstrap.servers": free_address(), **properties}

@@ -1,4 +1,4 @@
-"""What an import loads, each in a Python process of its own."""
+"""What an import loads; each test starts a Python process."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.job import py_files
-from tests.unit.dags.folder import FILES
+from tests.unit.dags.dags_folder import FILES
 
 PROGRAM = """
 import sys
@@ -34,7 +34,7 @@ def test_the_core_imports_the_standard_library_alone() -> None:
 
 
 def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
-    """What Airflow parses every few seconds is light."""
+    """The imports of a DAG file, which Airflow parses every few seconds, stay light."""
     program = (
         "import sys, airflow_mm2_offsets.planning.plan, airflow_mm2_offsets.archive;"
         "print(*sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
@@ -46,7 +46,7 @@ def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
 
 
 def test_the_help_loads_nothing_heavy() -> None:
-    """It is there at once: nothing is imported that only some commands need."""
+    """The help imports no package that only some commands need."""
     program = "import sys; import airflow_mm2_offsets.cli.app; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -88,14 +88,14 @@ def test_parsing_is_cheap(tmp_path: Path) -> None:
         check=True,
         env=os.environ | settings,
     )
-    found = json.loads(run.stdout.splitlines()[-1])
-    assert found["did"] == []
-    assert found["heavy"] == []
-    assert found["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
+    parsed = json.loads(run.stdout.splitlines()[-1])
+    assert parsed["did"] == []
+    assert parsed["heavy"] == []
+    assert parsed["seconds"] < 10  # some 0.6 s; the DAG processor gives up after 30
 
 
 def test_the_stop_control_of_the_installed_package() -> None:
-    """It is imported by one path, and PySpark only then: a DAG that asks py_files needs none."""
+    """The stop control has one import path and loads PySpark on first use; py_files needs none."""
     script = (
         "import sys\n"
         "from airflow_mm2_offsets import job\n"
@@ -106,7 +106,7 @@ def test_the_stop_control_of_the_installed_package() -> None:
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     with pytest.raises(ImportError, match="Missing"):
-        from airflow_mm2_offsets.job import Missing  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+        from airflow_mm2_offsets.job import Missing  # noqa: F401, PLC0415
 
 
 PACKAGE = Path(airflow_mm2_offsets.__file__).parent
@@ -127,14 +127,14 @@ def run(code: str, *path: Path | str) -> list[str]:
 
 
 def test_core_is_imported_from_the_zip() -> None:
-    """Where the package is not installed, with the standard library alone."""
+    """Core is imported from the zip alone, with nothing but the standard library."""
     target, origin = run(TRANSLATE, py_files())
     assert target == "2"
     assert origin.startswith(py_files())
 
 
 def test_the_zip_needs_no_more_than_pyspark() -> None:
-    """All of the job's side is imported from it by the path of the installed package."""
+    """The whole job side is imported from the zip, by the path of the installed package."""
     names = "JobMovedError, StopControl, decode_syncs, segments, translate"
     script = (
         f"from airflow_mm2_offsets.job import {names}\n"
@@ -148,7 +148,7 @@ def test_the_zip_needs_no_more_than_pyspark() -> None:
 
 
 def test_the_zip_hides_nothing_of_an_installed_package() -> None:
-    """What the zip lacks is found where the package is installed; core is the zip's."""
+    """Modules that the zip lacks come from the installed package; core comes from the zip."""
     installed = "import airflow_mm2_offsets.spark as spark; print(spark.__file__)"
     (origin,) = run(installed, py_files(), PACKAGE.parent)
     assert Path(origin) == PACKAGE / "spark" / "__init__.py"

@@ -5,15 +5,23 @@ from collections.abc import Callable, Iterable
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient
 
-from airflow_mm2_offsets.core import OffsetSync, Status, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.core import (
+    OffsetSync,
+    Status,
+    TopicPartition,
+    Watermarks,
+    encode_offset_sync,
+)
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 SYNCS = "mm2-offset-syncs.source.internal"
@@ -35,12 +43,12 @@ def admin(stack: Stack) -> AdminClient:
 
 
 @pytest.fixture
-def create(admin: AdminClient) -> Callable[[int], str]:
+def create(stack: Stack) -> Callable[[int], str]:
     """Make a topic on the source and return its name."""
 
     def make(partitions: int) -> str:
         name = f"orders-{uuid4().hex[:8]}"
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(timeout=30)
+        create_topic(stack.source, name, partitions)
         return name
 
     return make
@@ -63,8 +71,8 @@ def _write_aborted(stack: Stack, topic: str, count: int) -> None:
     producer.abort_transaction(30)
 
 
-def test_a_cluster_says_who_it_is(stack: Stack, source: KafkaCluster) -> None:
-    """The cluster has an id, and brokers that are reached under what they advertise."""
+def test_a_cluster_has_an_id_and_brokers(stack: Stack, source: KafkaCluster) -> None:
+    """The cluster has an id, and the brokers' advertised addresses."""
     info = source.describe()
     assert info.cluster_id
     assert info.brokers == (stack.source,)
@@ -73,7 +81,7 @@ def test_a_cluster_says_who_it_is(stack: Stack, source: KafkaCluster) -> None:
 def test_topics_have_partitions_and_an_id(
     source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What exists is described; what does not is absent, and not created by asking."""
+    """Existing topics are described; a missing one is absent, and asking does not create it."""
     topic, missing = create(3), f"orders-{uuid4().hex}"
     found = source.topics([topic, missing])
     assert list(found) == [topic]
@@ -83,12 +91,14 @@ def test_topics_have_partitions_and_an_id(
     assert missing not in source.topic_names()
 
 
-def test_a_topic_created_again_has_another_id(source: KafkaCluster, admin: AdminClient) -> None:
-    """The id tells a topic from a later one with its name."""
+def test_a_recreated_topic_has_another_id(
+    stack: Stack, source: KafkaCluster, admin: AdminClient
+) -> None:
+    """A recreated topic has another id under the same name."""
     name = f"again-{uuid4().hex[:8]}"
 
     def create_once() -> str | None:
-        admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=30)
+        create_topic(stack.source, name)
         wait_until(lambda: name in source.topics([name]), name)
         return source.topics([name])[name].topic_id
 
@@ -98,42 +108,38 @@ def test_a_topic_created_again_has_another_id(source: KafkaCluster, admin: Admin
     assert create_once() != first
 
 
-def test_watermarks_follow_what_is_deleted(
+def test_watermarks_follow_deletion(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """The first offset rises with deletion; the end counts aborted records and markers."""
+    """The low watermark rises with deletion; the high one counts aborted records and markers."""
     topic = create(2)
     _write(stack, topic, 10)
     _write_aborted(stack, topic, 3)
-    place = TopicPartition(topic, 0, 4)
-    admin.delete_records([place])[place].result(timeout=30)
+    until = KafkaTopicPartition(topic, 0, 4)
+    admin.delete_records([until])[until].result(timeout=30)
     # The broker writes the marker soon after it has said that the transaction is aborted.
-    wait_until(
-        lambda: (
-            source.watermarks([(topic, 0), (topic, 1)])
-            == {
-                (topic, 0): Watermarks(low=4, high=14),
-                (topic, 1): Watermarks(low=0, high=0),
-            }
-        ),
-        f"the marker of {topic}",
-    )
+    watermarks = {
+        TopicPartition(topic, 0): Watermarks(low=4, high=14),
+        TopicPartition(topic, 1): Watermarks(low=0, high=0),
+    }
+    wait_until(lambda: source.watermarks(watermarks) == watermarks, f"the marker of {topic}")
 
 
-def test_a_reading_ends_behind_aborted_records(
+def test_a_read_ends_behind_aborted_records(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
     """Markers and aborted records after the last record do not keep a reader waiting."""
     topic = create(2)
     _write(stack, topic, 5)
     _write_aborted(stack, topic, 7)
-    batches = drain(source, {(topic, 0): 0, (topic, 1): 0}, isolation="read_committed")
+    starts = {TopicPartition(topic, number): 0 for number in range(2)}
+    batches = drain(source, starts, isolation="read_committed")
     assert [record.offset() for record in itertools.chain.from_iterable(batches)] == [*range(5)]
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("deleted", [40, 100])
-def test_a_reading_that_loses_its_records_says_so(
+def test_records_deleted_during_a_read_are_an_error(
     stack: Stack,
     source: KafkaCluster,
     admin: AdminClient,
@@ -143,28 +149,28 @@ def test_a_reading_that_loses_its_records_says_so(
     isolation: str,
     deleted: int,
 ) -> None:
-    """Records deleted between the look at the ends and the reading are an error, not an end."""
+    """Records deleted between the watermarks and the read are an error, not an end."""
     topic = create(1)
     _write(stack, topic, 100)
     watermarks = KafkaCluster.watermarks
 
     def look_and_delete(
-        cluster: KafkaCluster, places: Iterable[tuple[str, int]], **options: str
-    ) -> dict[tuple[str, int], Watermarks]:
-        seen = watermarks(cluster, places, **options)
-        place = TopicPartition(topic, 0, deleted)
-        admin.delete_records([place])[place].result(timeout=30)
+        cluster: KafkaCluster, partitions: Iterable[TopicPartition], **options: str
+    ) -> dict[TopicPartition, Watermarks]:
+        seen = watermarks(cluster, partitions, **options)
+        until = KafkaTopicPartition(topic, 0, deleted)
+        admin.delete_records([until])[until].result(timeout=30)
         return seen
 
     monkeypatch.setattr(KafkaCluster, "watermarks", look_and_delete)
     with pytest.raises(PositionError, match=rf"{topic}\[0\]: offset 0 is gone, and was "):
-        list(drain(source, {(topic, 0): 0}, isolation=isolation))
+        list(drain(source, {TopicPartition(topic, 0): 0}, isolation=isolation))
 
 
-def test_an_open_transaction_ends_a_committed_reading(
+def test_a_read_committed_read_stops_at_the_last_stable_offset(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What follows the first open transaction is not there yet: nobody waits, it is the end."""
+    """The read stops at the last stable offset, and does not wait for the transaction."""
     topic = create(1)
     _write(stack, topic, 5)
     producer = Producer({"bootstrap.servers": stack.source, "transactional.id": str(uuid4())})
@@ -174,11 +180,11 @@ def test_an_open_transaction_ends_a_committed_reading(
     producer.flush(30)
     _write(stack, topic, 5)
     for start, count in ((0, 5), (5, 0), (8, 0)):
-        batches = drain(source, {(topic, 0): start}, isolation="read_committed")
+        batches = drain(source, {TopicPartition(topic, 0): start}, isolation="read_committed")
         assert len(list(itertools.chain.from_iterable(batches))) == count
     for isolation, end in (("read_committed", 5), ("read_uncommitted", 11)):
-        marks = source.watermarks([(topic, 0)], isolation=isolation)
-        assert marks == {(topic, 0): Watermarks(low=0, high=end)}
+        watermarks = {TopicPartition(topic, 0): Watermarks(low=0, high=end)}
+        assert source.watermarks(watermarks, isolation=isolation) == watermarks
     producer.abort_transaction(30)
 
 
@@ -191,10 +197,10 @@ def _write_syncs(stack: Stack, topic: str, upstreams: range) -> None:
     assert producer.flush(30) == 0
 
 
-def test_syncs_are_read_on_from_where_a_reading_ended(
+def test_a_later_read_continues_the_index(
     stack: Stack, source: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """Nothing new is fine; what is new continues the index, which itself stays as it was."""
+    """A later read adds the new syncs to the index, and leaves the earlier index as it was."""
     topic = create(1)
     _write_syncs(stack, topic, range(10, 20))
     first = read_syncs(source, topic)
@@ -206,18 +212,18 @@ def test_syncs_are_read_on_from_where_a_reading_ended(
     assert (len(first.index), len(same.index)) == (10, 10)
 
 
-def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
+def test_a_truncated_syncs_topic_is_not_continued(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """Up to where a reading ended syncs may go; where later ones went unread, it can't go on."""
+    """Syncs that were read may be deleted; if unread ones are, the read can't be continued."""
     topic = create(1)
     _write_syncs(stack, topic, range(10))
     first = read_syncs(source, topic)
     _write_syncs(stack, topic, range(10, 15))
 
     def read_on_after_deletion_before(offset: int) -> SyncsSnapshot:
-        place = TopicPartition(topic, 0, offset)
-        admin.delete_records([place])[place].result(timeout=30)
+        until = KafkaTopicPartition(topic, 0, offset)
+        admin.delete_records([until])[until].result(timeout=30)
         return read_syncs(source, topic, previous=first)
 
     assert len(read_on_after_deletion_before(10).index) == 15
@@ -226,16 +232,16 @@ def test_a_syncs_topic_that_was_cut_short_is_not_read_on(
     assert len(read_syncs(source, topic).index) == 3
 
 
-def test_a_syncs_topic_that_was_made_again_is_not_read_on(
+def test_a_recreated_syncs_topic_is_not_continued(
     stack: Stack, source: KafkaCluster, admin: AdminClient, create: Callable[[int], str]
 ) -> None:
-    """A topic that ends before the start is another one, and is read from its beginning."""
+    """A topic that ends before the start was recreated, and is read from its beginning."""
     topic = create(1)
     _write_syncs(stack, topic, range(10))
     first = read_syncs(source, topic)
     admin.delete_topics([topic])[topic].result(timeout=30)
     wait_until(lambda: topic not in source.topics([topic]), f"{topic} to go")
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(timeout=30)
+    create_topic(stack.source, topic)
     _write_syncs(stack, topic, range(3))
     with pytest.raises(SyncsTopicError, match=rf"{topic}\[0\]: its end offset 3 is below 10: "):
         read_syncs(source, topic, previous=first)
@@ -245,7 +251,7 @@ def test_a_syncs_topic_that_was_made_again_is_not_read_on(
 def test_the_syncs_of_mirrormaker_translate(
     stack: Stack, source: KafkaCluster, target: KafkaCluster, create: Callable[[int], str]
 ) -> None:
-    """What MM2 wrote is read without a skipped record, answers, and is continued later."""
+    """MirrorMaker 2's syncs are read without a skipped record, translate, and can be continued."""
     topic = create(1)
     _write_aborted(stack, topic, 6)
     _write(stack, topic, 500)

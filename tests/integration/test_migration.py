@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import CheckpointCopy, inventory
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
-from tests.integration.stateful_queries import CUT, END, FLUSH, PARTITIONS, World
+from tests.integration.stateful_queries import CUT, END, FLUSH, PARTITIONS, StatefulQueries
 
 pytestmark = pytest.mark.timeout(900)  # Spark starts twice, for five queries
 FAILS_AT = 95
@@ -27,9 +27,9 @@ CLEAN, PENDING, DONE_UNSAID = "clean", "pending", "done-unsaid"
 """Queries on the source: stopped between batches; failed in one; killed after the sink had its
 batch and before the checkpoint said so."""
 CUSTOM = "custom"
-"""A query with state of its own (transformWithState), which reads files beside a topic."""
+"""A query with custom state (transformWithState), which reads files beside a topic."""
 POISONED = "poisoned"
-"""A query that somebody starts against the target from the source's checkpoint as it is."""
+"""A query that was started against the target from the source's own checkpoint."""
 KINDS: Mapping[str, Mapping[str, Any]] = {
     CLEAN: {"kind": "stateful", "state": "hdfs"},
     PENDING: {"kind": "stateful", "state": "rocksdb"},
@@ -38,7 +38,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def queries(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StatefulQueries]:
     """Queries that were stopped on the source, all of whose input is on the target by now."""
     with mirror(stack) as made:
         made.configure(
@@ -48,78 +48,80 @@ def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
                 )
             }
         )
-        world = World(
+        queries = StatefulQueries(
             stack=stack,
             mirror=made,
             folder=tmp_path_factory.mktemp("migration"),
             orders=made.create_topic(PARTITIONS),
             payments=made.create_topic(PARTITIONS),
         )
-        world.write(0, CUT)
-        files = world.folder / "files"
+        queries.write(0, CUT)
+        files = queries.folder / "files"
         files.mkdir()
         for number in range(FILES):
             (files / f"{number}.json").write_text('{"id":0,"user":"user 0"}\n')
-        failures = world.run(
-            world.query(CLEAN, **KINDS[CLEAN]),
-            world.query(PENDING, **KINDS[PENDING], fails_at=FAILS_AT),
-            world.query(DONE_UNSAID, **KINDS[DONE_UNSAID]),
-            _custom(world),
+        failures = queries.run(
+            queries.query(CLEAN, **KINDS[CLEAN]),
+            queries.query(PENDING, **KINDS[PENDING], fails_at=FAILS_AT),
+            queries.query(DONE_UNSAID, **KINDS[DONE_UNSAID]),
+            _custom(queries),
         )
         assert "left pending" in (failures.pop(PENDING) or "")
         assert set(failures.values()) == {None}
-        commits = world.folder / "source" / DONE_UNSAID / "commits"
+        commits = queries.folder / "source" / DONE_UNSAID / "commits"
         last = max(int(each.name) for each in commits.iterdir() if each.name.isdecimal())
         (commits / str(last)).unlink()
         (commits / f".{last}.crc").unlink()
-        world.write(CUT, END)
-        world.flush()
-        world.wait_copied()
-        world.add_partition()
-        yield world
+        queries.write(CUT, END)
+        queries.flush()
+        queries.wait_copied()
+        queries.add_partition()
+        yield queries
 
 
-def _custom(world: World, **settings: Any) -> dict[str, Any]:
-    files = str(world.folder / "files")
-    return world.query(CUSTOM, kind="custom", state="rocksdb", files=files, **settings)
+def _custom(queries: StatefulQueries, **settings: Any) -> dict[str, Any]:
+    files = str(queries.folder / "files")
+    return queries.query(CUSTOM, kind="custom", state="rocksdb", files=files, **settings)
 
 
 @pytest.fixture(scope="module")
-def moved(world: World) -> dict[str, dict[str, Any]]:
+def moved(queries: StatefulQueries) -> dict[str, dict[str, Any]]:
     """Return what each migration has done."""
-    return {name: _migrate(world, name) for name in KINDS}
+    return {name: _migrate(queries, name) for name in KINDS}
 
 
-def _migrate(world: World, name: str) -> dict[str, Any]:
-    places = (UPath(world.folder / side / name) for side in ("source", "target"))
-    return migrate_checkpoint(world.pair, *places)
+def _migrate(queries: StatefulQueries, name: str) -> dict[str, Any]:
+    source, target = (UPath(queries.folder / side / name) for side in ("source", "target"))
+    return migrate_checkpoint(queries.pair, source, target)
 
 
 @pytest.fixture(scope="module")
-def finished(world: World, moved: Mapping[str, Any]) -> Mapping[str, str | None]:
+def finished(queries: StatefulQueries, moved: Mapping[str, Any]) -> Mapping[str, str | None]:
     """Go on with every query on the target, and run one on the source from the beginning."""
     assert moved
-    poisoned = shutil.copytree(world.folder / "source" / CLEAN, world.folder / "source" / POISONED)
+    poisoned = shutil.copytree(
+        queries.folder / "source" / CLEAN, queries.folder / "source" / POISONED
+    )
     # Of two queries with one id Spark would end the first.
     (poisoned / ".metadata.crc").unlink()
     (poisoned / "metadata").write_text(json.dumps({"id": str(uuid4())}))
-    half = UPath(world.folder / "target" / "half")
+    half = UPath(queries.folder / "target" / "half")
     CheckpointCopy.open(half, {"of": "a test"}).begin({"nothing": 1})
-    _migrate(world, CUSTOM)
-    shutil.move(world.folder / "source" / CUSTOM, world.folder / "out-of-reach")
+    _migrate(queries, CUSTOM)
+    shutil.move(queries.folder / "source" / CUSTOM, queries.folder / "out-of-reach")
     settings = KINDS[DONE_UNSAID]
-    return world.run(
-        *(world.query(name, migrated=True, **KINDS[name]) for name in KINDS),
-        _custom(world, migrated=True),
-        world.query("one-cluster", **KINDS[CLEAN], batch_size=1000),
-        world.query("half", migrated=True, **settings),
-        world.query(POISONED, migrated=True, **KINDS[CLEAN])
-        | {"checkpoint": str(world.folder / "source" / POISONED)},
+    return queries.run(
+        *(queries.query(name, migrated=True, **KINDS[name]) for name in KINDS),
+        _custom(queries, migrated=True),
+        queries.query("one-cluster", **KINDS[CLEAN], batch_size=1000),
+        queries.query("half", migrated=True, **settings),
+        queries.query(POISONED, migrated=True, **KINDS[CLEAN])
+        | {"checkpoint": str(queries.folder / "source" / POISONED)},
     )
 
 
 def test_the_offsets_differ(moved: Mapping[str, Mapping[str, Any]]) -> None:
-    """The queries stopped where a copy of their offsets would have lost records."""
+    """At the queries' positions, the source's offsets would lose records on the target."""
     for done in moved.values():
         used = [each for each in done["positions"] if each["use"] != "history"]
         assert all(int(each["target"]) < int(each["position"]) for each in used)
@@ -128,77 +130,79 @@ def test_the_offsets_differ(moved: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def test_the_batches_are_those_of_the_original(
-    world: World, moved: Mapping[str, Mapping[str, Any]]
+    queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Query, last batch and pending batch stay; the job is told of the topics' new names."""
+    """The migrated checkpoint keeps query id and batches, and has the topics' new names."""
     for name, done in moved.items():
-        original = read_checkpoint(str(world.folder / "source" / name))
+        original = read_checkpoint(str(queries.folder / "source" / name))
         assert done["query_id"] == original.query_id
         assert done["committed_batch"] == original.committed_batch
         assert done["pending_batch"] == original.pending_batch
         assert (original.pending_batch is None) == (name == CLEAN)
         for topic, named in done["topics"].items():
-            assert named == f"{world.pair.naming.source_alias}.{topic}"
+            assert named == f"{queries.pair.naming.source_alias}.{topic}"
             assert any(f"must subscribe to {named}" in note for note in done["notes"])
 
 
 def test_the_original_is_never_touched(
-    world: World, moved: Mapping[str, Mapping[str, Any]]
+    queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Migrating again changes nothing, there or here, and tells the same."""
+    """A second migration changes neither checkpoint, and returns the same result."""
     for name, done in moved.items():
-        places = [UPath(world.folder / side / name) for side in ("source", "target")]
+        places = [UPath(queries.folder / side / name) for side in ("source", "target")]
         before = [inventory(place) for place in places]
-        assert _migrate(world, name) == done
+        assert _migrate(queries, name) == done
         assert [inventory(place) for place in places] == before
 
 
-def test_a_partition_that_the_target_alone_has_is_told(
-    world: World, moved: Mapping[str, Mapping[str, Any]]
+def test_a_partition_that_only_the_target_has_is_reported(
+    queries: StatefulQueries, moved: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Empty, it is no obstacle: the queries below go on, and read it from its beginning."""
-    named = f"{world.pair.naming.target_topic(world.payments)}[{PARTITIONS}]"
+    """An empty partition that only the target has is reported, and read from its beginning."""
+    named = f"{queries.pair.naming.target_topic(queries.payments)}[{PARTITIONS}]"
     for name in (CLEAN, PENDING):
         assert any(note.startswith(named) for note in moved[name]["notes"])
 
 
 @pytest.mark.parametrize("name", [CLEAN, PENDING])
-def test_state_goes_on_in_mid_window(
-    world: World, finished: Mapping[str, str | None], name: str
+def test_state_continues_in_mid_window(
+    queries: StatefulQueries, finished: Mapping[str, str | None], name: str
 ) -> None:
-    """Deduplication, join and windows end as on one cluster, row by row; both state stores."""
+    """Deduplication, join and windows give the rows of one cluster, in both state stores."""
     assert finished[name] is None
     assert finished["one-cluster"] is None
-    expected = world.rows("one-cluster")
+    expected = queries.rows("one-cluster")
     assert len(expected) > 20
-    assert world.rows(name) == expected
+    assert queries.rows(name) == expected
 
 
-def test_an_exactly_once_sink_stays_so(world: World, finished: Mapping[str, str | None]) -> None:
-    """A batch that the sink had is not written twice, though its checkpoint did not say so."""
+def test_an_exactly_once_sink_stays_exactly_once(
+    queries: StatefulQueries, finished: Mapping[str, str | None]
+) -> None:
+    """A batch in the sink is not written twice, though the checkpoint does not commit it."""
     assert finished[DONE_UNSAID] is None
-    numbers = Counter(row[0] for row in world.rows(DONE_UNSAID).elements())
+    numbers = Counter(row[0] for row in queries.rows(DONE_UNSAID).elements())
     twice = dict.fromkeys(range(-3, END - 3), 1)
     expected = Counter(range(END)) + Counter(twice)
     expected.update(FLUSH + partition for partition in range(PARTITIONS))
     assert numbers == expected
 
 
-def test_a_copy_stands_alone(world: World, finished: Mapping[str, str | None]) -> None:
-    """State that is kept by absolute paths goes on with the original out of reach.
+def test_a_copy_stands_alone(queries: StatefulQueries, finished: Mapping[str, str | None]) -> None:
+    """State with absolute paths continues while the original can't be reached.
 
     Nothing is missed or counted twice, and nothing is written where the original was. The query
     reads files as well, whose log of the first batch has a line for each.
     """
     assert finished[CUSTOM] is None
-    original = world.folder / "out-of-reach"
+    original = queries.folder / "out-of-reach"
     begun = (original / "sources" / "0" / "0").read_text().splitlines()
     assert len(begun) == 1 + FILES
-    assert str(world.folder / "source" / CUSTOM) in (original / STATE_METADATA).read_text()
-    assert not (world.folder / "source" / CUSTOM).exists()
+    assert str(queries.folder / "source" / CUSTOM) in (original / STATE_METADATA).read_text()
+    assert not (queries.folder / "source" / CUSTOM).exists()
 
     counts: Counter[str] = Counter()
-    for user, count in world.rows(CUSTOM):
+    for user, count in queries.rows(CUSTOM):
         counts[user] = max(counts[user], count)
     numbers = [*range(END), *range(-3, END - 3), *(FLUSH + each for each in range(PARTITIONS))]
     expected = Counter(f"user {number % 3}" for number in numbers)
@@ -207,12 +211,12 @@ def test_a_copy_stands_alone(world: World, finished: Mapping[str, str | None]) -
 
 
 def test_no_query_starts_from_half_a_copy(finished: Mapping[str, str | None]) -> None:
-    """Spark fails on it at once."""
+    """Spark fails at once on an unfinished copy."""
     assert "JsonParseException: Unrecognized token 'This'" in (finished["half"] or "")
 
 
 def test_a_checkpoint_started_against_the_target_is_poisoned(
-    world: World, finished: Mapping[str, str | None]
+    queries: StatefulQueries, finished: Mapping[str, str | None]
 ) -> None:
     """Topics renamed by the policy are new to Spark, and its own are gone: it fails, too late.
 
@@ -220,5 +224,5 @@ def test_a_checkpoint_started_against_the_target_is_poisoned(
     """
     assert "deleted" in (finished[POISONED] or "")
     with pytest.raises(CheckpointError, match=r"poisoned: .* has no end, and batch") as caught:
-        _migrate(world, POISONED)
+        _migrate(queries, POISONED)
     assert "the job was started against another cluster" in str(caught.value)

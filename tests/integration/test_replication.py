@@ -34,8 +34,8 @@ def _behind(mirror: Mirror, topic: str, positions: dict[int, int]) -> list[int]:
     return [each.partition for each in still_copying(mirror.pair, {topic: positions})]
 
 
-def test_a_paused_mirror_is_behind_until_it_goes_on(writer: Writer) -> None:
-    """The partitions with records that were not copied are named, no other; then none is."""
+def test_a_paused_mirror_is_behind_until_it_resumes(writer: Writer) -> None:
+    """Only the partitions with uncopied records are named; after the resume, none."""
     made, topic = writer.mirror, writer.topic
     assert _behind(made, topic, made.ends(topic)) == []
     made.ask("PUT", "/pause")
@@ -51,7 +51,7 @@ def test_a_paused_mirror_is_behind_until_it_goes_on(writer: Writer) -> None:
 
 
 def test_a_job_that_is_left_behind_by_its_producer_need_not_wait(writer: Writer) -> None:
-    """While records go on coming, the wait ends with the next note of MirrorMaker 2."""
+    """While records keep coming, the wait ends with the next commit of MirrorMaker 2."""
     made, topic, over = writer.mirror, writer.topic, Event()
 
     def go_on() -> None:
@@ -71,7 +71,7 @@ def test_a_job_that_is_left_behind_by_its_producer_need_not_wait(writer: Writer)
 
 
 def test_records_that_a_transform_drops_leave_no_trace(writer: Writer) -> None:
-    """A partition that ends in such records is named, and why, until a later one is copied."""
+    """A partition that ends in dropped records is named, with the reason, until a later copy."""
     made, topic = writer.mirror, writer.topic
     writer.write({IDLE: 3}, drop=True)
     ends = {IDLE: made.ends(topic)[IDLE]}

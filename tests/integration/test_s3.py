@@ -30,7 +30,7 @@ Place = Callable[[str], UPath]
 def place(
     request: pytest.FixtureRequest, s3_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> Place:
-    """A folder of its own, reached in each way that users have."""
+    """A separate folder, reached in each way that users have."""
     folder = f"{BUCKET}/{uuid4().hex}"
     match request.param:
         case "options":
@@ -54,15 +54,15 @@ def _upload(local: Path, root: UPath) -> UPath:
 
 @pytest.mark.parametrize("name", ["two_topics", "named_sources", "pending", "continuous"])
 def test_a_checkpoint_reads_as_on_disk(place: Place, name: str) -> None:
-    """Positions, batches and beginnings are those of the same files on the local disk."""
+    """Positions and batches equal those of the same files on the local disk."""
     root = _upload(RECORDED / name, place(name))
     local, remote = read_checkpoint(str(RECORDED / name)), read_checkpoint(root)
     for field in ("query_id", "committed_batch", "positions", "pending_batch", "pending", "start"):
         assert getattr(remote, field) == getattr(local, field)
 
 
-def test_what_is_written_later_is_seen(place: Place, tmp_path: Path) -> None:
-    """No listing is remembered: the next look shows what the job wrote meanwhile."""
+def test_later_writes_are_seen(place: Place, tmp_path: Path) -> None:
+    """No listing is cached: the next read sees the files that the job has written since."""
     root = _upload(simple(tmp_path), place("checkpoint"))
     assert read_checkpoint(root).pending_batch is None
     before = listing(root)
@@ -74,7 +74,7 @@ def test_what_is_written_later_is_seen(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_place_without_a_checkpoint(place: Place) -> None:
-    """A key that nobody wrote, and a bucket that nobody made, are one clear error each."""
+    """A missing key and a missing bucket each give one clear error."""
     with pytest.raises(CheckpointError, match=r"typo/metadata: is missing"):
         read_checkpoint(place("typo"))
     nowhere = UPath(str(place("x")).replace(f"{BUCKET}/", "nobodys/"), **place("x").storage_options)
@@ -109,7 +109,7 @@ def _job(folder: Path) -> Path:
 
 @pytest.mark.parametrize("local", ["nothing", "original", "copy"])
 def test_a_migration(clusters: Pair, place: Place, tmp_path: Path, local: str) -> None:
-    """Within one store, out of it and into it: the copy is translated, whole and accepted again."""
+    """A copy within one store, out of it and into it is translated, complete and accepted again."""
     job = _job(tmp_path)
     original = UPath(job) if local == "original" else _upload(job, place("original"))
     target = UPath(tmp_path / "copy") if local == "copy" else place("copy")
@@ -123,7 +123,7 @@ def test_a_migration(clusters: Pair, place: Place, tmp_path: Path, local: str) -
 
 
 def test_a_server_that_refuses_midway(clusters: Pair, s3_server: Server, tmp_path: Path) -> None:
-    """What is written by then is not taken for a checkpoint; the next try goes on from there."""
+    """An unfinished copy is not taken for a checkpoint; the next try continues it."""
     options = {"endpoint_url": s3_server.url, "key": USER, "secret": PASSWORD}
     target = UPath(f"s3://{BUCKET}/{uuid4().hex}/copy", **options)
     original = UPath(_job(tmp_path))
@@ -140,8 +140,8 @@ def test_a_server_that_refuses_midway(clusters: Pair, s3_server: Server, tmp_pat
     assert read_checkpoint(target).positions["orders"][0] == 12
 
 
-def test_a_control_location_that_nobody_may_write(s3_server: Server, place: Place) -> None:
-    """The stop is refused with the file's name, and asked once writing is allowed again."""
+def test_a_read_only_control_location(s3_server: Server, place: Place) -> None:
+    """The stop fails with the file's name, and succeeds once writing is allowed."""
     control = place("control")
     driver = {"application_id": "a", "query_id": "q", "run_id": "r", "host": "h", "pid": 1}
     (control / "driver.json").write_text(json.dumps({**driver, "heartbeat": 1}))

@@ -35,11 +35,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_without_clusters_it_runs_and_is_not_ready(url: str) -> None:
-    """Alive, not ready, and each answer says why."""
+    """The server is alive and not ready, and each answer gives the reason."""
     with httpx.Client(base_url=url, headers=LOGIN, timeout=60) as client:
         assert client.get("/healthz").status_code == 200
         assert client.get("/readyz").status_code == 503
-        query = {"topic": "orders", "partition": 0, "offset": 1}
+        query: dict[str, str | int] = {"topic": "orders", "partition": 0, "offset": 1}
         cached = client.get(f"{BASE}/translate", params=query)
         latest = client.get(f"{BASE}/translate/latest", params=query)
         for answer in (cached, latest):
@@ -51,8 +51,8 @@ def test_without_clusters_it_runs_and_is_not_ready(url: str) -> None:
         assert "did not answer" in status["error"]
 
 
-def test_a_client_that_sends_nothing_is_hung_up_on(url: str) -> None:
-    """Or that never ends the head of its request, the first or a later one."""
+def test_a_client_that_sends_no_head_is_disconnected(url: str) -> None:
+    """A client that never completes a request head, the first or a later one, is disconnected."""
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     for sent in (b"", b"GET /healthz HT", request + b"GET"):
         with _connect(url) as connection:
@@ -64,8 +64,8 @@ def test_a_client_that_sends_nothing_is_hung_up_on(url: str) -> None:
             assert 0.5 < time.monotonic() - began < 15
 
 
-def test_a_body_that_dribbles_has_a_deadline(url: str) -> None:
-    """However often a byte of it comes; the answer says so, and the connection ends."""
+def test_a_slow_body_has_a_deadline(url: str) -> None:
+    """A body that comes byte by byte is answered with an error, and the connection ends."""
     head = f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
     with _connect(url) as connection:
         connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode())
@@ -91,8 +91,8 @@ def _part(connection: socket.socket) -> bytes | None:
 
 
 @pytest.mark.parametrize("requests", [400, 4000], ids=["answered", "kept waiting"])
-def test_a_client_that_takes_no_answer_is_hung_up_on(url: str, requests: int) -> None:
-    """Whether all was answered and lies there, or more is asked for than fits."""
+def test_a_client_that_reads_no_answer_is_disconnected(url: str, requests: int) -> None:
+    """A client that does not read its answers is disconnected, however many it asked for."""
     ask = f"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -105,8 +105,8 @@ def test_a_client_that_takes_no_answer_is_hung_up_on(url: str, requests: int) ->
         assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
 
 
-def test_a_client_that_takes_its_answer_slowly_gets_it(url: str) -> None:
-    """All of it, though that takes several times as long as the server waits for a sign of life."""
+def test_a_slow_reader_gets_its_whole_answer(url: str) -> None:
+    """A slow reader gets the whole answer, though it takes several times the idle limit."""
     ask = f"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
     count = 16
     with socket.socket() as connection:
@@ -134,8 +134,8 @@ def _is_held(connection: socket.socket) -> bool:
     )
 
 
-def test_hanging_clients_keep_nobody_out(url: str) -> None:
-    """A hundred of them, each with half a body."""
+def test_hanging_clients_block_no_other(url: str) -> None:
+    """A hundred clients with half a body each do not block others."""
     head = f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
     part = f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
     hanging = [_connect(url) for _ in range(100)]
@@ -150,8 +150,8 @@ def test_hanging_clients_keep_nobody_out(url: str) -> None:
             each.close()
 
 
-def test_a_client_that_dribbles_is_hung_up_on(url: str) -> None:
-    """A byte of the head now and then does not keep the connection; others are answered."""
+def test_a_slow_head_is_disconnected(url: str) -> None:
+    """A client that sends its head byte by byte is disconnected; others are answered."""
     sent = itertools.cycle(b"GET /healthz HTTP/1.1\r\nX: ")
     with _connect(url) as connection:
 
@@ -166,13 +166,18 @@ def test_a_client_that_dribbles_is_hung_up_on(url: str) -> None:
         assert wait_until(is_hung_up, "the server to hang up", seconds=20) > 0.5
 
 
-def test_a_second_server_on_the_port_is_told_so(url: str) -> None:
-    """In one line; the first one answers on."""
+def test_a_taken_port_is_one_line(url: str) -> None:
+    """A second server on the port ends with one line; the first one keeps answering."""
     port = str(httpx.URL(url).port)
-    command = [Path(sys.executable).with_name("airflow-mm2-offsets"), "serve", "--port", port]
+    script = Path(sys.executable).with_name("airflow-mm2-offsets")
     clusters = {f"MM2_OFFSETS_{key.upper()}": value for key, value in NOWHERE.items()}
     second = subprocess.run(
-        command, env=os.environ | clusters, capture_output=True, text=True, check=False, timeout=60
+        [script, "serve", "--port", port],
+        env=os.environ | clusters,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert second.returncode == 2
     assert second.stderr == (
@@ -215,7 +220,7 @@ def test_a_login_and_tls(tmp_path: Path) -> None:
 
 
 def test_sigterm_ends_it(tmp_path: Path) -> None:
-    """At once, though its clusters do not answer and a client holds a connection."""
+    """SIGTERM ends the server at once, despite silent clusters and an open connection."""
     port = free_address().rpartition(":")[2]
     server = program(tmp_path / "server.log", NOWHERE | {"serve_port": port})
     server.start()

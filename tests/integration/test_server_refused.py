@@ -13,8 +13,8 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 def refusal(settings: Mapping[str, object]) -> str:
     """Return why a server does not start."""
-    given = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
-    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in given.items()}
+    serve_settings = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
+    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in serve_settings.items()}
     started: list[str] = []
     with pytest.raises(ConfigurationError) as raised:
         serve(load_settings(None, environ), ready=started.append)
@@ -23,7 +23,7 @@ def refusal(settings: Mapping[str, object]) -> str:
 
 
 def test_a_port_that_is_taken_is_one_clear_error() -> None:
-    """It names the port, and where to give another."""
+    """The error names the port and the setting of another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert refusal({"serve_port": port}) == (
@@ -33,8 +33,8 @@ def test_a_port_that_is_taken_is_one_clear_error() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - what is refused
-def test_beyond_loopback_somebody_must_be_kept_out(host: str) -> None:
-    """Or the user says that all may ask."""
+def test_beyond_loopback_a_login_is_required(host: str) -> None:
+    """Beyond loopback a login is required, unless the user allows anonymous access."""
     assert refusal({"serve_host": host}) == (
         f"{host} can be reached from other machines, without a login: set serve.token, or "
         f"serve.username and serve.password, or serve.without.auth=true"
@@ -43,13 +43,13 @@ def test_beyond_loopback_somebody_must_be_kept_out(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["198.51.100.7", "no-such-host.invalid"])
 def test_an_address_that_is_not_this_machines_is_named(host: str) -> None:
-    """Also where no resolver knows it."""
+    """An address of another machine is named, even if no resolver knows it."""
     message = refusal({"serve_host": host, "serve_without_auth": "true"})
     assert message.startswith(f"can't listen on {host}:0: ")
 
 
-def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
-    """A missing file, or one of another kind; nothing of it is shown."""
+def test_an_invalid_certificate_is_named(tmp_path: Path) -> None:
+    """A missing or invalid certificate file is named, without its content."""
     file = tmp_path / "cert.pem"
     tls = {"serve_tls_certificate": file, "serve_tls_key": file}
     assert refusal(tls).startswith(f"{file} can't be read; give serve.tls.certificate")

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex
+from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.wire import encode_offset_sync
 from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.job.translation import logs, lookup
@@ -31,20 +30,23 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from stack import jars
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.conftest import BUILD
+from tests.integration.mirrors import topic_partitions
 from tests.integration.spark_jobs import LOOPBACK
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copying_again
 
 pytestmark = [
     pytest.mark.timeout(600),
-    # PySpark's word on pandas, which this does not use.
+    # PySpark warns of pandas, which these tests do not use.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 
-Place: TypeAlias = tuple[str, int]
 Pairs: TypeAlias = list[tuple[int, int]]
+Known: TypeAlias = dict[TopicPartition, tuple[Pairs, Sequence[int]]]
+"""The syncs of each partition, and the positions to ask of it."""
 Row: TypeAlias = tuple[Any, ...]
 
 SYNCS_TOPIC = "mm2-offset-syncs.source.internal"
@@ -92,7 +94,7 @@ def table(
 
 
 def random_pairs(seed: int) -> Pairs:
-    """Make syncs with rewinds, detours, topics made again, disorder, and double ones."""
+    """Make syncs with rewinds, hidden rewinds, recreated topics, disorder and duplicates."""
     chance = random.Random(seed)  # noqa: S311 - the same seed makes the same syncs
     pairs = [(20, 10)]
     wild = chance.choice((0.1, 0.5, 0.9))
@@ -104,9 +106,9 @@ def random_pairs(seed: int) -> Pairs:
     return pairs
 
 
-def known_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
+def known_syncs() -> Known:
     """Return the syncs of many partitions, and the positions to ask of each."""
-    known: dict[Place, tuple[Pairs, Sequence[int]]] = {}
+    known: Known = {}
     for name in NAMES:
         golden = golden_set(name)
         for number, partition in golden.partitions.items():
@@ -115,40 +117,39 @@ def known_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
                 for s in golden.syncs
                 if (s.topic, s.partition) == (golden.topic, number)
             ]
-            known[name, number] = pairs, range(0, partition.source.high + 2, GOLDEN_STRIDE)
+            positions = range(0, partition.source.high + 2, GOLDEN_STRIDE)
+            known[TopicPartition(name, number)] = pairs, positions
     for number, world in zip(range(WORLDS), worlds_copying_again(), strict=False):
-        known["world", number] = world.syncs, range(world.source_end + 2)
-    known["jumped", 0] = JUMPED, range(len(JUMPED_TRUTHS))
+        known[TopicPartition("world", number)] = world.syncs.syncs, range(world.source.high + 2)
+    known[TopicPartition("jumped", 0)] = JUMPED, range(len(JUMPED_TRUTHS))
     for number in range(LISTS):
-        known["list", number] = random_pairs(number), (*range(60), MAX_OFFSET)
+        known[TopicPartition("list", number)] = random_pairs(number), (*range(60), MAX_OFFSET)
     top = MAX_OFFSET
     ends = ([(0, 0), (top, top)], [(5, top - 9), (top, top)], [(top - 9, 5), (top, 11)], [(top, 0)])
     for number, pairs in enumerate(ends):
-        known["end", number] = pairs, (0, 4, 5, 6, *range(top - 10, top + 1))
+        known[TopicPartition("end", number)] = pairs, (0, 4, 5, 6, *range(top - 10, top + 1))
     return known
 
 
-def check_as_core(
-    answers: Sequence[SparkRow], known: Mapping[Place, tuple[Pairs, Sequence[int]]], extras: str
-) -> None:
+def check_as_core(answers: Sequence[SparkRow], known: Known, extras: str) -> None:
     """Assert that each row says what core says of its position."""
-    index = SyncIndex.of_pairs({place: pairs for place, (pairs, _) in known.items()})
+    index = SyncIndex().extended({partition: pairs for partition, (pairs, _) in known.items()})
     for row in answers:
         one = index.translate(row.topic, row.partition, row.position, extras=extras)
         answer = tuple(row[name] for name in COLUMNS)
         assert answer == (one.target, one.low, one.high, one.status, one.basis), one
 
 
-def truths_known(extras: str) -> dict[Place, Callable[[int], int]]:
+def truths_known(extras: str) -> dict[TopicPartition, Callable[[int], int]]:
     """Return what tells the truth of each position, where it is known."""
-    truths: dict[Place, Callable[[int], int]] = {}
+    truths: dict[TopicPartition, Callable[[int], int]] = {}
     for name in NAMES if extras == "possible" else NO_EXTRAS:
         for number, partition in golden_set(name).partitions.items():
-            truths[name, number] = partition.truth
+            truths[TopicPartition(name, number)] = partition.truth
     if extras == "possible":
-        truths["jumped", 0] = JUMPED_TRUTHS.__getitem__
+        truths[TopicPartition("jumped", 0)] = JUMPED_TRUTHS.__getitem__
         for number, world in zip(range(WORLDS), worlds_copying_again(), strict=False):
-            truths["world", number] = world.truths().__getitem__
+            truths[TopicPartition("world", number)] = truths_of(world).__getitem__
     return truths
 
 
@@ -156,7 +157,7 @@ def check_truth(answers: Sequence[SparkRow], extras: str) -> None:
     """Assert that no row loses a record, whatever core says of its position."""
     truths = truths_known(extras)
     for row in answers:
-        truth = truths.get((row.topic, row.partition))
+        truth = truths.get(TopicPartition(row.topic, row.partition))
         if truth and row.status != Status.REFUSED:
             true = truth(row.position)
             assert row.low <= true, row
@@ -166,12 +167,12 @@ def check_truth(answers: Sequence[SparkRow], extras: str) -> None:
 
 @pytest.mark.parametrize("extras", EXTRAS)
 def test_each_row_answers_as_core_does(spark: SparkSession, tmp_path: Path, extras: str) -> None:
-    """Recorded runs, copies going on, any syncs at all: no Python step, no row lost or doubled."""
+    """Each row has core's answer, without a Python step in the plan, a lost or a doubled row."""
     known = known_syncs()
-    syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
+    syncs = [(*partition, *pair) for partition, (pairs, _) in known.items() for pair in pairs]
     random.Random(1).shuffle(order := list(range(len(syncs))))  # noqa: S311 - no secret
     logged = [(*syncs[at], at) for at in order]
-    asked = [(*place, position) for place, (_, each) in known.items() for position in each]
+    asked = [(*partition, position) for partition, (_, each) in known.items() for position in each]
     rows = table(spark, tmp_path / "rows", ASKED, [(n, *each) for n, each in enumerate(asked)])
     segments(table(spark, tmp_path / "syncs", SYNCS, logged), extras=extras).write.parquet(
         str(tmp_path / "known")
@@ -190,8 +191,8 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())  # noqa: SLF001 - the only way
 
 
-def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: Path) -> None:
-    """Nulls, unknown topics, negative offsets: kept, refused, with the reason."""
+def test_invalid_positions_are_kept_and_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows with nulls, unknown topics or negative offsets are kept, and refused with a reason."""
     cases = {
         ("orders", 0, 10): "sync",
         ("orders", 0, 3): "before-first-sync",
@@ -230,7 +231,7 @@ def test_what_is_no_position_is_refused_and_kept(spark: SparkSession, tmp_path: 
     found.unpersist()
 
 
-def crowded_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
+def crowded_syncs() -> Known:
     """Return long logs with all their syncs in a few places, and with offsets beyond 2**32."""
     far = 2**33 + 5
     cluster = [(number * 3, number * 2) for number in range(5000)]
@@ -240,12 +241,12 @@ def crowded_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
     high = [(far + n * 100 + n * n % 7, far + n * 97 + n * n % 7) for n in range(3000)]
     logs = {"cluster": cluster, "both": both, "gap": gap, "rewound": rewound, "high": high}
     chance = random.Random(2)  # noqa: S311 - no secret
-    known: dict[Place, tuple[Pairs, Sequence[int]]] = {}
+    known: Known = {}
     for name, pairs in logs.items():
         near = [each + step for each, _ in chance.sample(pairs, 200) for step in (-1, 0, 1)]
         between = [chance.randrange(pairs[-1][0]) for _ in range(200)]
         positions = [0, *near, *between, pairs[-1][0] + 2**32, 2**31, 2**32, MAX_OFFSET]
-        known[name, 0] = pairs, [each for each in positions if each >= 0]
+        known[TopicPartition(name, 0)] = pairs, [each for each in positions if each >= 0]
     return known
 
 
@@ -253,17 +254,17 @@ def crowded_syncs() -> dict[Place, tuple[Pairs, Sequence[int]]]:
 def test_crowds_and_gaps(
     spark: SparkSession, tmp_path: Path, extras: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thousands of syncs in one bin, tables of many parts, the highest offsets: as core says."""
+    """Thousands of syncs in one bin, many parts and the highest offsets give core's answers."""
     monkeypatch.setattr(logs, "MOST_ROWS", 1024)
     known = crowded_syncs()
-    syncs = [(*place, *pair) for place, (pairs, _) in known.items() for pair in pairs]
+    syncs = [(*partition, *pair) for partition, (pairs, _) in known.items() for pair in pairs]
     logged = [(*sync, at) for at, sync in enumerate(syncs)]
-    asked = [(*place, position) for place, (_, each) in known.items() for position in each]
+    asked = [(*partition, position) for partition, (_, each) in known.items() for position in each]
     rows = table(spark, tmp_path / "rows", ASKED, [(n, *each) for n, each in enumerate(asked)])
     found = segments(table(spark, tmp_path / "syncs", SYNCS, logged), extras=extras).cache()
     for row in found.groupBy("topic").agg(F.sum(F.size("lookup")).alias("numbers")).collect():
         most = 2 if row.topic in {"gap", "rewound"} else 1.1
-        assert row.numbers < most * len(known[row.topic, 0][0]), row
+        assert row.numbers < most * len(known[TopicPartition(row.topic, 0)][0]), row
     assert found.where("topic = 'gap'").count() > 4
     answers = translate(rows, found, offset="position").orderBy("id").collect()
     assert [row.id for row in answers] == list(range(len(asked)))
@@ -272,7 +273,7 @@ def test_crowds_and_gaps(
 
 
 def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
-    """A table of segments made anew beside a running stream fails it, and gives no wrong answer."""
+    """If a table of segments is rewritten under a running stream, the stream fails."""
     few, many = [("a", 0, 10, 5, 0)], [("a", 0, n * 3, n * 2, n) for n in range(5000)]
     found = segments(table(spark, tmp_path / "few", SYNCS, few))
     found.write.parquet(str(tmp_path / "known"))
@@ -287,7 +288,7 @@ def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -
 
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
-    """A streaming DataFrame is joined with segments that stay: no operation is refused."""
+    """A streaming DataFrame can be joined with static segments."""
     syncs = table(spark, tmp_path / "syncs", SYNCS, [("orders", 0, 10, 5, 0)])
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -300,8 +301,8 @@ def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
     assert [(row.target, row.status) for row in found] == [(5, "exact"), (None, "refused")]
 
 
-def test_what_cannot_be_asked_is_named(spark: SparkSession) -> None:
-    """A fractional offset, a number as topic, a name that is taken: said before anything runs."""
+def test_invalid_columns_are_named(spark: SparkSession) -> None:
+    """A fractional offset, a numeric topic or a taken column name is refused before a job runs."""
     rows = spark.range(1).selectExpr("'orders' topic", "0 partition", "1.5D offset", "id low")
     known = spark.range(1)
     with pytest.raises(ValueError, match="a column low already"):
@@ -325,7 +326,7 @@ BAD = {
 
 
 def test_records_are_decoded_as_core_does(spark: SparkSession, tmp_path: Path) -> None:
-    """Up to the highest numbers and longest names; what is no sync is there with its problem."""
+    """Up to the highest numbers and longest names; an invalid record is kept with its problem."""
     syncs = [
         OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
         for topic in ("a", "größe.✓", "x" * 249)
@@ -365,10 +366,9 @@ def fields(row: Any) -> dict[str, Any]:  # noqa: ANN401 - PySpark's Row has colu
 
 
 def test_a_real_topics_rows_are_translated(spark: SparkSession, stack: Stack) -> None:
-    """Syncs and lineage read by Spark's Kafka source from real clusters: the answers of core."""
+    """Syncs and rows that Spark's Kafka source reads from real clusters get core's answers."""
     topic = "orders-bulk"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(timeout=30)
+    create_topic(stack.source, topic, 2)
     producer = Producer({"bootstrap.servers": stack.source})
     for number in range(1000):
         producer.produce(topic, b"%d" % number, partition=number % 2)
@@ -398,8 +398,8 @@ def test_a_real_topics_rows_are_translated(spark: SparkSession, stack: Stack) ->
 
 
 def _copied(target: KafkaCluster, topic: str) -> int:
-    marks = target.watermarks((topic, number) for number in range(2))
-    return sum(each.high for each in marks.values())
+    watermarks = target.watermarks(topic_partitions(topic, range(2)))
+    return sum(each.high for each in watermarks.values())
 
 
 def kafka(spark: SparkSession, servers: str, topic: str, **more: str) -> DataFrame:

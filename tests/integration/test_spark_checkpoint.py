@@ -12,7 +12,7 @@ from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 @pytest.mark.filterwarnings("ignore")  # PySpark's own, on pandas and on sockets
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_a_real_query_without_kafka(tmp_path: Path, version: str) -> None:
-    """What Spark itself writes for a rate source is read, and refused as not Kafka's."""
+    """The checkpoint of a rate source, as Spark writes it, is read, and refused as not Kafka's."""
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")

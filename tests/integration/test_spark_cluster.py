@@ -35,7 +35,7 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit,
 )
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
@@ -116,7 +116,7 @@ def _active(cluster: SparkCluster) -> list[dict[str, Any]]:
 def test_a_job_on_the_cluster_stops_between_batches(
     cluster: SparkCluster, folder: Path, worker: Worker
 ) -> None:
-    """Its executors are the workers'; stopped by the operator, all it read is in its sink once."""
+    """A job with executors on workers is stopped by the operator; its sink has each record once."""
     (application,) = _active(cluster)
     assert application["cores"] == 2
     result = _stop(worker, folder)
@@ -132,7 +132,7 @@ def test_a_job_on_the_cluster_stops_between_batches(
 def test_a_driver_in_client_mode_is_killed_here(
     cluster: SparkCluster, folder: Path, worker: Worker
 ) -> None:
-    """The cluster has no hold on it, but this machine has: its executors end with it."""
+    """The machine of a client-mode driver kills it, and its executors end with it."""
     result = _stop(worker, folder, kill_after=0.0)
 
     assert (result["proof"], result["clean"]) == ("killed", False)
@@ -146,7 +146,7 @@ def test_a_driver_on_the_cluster_is_killed_by_its_id(
 ) -> None:
     """Asked in vain, then killed, and the master's word waited for; an unknown one is an error.
 
-    Killed again, it is none.
+    A second kill of an ended driver is no error.
     """
     driver_id = _run_on_cluster(cluster, tmp_path)
     extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
@@ -169,7 +169,7 @@ def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
     """
     (core,) = (Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar")
     java = f"-Dspark.history.fs.logDirectory={folder} -Dspark.history.ui.port=0"
-    command = [
+    command: list[str | Path] = [
         *(BIN / "spark-submit", "--master", cluster.url, "--deploy-mode", "cluster"),
         *("--driver-memory", "512m", "--conf", f"spark.driver.extraJavaOptions={java}"),
         *("--class", "org.apache.spark.deploy.history.HistoryServer", core),

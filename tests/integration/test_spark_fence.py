@@ -101,9 +101,9 @@ class Job:
         """Wait for an end by the fence, which says who moved the job and how to undo it."""
         with pytest.raises(ProgramError):
             self.program.wait_end(seconds=START_SECONDS)
-        said = self.program.log.read_text()
-        assert "JobMovedError: This job" in said
-        assert f"fence lift {control or self.control} --request-id 'failover:manual__1'" in said
+        log = self.program.log.read_text()
+        assert "JobMovedError: This job" in log
+        assert f"fence lift {control or self.control} --request-id 'failover:manual__1'" in log
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def stop(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
 def test_a_job_that_can_not_look_waits_between_two_batches(job: Job) -> None:
-    """Cut off from its control location it begins and ends no batch, and then goes on."""
+    """Without its control location a job runs no batch, and continues once it is back."""
     job.start()
     unreadable = Path(job.control, "fence.json")
     unreadable.mkdir()  # a look can't open it
@@ -153,7 +153,7 @@ def test_a_job_that_can_not_look_waits_between_two_batches(job: Job) -> None:
 @pytest.mark.parametrize("job", [("once", "a")], indirect=True)
 @pytest.mark.timeout(60 + 60 * STARTS)
 def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: Worker) -> None:
-    """The proof comes at once; then the job may be started as often as you like: it does nothing.
+    """The stop proof comes at once; a later start of the job runs no batch.
 
     Nor does such a start look like a driver that lives.
     """
@@ -178,7 +178,7 @@ def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: W
 
 @pytest.mark.parametrize("job", [("once", "a")], indirect=True)
 def test_a_job_that_was_moved_by_another_control_location(job: Job) -> None:
-    """It says beside its checkpoint which one it runs with, and looks for a fence in that."""
+    """A note beside the checkpoint names the control location; the job looks for a fence there."""
     note = job.checkpoint().with_name("a.control.json")
 
     def noted() -> str:
@@ -219,7 +219,7 @@ def keep_asking_until(job: Job, fence: Fence, condition: Callable[[], bool]) -> 
 
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
 def test_a_stop_whose_task_is_gone_stops_nothing(job: Job) -> None:
-    """Cancelled before its trigger has started, it is not even withdrawn; the job runs on."""
+    """A stop cancelled before its trigger starts is not obeyed, though nothing withdraws it."""
     job.start()
     begin_stop(job.control, new_fence("failover:manual__1", "the target"))
     wait_until(
@@ -233,7 +233,7 @@ def test_a_stop_whose_task_is_gone_stops_nothing(job: Job) -> None:
 
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
 def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
-    """Asked in the middle of a batch and taken back, the job runs on; its run may ask again."""
+    """A stop withdrawn in mid-batch is not obeyed; the same run may request it again."""
     job.start()
     job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
@@ -256,22 +256,22 @@ def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
 
 @pytest.mark.parametrize("job", [("stream", "a", "b", "c")], indirect=True)
 def test_all_queries_of_a_job_stop_between_batches(job: Job) -> None:
-    """The job answers when all three have stopped, with what each has committed."""
+    """The job acknowledges once all three queries have stopped, with each one's positions."""
     job.start(names="abc")
     request_stop(job.control, "stop-1")
     job.program.wait_end(seconds=60)
     answer = job.answer("stop-1")
     assert (answer.clean, answer.error, answer.batch_id) == (True, None, None)
-    said = sorted(query.batch_id or 0 for query in answer.queries)
-    assert said == sorted(job.last("commits", name) for name in "abc")
-    assert said == sorted(job.last("offsets", name) for name in "abc")
+    batch_ids = sorted(query.batch_id or 0 for query in answer.queries)
+    assert batch_ids == sorted(job.last("commits", name) for name in "abc")
+    assert batch_ids == sorted(job.last("offsets", name) for name in "abc")
     assert answer.is_last_word_of(job.driver())
     assert job.driver().ended
 
 
 @pytest.mark.parametrize("job", [("stream", "a", "b")], indirect=True)
 def test_a_stop_that_has_ended_one_query_is_not_withdrawn(job: Job) -> None:
-    """The other's batch may last for minutes: the job stops all the same, so the fence stays."""
+    """Once one query has stopped, the fence stays, though another batch lasts for minutes."""
     job.start(names="ab")
     job.hold("hold-b", "b")
     fence = new_fence("failover:manual__1", "the target")
@@ -293,8 +293,8 @@ def _has_ended(job: Job, name: str) -> bool:
 
 
 @pytest.mark.parametrize("job", [("stream", "a", "not", "b")], indirect=True)
-def test_a_query_that_was_not_given_is_named(job: Job) -> None:
-    """A job that leaves one out is never stopped clean."""
+def test_a_query_without_stop_control_is_named(job: Job) -> None:
+    """A job that leaves a query out never stops cleanly, and names it."""
     job.start(names="ab")
     request_stop(job.control, "stop-1")
     job.program.wait_end(seconds=60)
@@ -303,8 +303,8 @@ def test_a_query_that_was_not_given_is_named(job: Job) -> None:
 
 
 @pytest.mark.parametrize("job", [("stream", "a", "b")], indirect=True)
-def test_where_one_query_fails_the_others_are_stopped(job: Job) -> None:
-    """They end between two batches, the failure ends the driver, and it says that it has ended."""
+def test_if_one_query_fails_the_others_are_stopped(job: Job) -> None:
+    """The other queries stop between batches, and the driver ends with the failure."""
     job.start(names="ab")
     (job.folder / "fail-a").touch()
     with pytest.raises(ProgramError):

@@ -23,7 +23,7 @@ def spark() -> Iterator[SparkSession]:
 def test_a_local_file_is_never_missing_while_it_is_replaced(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A reader sees the file before or this one: without driver.json no job has ever run there."""
+    """A reader sees the old or the new file; without driver.json no job would ever have run."""
     files, path = HadoopFiles(spark, str(tmp_path)), tmp_path / "driver.json"
     files.write(path.name, {"heartbeat": 0})
 

@@ -32,14 +32,14 @@ class Api(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         assert isinstance(self.server, Api)
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.asked.append(f"{self.command} {self.path}")
+        self.server.requests.append(f"{self.command} {self.path}")
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(ANSWER)))
@@ -63,11 +63,11 @@ def api() -> Iterator[Api]:
 
 
 def test_a_driver_s_pod_is_deleted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pod that the job named is deleted and asked for; an end that is not told is not said."""
+    """The pod that the job names is deleted; its end counts once Kubernetes confirms it."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     master = f"k8s://http://127.0.0.1:{api.server_port}"
     define(monkeypatch, "spark_pods", conn_type="spark", host=master)
     assert SparkKillHook("spark_pods").kill(DRIVER) is False
     pod = "/api/v1/namespaces/jobs/pods/orders-driver"
-    assert api.asked == [f"DELETE {pod}", f"GET {pod}"]
+    assert api.requests == [f"DELETE {pod}", f"GET {pod}"]

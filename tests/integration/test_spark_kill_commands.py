@@ -70,7 +70,7 @@ def _connect(monkeypatch: pytest.MonkeyPatch, master: str, **extra: Any) -> None
 def test_an_application_of_yarn(
     monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
 ) -> None:
-    """It is killed by the id that the job said, or was given, and YARN is asked for its end."""
+    """The application is killed by its id, and YARN is asked for its end."""
     _connect(monkeypatch, "yarn")
     running, killed = ("\tState : RUNNING\n", "\tState : KILLED\n\tFinal-State : KILLED\n")
     program("yarn", "", running, running, killed)
@@ -87,7 +87,7 @@ def test_an_application_of_yarn(
 def test_a_pod_of_kubernetes(
     monkeypatch: pytest.MonkeyPatch, program: Program, called: Called
 ) -> None:
-    """It is killed by namespace and name; while it is terminating, it has not ended."""
+    """The pod is deleted by namespace and name; while it terminates, it has not ended."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     _connect(monkeypatch, "k8s://https://api:6443")
     terminating = "Application status (driver): \n\t pod name: orders-driver\n\t phase: Running\n"
@@ -103,7 +103,7 @@ def test_a_pod_of_kubernetes(
 def test_a_cluster_that_does_not_say_whether_a_driver_has_ended(
     monkeypatch: pytest.MonkeyPatch, program: Program
 ) -> None:
-    """The kill was taken; whoever asked must wait longer."""
+    """The cluster accepted the kill request; the caller must wait longer."""
     _connect(monkeypatch, "yarn")
     program("yarn", "something else")
     assert SparkKillHook("spark_here").kill(DRIVER) is False
@@ -112,7 +112,7 @@ def test_a_cluster_that_does_not_say_whether_a_driver_has_ended(
 def test_a_driver_that_a_cluster_does_not_end(
     monkeypatch: pytest.MonkeyPatch, program: Program
 ) -> None:
-    """It is no proof that the order was taken: the error says in which state the driver is."""
+    """An accepted kill request is no proof: the error gives the driver's state."""
     _connect(monkeypatch, "yarn")
     monkeypatch.setattr("airflow_mm2_offsets.hooks.spark_kill.TERMINAL_SECONDS", 0)
     program("yarn", "\tState : RUNNING\n")
@@ -129,22 +129,24 @@ def test_a_driver_in_client_mode_elsewhere(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_standalone_driver_wants_the_rest_api(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it the end could not be seen; the error says what to put where."""
+    """Without the REST API the end can't be seen; the error says how to configure it."""
     _connect(monkeypatch, "spark://master:7077")
     with pytest.raises(StopError, match='"deploy-mode": "cluster" and "rest-port" into the extra'):
         SparkKillHook("spark_here").kill(None, "driver-1")
 
 
 @pytest.mark.parametrize("master", ["yarn", "spark://master:7077", "local"])
-def test_a_job_that_nobody_named(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
-    """Without control location and id there's nothing to kill."""
+def test_a_kill_without_a_job(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    """Without control location and id nothing is killed."""
     _connect(monkeypatch, master)
     with pytest.raises(StopError, match=f"nothing says what {master} calls the driver"):
         SparkKillHook("spark_here").kill(None)
 
 
-def test_a_command_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
-    """With what it said, and so is one that is not there."""
+def test_a_command_that_fails_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    """The error holds the output of a failed command, and names a missing one."""
     _connect(monkeypatch, "yarn")
     program("yarn", "doesn't exist in RM", code=255)
     with pytest.raises(StopError, match=r"yarn application -kill application_1_2 failed: .* RM"):
@@ -168,7 +170,7 @@ HIDDEN = "hunter2"
 def test_secrets_of_a_command_that_fails_do_not_show(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None, said: str
 ) -> None:
-    """Neither in the error, nor in its causes, which Airflow's log prints too."""
+    """No secret is in the error, nor in its causes, which Airflow logs too."""
     monkeypatch.setattr(spark_submit, "kube_client", SimpleNamespace(), raising=False)
     monkeypatch.setattr(spark_kill, "COMMAND_SECONDS", 0.2 if script == "exec sleep 60" else 60)
     _connect(monkeypatch, "k8s://https://api:6443")
@@ -185,7 +187,7 @@ def test_secrets_of_a_command_that_fails_do_not_show(
 
 
 def test_kubernetes_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Airflow's hook lacks is told as an error of the connection."""
+    """A library that Airflow's hook lacks is an error of the connection."""
     _connect(monkeypatch, "k8s://https://api:6443")
     monkeypatch.setattr(spark_submit, "kube_client", None, raising=False)
     with pytest.raises(ConfigurationError, match="connection spark_here: k8s://"):
@@ -193,7 +195,7 @@ def test_kubernetes_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_connection_that_does_not_exist() -> None:
-    """Airflow's own hook would turn to YARN, and kill what is none of ours."""
+    """Airflow's own hook would fall back to YARN and kill a foreign application."""
     with pytest.raises(ConfigurationError, match="connection spark_nowhere does not exist"):
         SparkKillHook("spark_nowhere")
 
@@ -201,7 +203,7 @@ def test_a_connection_that_does_not_exist() -> None:
 def test_a_standalone_driver_that_the_master_does_not_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its answer is told; a kill of an id mistyped must not pass for a driver's end."""
+    """The error holds the master's answer: a mistyped id must not pass for an ended driver."""
     _connect(
         monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": "6066"}
     )
@@ -222,7 +224,7 @@ def test_a_standalone_driver_that_the_master_does_not_know(
 def test_a_master_that_does_not_end_its_answer(
     monkeypatch: pytest.MonkeyPatch, misbehave: Misbehave, said: str
 ) -> None:
-    """A deadline and a cap hold for its REST API too."""
+    """A deadline and a size limit hold for the master's REST API too."""
     monkeypatch.setattr(spark_kill, "REST_SECONDS", 0.6)
     monkeypatch.setattr(exchange, "MAX_BYTES", 2**20)
     with served(misbehave) as url:
@@ -235,9 +237,9 @@ def test_a_master_that_does_not_end_its_answer(
 
 
 def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kill is a POST, and the state is asked for until it is final."""
+    """The kill is a POST, and the state is polled until it is final."""
     states = iter([b"", b"RUNNING", b"KILLED"])
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(send: Callable[[bytes], None], _over: object) -> None:
         body = b'{"driverState": "%s"}' % next(states)
@@ -246,7 +248,7 @@ def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     real = exchange.Server.ask
 
     def ask(server: exchange.Server, path: str, **options: Any) -> exchange.Answer:
-        asked.append(f"{options['method']} {path}")
+        requests.append(f"{options['method']} {path}")
         return real(server, path, **options)
 
     monkeypatch.setattr(exchange.Server, "ask", ask)
@@ -258,4 +260,4 @@ def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert SparkKillHook("spark_here").kill(None, "driver-1") is True
     status = "GET /v1/submissions/status/driver-1"
-    assert asked == ["POST /v1/submissions/kill/driver-1", status, status]
+    assert requests == ["POST /v1/submissions/kill/driver-1", status, status]

@@ -22,7 +22,7 @@ from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
 from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, Writer, mirror
+from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
 from tests.integration.s3 import BUCKET, Server
 from tests.integration.spark_jobs import (
     ROOT,
@@ -61,7 +61,7 @@ class Job:
     folder: Path
 
     def location(self, what: str) -> str:
-        """Return a location as Airflow is told it."""
+        """Return a location in Airflow's spelling."""
         return f"s3://lake@{BUCKET}/{self.name}/{what}"
 
     def program(self) -> Program:
@@ -76,13 +76,15 @@ class Job:
 
     def has_read(self, mirror: Mirror) -> bool:
         """Tell whether its checkpoint stands at the end of the topic on its cluster."""
-        held = getattr(mirror.pair, "source" if self.cluster == mirror.stack.source else "target")
-        marks = held.watermarks((self.topic, number) for number in (0, 1))
+        pair, is_on_source = mirror.pair, self.cluster == mirror.stack.source
+        cluster = pair.source if is_on_source else pair.target
+        watermarks = cluster.watermarks(topic_partitions(self.topic, range(2)))
         try:
-            found = read_checkpoint(storage_path(self.location("checkpoint"))).positions
+            positions = read_checkpoint(storage_path(self.location("checkpoint"))).positions
         except CheckpointError:
             return False
-        return found == {self.topic: {number: each.high for (_, number), each in marks.items()}}
+        ends = {number: each.high for (_, number), each in watermarks.items()}
+        return positions == {self.topic: ends}
 
     def numbers(self) -> Counter[bytes]:
         """Count how often each record is in the output."""
@@ -125,7 +127,7 @@ def _read(job: Job, worker: Worker) -> Positions:
 def test_a_job_on_s3_goes_on_where_it_stopped(
     stack: Stack, server: Server, worker: Worker, tmp_path: Path
 ) -> None:
-    """Stopped, read, planned and migrated by way of S3 alone; on the target Spark goes on there.
+    """Stop, read, plan and migrate through S3 alone; Spark continues there on the target.
 
     Every record is in the output once, though offsets differ between the clusters.
     """
@@ -147,16 +149,14 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
         positions = _read(source, worker)
         wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2")
         plan = plan_failover(made.pair, positions)
-        places = (storage_path(each.location("checkpoint")) for each in (source, target))
-        migrated = migrate_checkpoint(made.pair, *places)
-        assert read_checkpoint(storage_path(target.location("checkpoint"))).positions == (
-            plan.target_positions()
-        )
+        original, copy = (storage_path(each.location("checkpoint")) for each in (source, target))
+        migrated = migrate_checkpoint(made.pair, original, copy)
+        assert read_checkpoint(copy).positions == plan.target_positions()
         assert plan.target_positions() == {topic: {0: 40, 1: 20}}
         assert positions[topic][0] > 40
 
         _run_and_stop(target, made, worker)
-        again = read_checkpoint(storage_path(target.location("checkpoint")))
+        again = read_checkpoint(copy)
         assert again.query_id == migrated["query_id"]
         assert again.committed_batch > migrated["committed_batch"]
         numbers = target.numbers()

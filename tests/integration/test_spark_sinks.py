@@ -16,7 +16,7 @@ FIRST, SECOND = 4, 6
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the package said of each sink, and what the sinks held in the end."""
     folder = tmp_path_factory.mktemp("sinks")
     for number, count in enumerate((FIRST, SECOND)):
@@ -32,7 +32,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         program.wait_end(seconds=400)
     finally:
         program.kill()
-    return json.loads((folder / "found.json").read_text())
+    answers: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -44,29 +45,29 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ],
 )
 def test_a_sink_that_drops_batches_is_found_before(
-    found: dict[str, Any], sink: str, message: str
+    results: dict[str, Any], sink: str, message: str
 ) -> None:
-    """Spark loses as many batches as the sink had, in silence; the package had said so before."""
-    nothing, (problem,), (after,) = found[sink]["told"]
+    """Spark silently drops as many batches as the sink had; the package warned before."""
+    nothing, (problem,), (after,) = results[sink]["problems"]
     assert nothing == []
     assert message in problem
     assert str(SECOND - 1) in after
-    assert found[sink]["held"] == FIRST + (SECOND - FIRST)
+    assert results[sink]["row_count"] == FIRST + (SECOND - FIRST)
 
 
-def test_a_sink_that_drops_nothing_is_let_be(found: dict[str, Any]) -> None:
-    """Delta's own streaming sink tells checkpoints apart: all is there, and nobody is warned."""
-    sink = found["delta itself"]
-    assert (sink["told"], sink["held"]) == ([[], [], []], FIRST + SECOND)
+def test_a_sink_that_drops_nothing_is_not_reported(results: dict[str, Any]) -> None:
+    """Delta's streaming sink tells checkpoints apart: no batch is lost, no problem reported."""
+    sink = results["delta itself"]
+    assert (sink["problems"], sink["row_count"]) == ([[], [], []], FIRST + SECOND)
 
 
 @pytest.mark.parametrize(
     ("sink", "kind"), [("delta", "parquet"), ("delta v2", r"[0-9a-f-]{36}\.json")]
 )
 def test_both_kinds_of_delta_checkpoints_were_read(
-    found: dict[str, Any], sink: str, kind: str
+    results: dict[str, Any], sink: str, kind: str
 ) -> None:
-    """The tables above had checkpoints of their log, each of its own kind, and no older commits."""
-    names = found[sink]["checkpoints"]
+    """The tables had log checkpoints of both kinds, and no commits before them."""
+    names = results[sink]["checkpoints"]
     assert names
     assert all(re.fullmatch(rf"\d{{20}}\.checkpoint\.{kind}", name) for name in names)

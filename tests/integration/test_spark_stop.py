@@ -51,7 +51,7 @@ class Job:
         self.program = submit_locally("the job", example, arguments, folder)
 
     def start(self, *, batches: int) -> None:
-        """Start it, and wait until it has committed so many batches."""
+        """Start the job, and wait until it has committed ``batches`` batches."""
         self.program.start()
         commits = Path(self.checkpoint, "commits")
         self.program.wait_ready((commits / str(batches - 1)).exists, seconds=START_SECONDS)
@@ -71,7 +71,7 @@ def job(stack: Stack, topic: str, tmp_path: Path) -> Iterator[Job]:
 
 
 def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> None:
-    """Asked mid-stream, it exits 0; its word, its checkpoint and its sink agree to the record."""
+    """Stopped mid-stream, it exits with 0; acknowledgement, checkpoint and sink agree."""
     job.start(batches=3)
     driver = read_driver(job.control)
     assert driver is not None
@@ -93,7 +93,7 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
 
 
 def test_a_killed_job_proves_nothing(job: Job) -> None:
-    """After SIGKILL there's no acknowledgement and no heartbeat; the next run answers at once."""
+    """After SIGKILL there is no acknowledgement and no heartbeat; the next run answers at once."""
     job.start(batches=1)
     first = read_driver(job.control)
     assert first is not None
@@ -123,7 +123,8 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
 def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> None:
     """Killed without a word, it is gone once it has been silent; what it had done is in its sink.
 
-    A failover asks, waits and goes on from its checkpoint: only the pending batch comes again.
+    A failover requests the stop, waits, and continues from the checkpoint: only the pending batch
+    is repeated.
     """
     job.start(batches=1)
     job.program.kill()
@@ -146,7 +147,7 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
 
 
 def test_a_checkpoint_that_is_being_written(job: Job) -> None:
-    """Read at any moment it is whole and only grows; its driver is not taken for gone by then."""
+    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive."""
     job.start(batches=1)
     trigger = SparkStoppedTrigger(
         control=job.control,
@@ -157,15 +158,16 @@ def test_a_checkpoint_that_is_being_written(job: Job) -> None:
         deadline=time.time() + 5 * HEARTBEAT_SECONDS,
         poll_interval=0.1,
     )
-    found: list[tuple[int | None, Positions]] = []
+    reads: list[tuple[int | None, Positions]] = []
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(events, trigger)
         while not waiting.done():
             seen = read_checkpoint(job.checkpoint)
-            found.append((seen.committed_batch, seen.positions))
+            reads.append((seen.committed_batch, seen.positions))
     assert "timeout" in waiting.result()[0]
-    batches = [batch for batch, _ in found]
+    batches = [batch for batch, _ in reads if batch is not None]
+    assert len(batches) == len(reads)
     assert len(set(batches)) > 1
     assert batches == sorted(batches)
-    read = [sum(positions[job.topic].values()) for _, positions in found]
+    read = [sum(positions[job.topic].values()) for _, positions in reads]
     assert read == sorted(read)

@@ -93,7 +93,7 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Query]:
 
 @pytest.mark.parametrize("query", ["steady"], indirect=True)
 def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
-    """What is left of an earlier stop is passed over; a new request is heeded."""
+    """The files of an earlier stop are ignored; a new request is obeyed."""
     query.control.mkdir()
     (query.control / "stop-request.json").write_text('{"schema_version":1,"request_id":"old"}')
     (query.control / "stopped.json").write_text(json.dumps(OLD_ANSWER))
@@ -107,7 +107,7 @@ def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
 
 @pytest.mark.parametrize("query", ["endless"], indirect=True)
 def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
-    """After the time it was given the batch is left pending, and the answer says so."""
+    """After the batch timeout the batch is left pending, and the acknowledgement says so."""
     query.start_and_ask(when=query.checkpoint / "offsets" / "1")
     query.program.wait_end(seconds=60)
 
@@ -133,7 +133,7 @@ def test_a_failing_query_says_why(query: Query) -> None:
 
 @pytest.mark.parametrize("query", ["hanging"], indirect=True)
 def test_a_batch_that_hangs_ends_with_its_driver(query: Query) -> None:
-    """Python code can't be interrupted: the job says so, fails, and takes the code with it."""
+    """Python code can't be interrupted: the job reports it, fails, and ends with that code."""
     query.start_and_ask(when=query.checkpoint / "offsets" / "0")
     with pytest.raises(ProgramError):
         query.program.wait_end(seconds=60)
@@ -145,8 +145,8 @@ def test_a_batch_that_hangs_ends_with_its_driver(query: Query) -> None:
 
 
 @pytest.mark.parametrize("query", ["steady"], indirect=True)
-def test_a_control_location_that_nobody_can_write(query: Query) -> None:
-    """A job that could never be stopped ends when it starts, naming the location."""
+def test_a_control_location_that_can_not_be_written(query: Query) -> None:
+    """A job that could never be stopped ends at its start, and names the location."""
     query.control.write_text("a file, not a folder")
     query.program.start()
     with pytest.raises(ProgramError):
@@ -175,7 +175,7 @@ stop_control.run(both.writeStream.format("noop").option("checkpointLocation", ch
 
 
 def test_a_job_says_what_it_reads_and_where_it_writes(tmp_path: Path) -> None:
-    """Its pattern and its locations are known, though no broker has answered it yet."""
+    """Topic pattern and locations are reported before a broker has answered."""
     control, checkpoint, script = (tmp_path / name for name in ("control", "points", "job.py"))
     script.write_text(PATTERN)
     program = submit_locally("the job", script, [str(control), f"{checkpoint}/"], tmp_path)

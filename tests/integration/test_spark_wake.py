@@ -46,7 +46,7 @@ def _pause_between_batches(job: Job) -> None:
 
 
 def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Worker) -> None:
-    """Taken for gone and moved away between two batches, it begins no other."""
+    """A driver that was declared dead between two batches begins no batch when it wakes."""
     _pause_between_batches(job)
     try:
         assert stop(worker, job, heartbeat_timeout=1.0)["proof"] == "silent"
@@ -59,7 +59,7 @@ def test_a_driver_that_was_only_paused_ends_when_it_wakes(job: Job, worker: Work
 
 
 def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker: Worker) -> None:
-    """It waits for the end of its batch as it is paused; moved by then, it abandons the batch."""
+    """A driver paused while it waits for its batch, and moved meanwhile, abandons the batch."""
     job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
@@ -78,7 +78,7 @@ def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker
 
 @pytest.mark.timeout(120 + 30 * WAKES)
 def test_a_driver_that_wakes_begins_no_batch_before_it_has_looked(job: Job) -> None:
-    """It can't look for the fence as it wakes, so it waits; then it looks, and goes on."""
+    """If it can't read the fence when it wakes, it waits; then it reads it and continues."""
     fence = Path(job.control, "fence.json")
     for _ in range(WAKES):
         _pause_between_batches(job)

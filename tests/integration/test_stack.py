@@ -4,13 +4,14 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.wire import decode_offset_sync
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 
 SYNCS = "mm2-offset-syncs.source.internal"
@@ -21,8 +22,7 @@ HEARTBEATS = "source.heartbeats"
 def topic(stack: Stack) -> str:
     """A new topic of one partition on the source."""
     name = f"orders-{uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": stack.source})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=30)
+    create_topic(stack.source, name)
     return name
 
 
@@ -39,7 +39,8 @@ def _transaction(stack: Stack, topic: str, values: list[str], *, commit: bool = 
 def _read(servers: str, topic: str) -> list[Record]:
     cluster = KafkaCluster(name="cluster", config={"bootstrap.servers": servers})
     try:
-        return [record for batch in drain(cluster, {(topic, 0): 0}) for record in batch]
+        batches = drain(cluster, {TopicPartition(topic, 0): 0})
+        return [record for batch in batches for record in batch]
     except TopicNotFoundError:
         return []  # MM2 has not made it yet.
 
@@ -49,7 +50,7 @@ def _values(servers: str, topic: str) -> list[str]:
 
 
 def test_committed_records_arrive_without_the_aborted_ones(stack: Stack, topic: str) -> None:
-    """MM2 copies what was committed, in order, at offsets that differ from the source's."""
+    """MM2 copies committed records, in order, to offsets that differ from the source's."""
     _transaction(stack, topic, ["a", "b"])
     _transaction(stack, topic, ["aborted"] * 3, commit=False)
     _transaction(stack, topic, ["c"])
@@ -62,7 +63,7 @@ def test_committed_records_arrive_without_the_aborted_ones(stack: Stack, topic: 
 
 
 def test_offset_syncs_are_on_the_target(stack: Stack, topic: str) -> None:
-    """The target holds MM2's syncs, under the source's alias, so that they outlive the source."""
+    """The syncs are on the target, under the source's alias, and so outlive the source."""
     _transaction(stack, topic, ["a"])
 
     def synced() -> set[tuple[int, int]]:
@@ -74,14 +75,14 @@ def test_offset_syncs_are_on_the_target(stack: Stack, topic: str) -> None:
 
 
 def test_heartbeats_are_copied(stack: Stack) -> None:
-    """The source's heartbeats come to the target: the age of the last one is the lag in time."""
+    """The source's heartbeats reach the target, where the age of the last one is the lag."""
     before = len(_read(stack.target, HEARTBEATS))
 
     wait_until(lambda: len(_read(stack.target, HEARTBEATS)) > before, "a heartbeat")
 
 
-def test_a_killed_worker_goes_on(stack: Stack, topic: str) -> None:
-    """After a SIGKILL Connect starts MM2 again by itself, and nothing is missing."""
+def test_a_killed_worker_continues(stack: Stack, topic: str) -> None:
+    """After a SIGKILL Connect restarts MM2 by itself, and no record is missing."""
     _transaction(stack, topic, ["before"])
     wait_until(lambda: "before" in _values(stack.target, topic), f"{topic} on the target")
 

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
 from tests.unit.operators.clusters import define
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 
@@ -39,10 +39,10 @@ def _describe(job: Job, process: "subprocess.Popen[bytes]", heartbeat: int = 1) 
     )
 
 
-def test_a_driver_that_does_not_stop_is_killed_where_that_was_said(
+def test_a_driver_that_does_not_stop_is_killed_if_allowed(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """First it is asked; then it is killed, and only its stillness after that is the proof."""
+    """First a stop is requested, then the driver is killed; its silence after that is the proof."""
     define(monkeypatch, "spark_here", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
     task = stop_task(kill_after=0.1, spark_conn_id="spark_here")
@@ -65,7 +65,7 @@ def test_a_driver_that_does_not_stop_is_killed_where_that_was_said(
 def test_a_job_without_stop_control_is_killed(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the id that was given, and not before its time; then a still checkpoint is the proof."""
+    """It is killed by the given id after kill_after; a still checkpoint is the proof."""
     yarn = job.folder / "yarn"
     yarn.write_text(f'#!/bin/sh\necho "$@" >> {job.folder}/called\n')
     yarn.chmod(0o755)

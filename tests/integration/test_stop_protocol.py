@@ -43,7 +43,7 @@ def job(tmp_path: Path) -> Iterator[Program]:
 
 
 def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_path: Path) -> None:
-    """It answers a stop with what its checkpoint says; started again, it reads nothing."""
+    """It acknowledges a stop with its checkpoint's positions; restarted, it reads nothing."""
     job.start()
     job.wait_ready((tmp_path / "checkpoint" / "commits" / "2").exists, seconds=START_SECONDS)
     with DAG("failover", schedule=None):

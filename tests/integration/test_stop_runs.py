@@ -4,6 +4,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -40,6 +41,9 @@ class Job:
         names = [path.name for path in (self.folder / "checkpoint" / "offsets").glob("*")]
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
+    def has_begun_after(self, batch: int) -> bool:
+        return self.begun() > batch
+
     def rows(self) -> Counter[tuple[int, int]]:
         """Count how often each record is in the sink."""
         return Counter(lineage(self.folder / "output"))
@@ -65,7 +69,7 @@ def job(request: pytest.FixtureRequest, stack: Stack, topic: str, tmp_path: Path
 
 
 def at_a_random_moment(chance: random.Random, most: float) -> None:
-    """Let a while pass: the claim is about moments that nobody chose."""
+    """Wait for a random time: the claim is about any moment."""
     Event().wait(chance.uniform(0, most))
 
 
@@ -80,8 +84,7 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
     clean = 0
     job.program.start()
     for number in range(STOPS):
-        known = job.begun()
-        job.program.wait_ready(lambda known=known: job.begun() > known, seconds=START_SECONDS)
+        job.program.wait_ready(partial(job.has_begun_after, job.begun()), seconds=START_SECONDS)
         at_a_random_moment(chance, 0.8)
         job.stop(f"stop-{number}")
 
@@ -100,10 +103,10 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
 
 @pytest.mark.timeout(300 + 90 * KILLS)
 @pytest.mark.parametrize("job", [1], indirect=True)
-def test_what_a_killed_job_does_again_was_announced(
+def test_a_killed_job_repeats_only_its_pending_batch(
     job: Job, record_property: Callable[[str, object], None]
 ) -> None:
-    """SIGKILL at random moments: nothing is lost, and no more is read again than is pending.
+    """SIGKILL at random moments loses nothing, and repeats only the pending batch.
 
     The run after a kill begins exactly where the checkpoint says that all before is done.
     """

@@ -50,7 +50,7 @@ class MockBroker:
 
 
 def free_address() -> str:
-    """Return a loopback address where nobody listens."""
+    """Return a loopback address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"127.0.0.1:{server.getsockname()[1]}"
 

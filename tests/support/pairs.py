@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.testing import InMemoryCluster, Mm2Simulation, Record, SimulatedConnect
 from airflow_mm2_offsets.testing.connect import mirror_config
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP
@@ -59,14 +59,15 @@ def connect(
     """Return a client of a Connect with one connector from a to b.
 
     Args:
-        offsets: The last copied offsets.
+        offsets: The last copied offset of each topic and partition.
         state: The connector's.
         config: What its configuration says beside its class and the aliases.
         tasks: Their states.
     """
+    copied = {TopicPartition(*partition): offset for partition, offset in (offsets or {}).items()}
     worker = SimulatedConnect(
         config={**mirror_config(NAMING, SyncsLocation.TARGET), **config},
-        committed_offsets=lambda: offsets or {},
+        committed_offsets=lambda: copied,
         state=state,
         tasks=list(tasks),
         url="http://connect:8083",

@@ -21,13 +21,13 @@ class _TableField(fields.Field[Table]):
 class RoomsContract(Contract):
     """A room imports the standard library, itself, and what its row lists: nothing else.
 
-    Import-linter's own ``forbidden`` names what is forbidden, so it keeps an import of a package
-    that nobody has thought of.
+    Import-linter's own ``forbidden`` lists what is forbidden, so it allows every package that is
+    missing from the list.
     """
 
     type_name = "rooms"
 
-    may_import = _TableField()
+    may_import: Any = _TableField()
     """For each room, a module with its submodules, what it may import: rooms and other packages,
     with their submodules; the package's own name stands for its ``__init__``. A part of a room may
     have a row of its own, such as ``job.stop``."""
@@ -47,7 +47,7 @@ class RoomsContract(Contract):
             output.print_error(problem, bold=False)
 
     def _foreign_imports(self, graph: ImportGraph, package: str, room: str) -> Iterator[str]:
-        names = self.may_import[room]
+        names: list[str] = self.may_import[room]
         here = f"{package}.{room}"
         allowed = {here, *sys.stdlib_module_names, *names, *(f"{package}.{name}" for name in names)}
         for module in {here} | graph.find_descendants(here):

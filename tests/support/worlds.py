@@ -1,17 +1,22 @@
-"""Worlds of the simulator, many and each other's unlike."""
+"""Worlds for the upper bounds as well, drawn from ``mirror_world`` with few kinds of mishaps.
+
+``mirror_world.draw`` draws from all kinds; of its worlds only the lower bound is known to hold.
+"""
 
 import os
 from collections.abc import Iterator
 from random import Random
 
-from tests.support.simulator import Step, World
+from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
+from tests.support.mirror_world.world import MirrorWorld
 
 RUNS = int(os.environ.get("MM2_OFFSETS_RUNS", "1000"))
-"""How many worlds a property is tried on; a nightly run may take far more."""
+"""The number of worlds for each property; a nightly run may take many more."""
 
 _ACTIONS = {
     "grow": 4,
-    "gap": 2,
+    "skip": 2,
     "copy": 8,
     "commit": 3,
     "kill": 2,
@@ -25,7 +30,7 @@ _ACTIONS = {
     "catch_up": 1,
 }
 ACTIONS = tuple(_ACTIONS)
-_OPTIONAL = ("gap", "kill", "commit_unseen", "write", "retry", "foreign", "block", "lose")
+_OPTIONAL = ("skip", "kill", "commit_unseen", "write", "retry", "foreign", "block", "lose")
 
 
 JUMPED = [(0, 0), (50, 50), (100, 100), (0, 101), (10, 111), (90, 112), (110, 132)]
@@ -34,25 +39,34 @@ JUMPED_TRUTHS = [max(11, position) if position < 90 else 22 + position for posit
 """The records in between have their first copies only."""
 
 
-def settled_worlds(without: tuple[str, ...] = ()) -> Iterator[tuple[World, Random]]:
-    """Yield worlds where MirrorMaker 2 has come as far as ever before."""
+def settled_worlds(without: tuple[str, ...] = ()) -> Iterator[tuple[MirrorWorld, Random]]:
+    """Yield worlds in which MirrorMaker 2 has nothing to copy again."""
     for world, random in _worlds(without):
         yield settle(world), random
 
 
-def settle(world: World) -> World:
-    while not world.settled:
-        world.copy(3)
-    world.commit()
-    return world
+def settle(world: MirrorWorld) -> MirrorWorld:
+    while not world.is_settled:
+        world.run([Step("copy", 3)])
+    return world.run([Step("commit")])
 
 
-def worlds_copying_again() -> Iterator[World]:
-    """Yield worlds that end soon after a kill; no source offset is missing in them.
+def truths_of(world: MirrorWorld) -> list[int]:
+    """Return the truth of each position, from 0 to one past the source's end."""
+    return [*world.truths(), world.target.high]
 
-    The first sync of the first life is there, for without it nothing is known of that life.
+
+def last_read(world: MirrorWorld) -> int:
+    """Return the last source offset that MirrorMaker 2 has read, -1 if there is none."""
+    return (world.mirror.task.position or 0) - 1
+
+
+def worlds_copying_again() -> Iterator[MirrorWorld]:
+    """Yield worlds that end soon after a kill, without holes in the source.
+
+    The first sync of the first task has arrived: without it the syncs say nothing of that task.
     """
-    for world, random in _worlds(("gap",)):
+    for world, random in _worlds(("skip",)):
         for _ in range(random.choice((1, 1, 2))):
             world.run(
                 [
@@ -64,21 +78,22 @@ def worlds_copying_again() -> Iterator[World]:
                     Step(random.choice(("commit", "commit", "foreign")), 1),
                 ]
             )
-        if world.exactly_once:
-            world.commit()
-        if world.syncs and world.syncs[0] == (0, 0):
+        if world.mirror.settings.exactly_once:
+            world.run([Step("commit")])
+        if world.syncs.syncs[:1] == [(0, 0)]:
             yield world
 
 
-def _worlds(without: tuple[str, ...]) -> Iterator[tuple[World, Random]]:
+def _worlds(without: tuple[str, ...]) -> Iterator[tuple[MirrorWorld, Random]]:
     for seed in range(RUNS):
         random = Random(seed)  # noqa: S311 - the same seed makes the same world
-        barred = {name for name in _OPTIONAL if random.random() < 0.4}
-        names = [name for name in ACTIONS if name not in barred and name not in without]
+        absent = {name for name in _OPTIONAL if random.random() < 0.4}
+        names = [name for name in ACTIONS if name not in absent and name not in without]
         # Each world has its own mix: some are killed all the time, some hardly ever.
         weights = [_ACTIONS[name] * random.choice((0.2, 1, 1, 4)) for name in names]
-        world = World(lag_max=random.choice((0, 1, 3, 5, 10)), exactly_once=random.random() < 0.2)
-        world.grow(random.randrange(8))
+        lag_max, exactly_once = random.choice((0, 1, 3, 5, 10)), random.random() < 0.2
+        world = MirrorWorld(MirrorSettings(lag_max=lag_max, exactly_once=exactly_once), random)
+        world.run([Step("grow", random.randrange(8))])
         steps = random.choice((6, 12, 30))
         for action in random.choices(names, weights, k=steps):
             world.run([Step(action, random.choice((1, 1, 2, 3, 5, 8)))])

@@ -8,16 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.kafka import clients as module
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.support.mock_broker import MockBroker
 
+ORDERS = TopicPartition("orders", 0)
 
-class Made(list[ClientSession[Any]]):
+
+class SessionFactory(list[ClientSession[Any]]):
     """Makes sessions, and keeps them."""
 
     def __call__(self) -> ClientSession[Any]:
@@ -26,54 +30,56 @@ class Made(list[ClientSession[Any]]):
 
 
 @pytest.fixture
-def made() -> Made:
-    return Made()
+def sessions() -> SessionFactory:
+    return SessionFactory()
 
 
-def test_a_client_that_got_an_answer_is_used_again(made: Made) -> None:
-    """A refusal is an answer too."""
+def test_a_client_that_got_an_answer_is_reused(sessions: SessionFactory) -> None:
+    """A client is reused after an answer, also after a refusal."""
     clients = ClientPool()
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
-    with pytest.raises(TopicNotFoundError), clients.acquire("admin", made):
+    with pytest.raises(TopicNotFoundError), clients.acquire("admin", sessions):
         raise TopicNotFoundError("no such topic")
-    with clients.acquire("admin", made) as session:
-        assert session is made[0]
-    assert len(made) == 1
+    with clients.acquire("admin", sessions) as session:
+        assert session is sessions[0]
+    assert len(sessions) == 1
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachableError, RuntimeError, KeyboardInterrupt])
-def test_a_client_that_got_no_answer_is_not(made: Made, error: type[BaseException]) -> None:
-    """Its next try to connect may be far away, and what it was asked may still be under way."""
+def test_a_client_that_got_no_answer_is_not_reused(
+    sessions: SessionFactory, error: type[BaseException]
+) -> None:
+    """Its next reconnect may be far away, and its last request may still be running."""
     clients = ClientPool()
-    with pytest.raises(error), clients.acquire("admin", made):
+    with pytest.raises(error), clients.acquire("admin", sessions):
         raise error
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
-    assert len(made) == 2
+    assert len(sessions) == 2
 
 
 def test_no_client_is_used_after_a_long_idle_time(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+    sessions: SessionFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients that were idle even longer are dropped too."""
+    """Idle clients are dropped after a time, and so are those that were idle even longer."""
     clients = ClientPool()
-    with clients.acquire("admin", made), clients.acquire("admin", made):
+    with clients.acquire("admin", sessions), clients.acquire("admin", sessions):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    with clients.acquire("admin", made), clients.acquire("admin", made):
+    with clients.acquire("admin", sessions), clients.acquire("admin", sessions):
         pass
-    assert len(made) == 4
+    assert len(sessions) == 4
 
 
-def test_no_client_is_used_twice_at_once(made: Made) -> None:
+def test_no_client_is_used_twice_at_once(sessions: SessionFactory) -> None:
     """Each of several threads has a client; the pool keeps few of them."""
     clients, together = ClientPool(), 8
     all_here = threading.Barrier(together)
 
     def ask() -> ClientSession[Any]:
-        with clients.acquire("admin", made) as session:
+        with clients.acquire("admin", sessions) as session:
             all_here.wait(timeout=10)
         return session
 
@@ -82,34 +88,34 @@ def test_no_client_is_used_twice_at_once(made: Made) -> None:
         assert len(set(map(id, asked))) == together
         for each in [pool.submit(ask) for _ in range(together)]:
             each.result()
-    assert len(made) == together + together - 4
+    assert len(sessions) == together + together - 4
 
 
-def test_kinds_are_apart(made: Made) -> None:
-    """A client of one isolation does not answer for another."""
-    clients, others = ClientPool(), Made()
-    with clients.acquire("read_committed", made):
+def test_kinds_are_pooled_apart(sessions: SessionFactory) -> None:
+    """A client of one isolation level does not serve another."""
+    clients, others = ClientPool(), SessionFactory()
+    with clients.acquire("read_committed", sessions):
         pass
     with clients.acquire("read_uncommitted", others):
         pass
-    assert (len(made), len(others)) == (1, 1)
+    assert (len(sessions), len(others)) == (1, 1)
 
 
 def test_the_deadline_starts_when_a_client_is_acquired(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+    sessions: SessionFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However old its client is."""
+    """The deadline does not depend on the age of the client."""
     clients = ClientPool()
-    with clients.acquire("admin", made):
+    with clients.acquire("admin", sessions):
         pass
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 50)
-    with clients.acquire("admin", made) as session:
+    with clients.acquire("admin", sessions) as session:
         assert session.remaining == pytest.approx(5.0)
 
 
 def test_a_dropped_client_is_gone_at_once() -> None:
-    """With its threads and connections: nothing waits for Python to look for cycles."""
+    """Its threads and connections end without a run of the garbage collector."""
     gc.disable()
     try:
         session = make_admin("source", {"bootstrap.servers": "127.0.0.1:1"}, 5.0)
@@ -120,35 +126,36 @@ def test_a_dropped_client_is_gone_at_once() -> None:
         gc.enable()
 
 
-def test_a_cluster_asks_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all of its questions about where partitions begin and end."""
-    made: list[object] = []
+def test_a_cluster_reuses_one_client(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All watermark requests of a cluster use one client."""
+    sessions: list[object] = []
 
     def making(*args: object, **options: object) -> ClientSession[Consumer]:
-        made.append(args)
+        sessions.append(args)
         return make_consumer(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("airflow_mm2_offsets.kafka.cluster.make_consumer", making)
     broker.write("orders", [(b"k", b"v")])
     cluster = broker.cluster()
     for end in (1, 2, 3):
-        assert cluster.watermarks([("orders", 0)])["orders", 0].high == end
+        assert cluster.watermarks([ORDERS])[ORDERS].high == end
         broker.write("orders", [(b"k", b"v")])
-    assert len(made) == 1
+    assert len(sessions) == 1
 
 
-def test_a_partition_without_an_answer_is_no_offset(
+def test_a_partition_without_an_answer_is_an_error(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes back as it was asked: below 0, which is no position."""
+    """Librdkafka then returns the request's own negative offset, which is no position."""
 
     class Forgetful(Consumer):
         def offsets_for_times(
-            self, partitions: list[TopicPartition], **_: object
-        ) -> list[TopicPartition]:
+            self, partitions: list[KafkaTopicPartition], timeout: float = -1.0
+        ) -> list[KafkaTopicPartition]:
+            del timeout
             return partitions
 
     monkeypatch.setattr(module, "Consumer", Forgetful)
     broker.write("orders", [(b"k", b"v")])
     with pytest.raises(ClusterUnreachableError, match=r"^source .*: did not answer"):
-        broker.cluster().watermarks([("orders", 0)])
+        broker.cluster().watermarks([ORDERS])

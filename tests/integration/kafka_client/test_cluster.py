@@ -1,12 +1,13 @@
 """Questions to a cluster, and what is said when it does not answer."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from airflow_mm2_offsets.core import Watermarks
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import (
     ClusterUnreachableError,
     ConfigurationError,
@@ -16,12 +17,13 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from tests.support.mock_broker import MockBroker, free_address, rejecting_broker, silent_broker
 
+ORDERS = TopicPartition("orders", 0)
 QUESTIONS: list[Callable[[KafkaCluster], object]] = [
     lambda cluster: cluster.describe(),
     lambda cluster: cluster.topic_names(),
     lambda cluster: cluster.topics(["orders"]),
-    lambda cluster: cluster.watermarks([("orders", 0)]),
-    lambda cluster: list(drain(cluster, {("orders", 0): 0})),
+    lambda cluster: cluster.watermarks([ORDERS]),
+    lambda cluster: list(drain(cluster, {ORDERS: 0})),
 ]
 
 
@@ -29,8 +31,8 @@ def _cluster(servers: str, **config: str) -> KafkaCluster:
     return KafkaCluster(name="target", config={"bootstrap.servers": servers, **config}, timeout=0.5)
 
 
-def test_a_cluster_says_who_it_is(broker: MockBroker) -> None:
-    """The id and the brokers' advertised addresses come back."""
+def test_a_cluster_has_an_id_and_brokers(broker: MockBroker) -> None:
+    """The cluster's id and the brokers' advertised addresses are returned."""
     info = broker.cluster().describe()
     assert info.cluster_id is not None
     assert info.cluster_id.startswith("mockCluster")
@@ -45,33 +47,36 @@ def test_topic_names_are_listed(broker: MockBroker) -> None:
 
 
 def test_watermarks_come_in_bulk(broker: MockBroker) -> None:
-    """First offset and end of partitions of several topics come in one call."""
+    """One call returns the watermarks of partitions of several topics."""
     broker.write("orders", [(b"k", b"v")] * 5, partition=2)
     broker.create("empty")
-    assert broker.cluster().watermarks([("orders", 2), ("orders", 1), ("empty", 0)]) == {
-        ("empty", 0): Watermarks(low=0, high=0),
-        ("orders", 1): Watermarks(low=0, high=0),
-        ("orders", 2): Watermarks(low=0, high=5),
+    watermarks = {
+        TopicPartition("empty", 0): Watermarks(low=0, high=0),
+        TopicPartition("orders", 1): Watermarks(low=0, high=0),
+        TopicPartition("orders", 2): Watermarks(low=0, high=5),
     }
+    assert broker.cluster().watermarks(watermarks) == watermarks
 
 
-@pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 9)])
-def test_watermarks_of_what_does_not_exist(broker: MockBroker, place: tuple[str, int]) -> None:
+@pytest.mark.parametrize(
+    "missing", [TopicPartition("nowhere", 0), TopicPartition("orders", 9)], ids=str
+)
+def test_watermarks_of_what_does_not_exist(broker: MockBroker, missing: TopicPartition) -> None:
     """A topic or partition that does not exist is named, even among others that do."""
     broker.write("orders", [(b"k", b"v")])
-    with pytest.raises(TopicNotFoundError, match=rf"{place[0]}\[{place[1]}\]: does not exist"):
-        broker.cluster().watermarks([("orders", 0), place])
+    with pytest.raises(TopicNotFoundError, match=f"{re.escape(str(missing))}: does not exist"):
+        broker.cluster().watermarks([ORDERS, missing])
 
 
-def test_asking_creates_no_topic(broker: MockBroker) -> None:
-    """A question about a topic that does not exist does not bring it into being."""
+def test_a_request_creates_no_topic(broker: MockBroker) -> None:
+    """A request about a missing topic does not create it."""
     with pytest.raises(TopicNotFoundError):
-        broker.cluster().watermarks([("nowhere", 0)])
+        broker.cluster().watermarks([TopicPartition("nowhere", 0)])
     assert broker.cluster().topic_names() == frozenset()
 
 
-def test_no_question_needs_no_answer() -> None:
-    """Nothing asked is nothing sent: not even an unreachable cluster is an error."""
+def test_an_empty_request_is_not_sent() -> None:
+    """An empty request succeeds even if the cluster can't be reached."""
     cluster = _cluster(free_address())
     assert cluster.watermarks([]) == {}
     assert cluster.topics([]) == {}
@@ -95,7 +100,7 @@ def test_a_closed_port_is_reported_in_time(
 
 
 @pytest.mark.parametrize("ask", QUESTIONS)
-def test_a_silent_server_does_not_hang_anybody(ask: Callable[[KafkaCluster], object]) -> None:
+def test_a_silent_server_is_given_up(ask: Callable[[KafkaCluster], object]) -> None:
     """A server that accepts and never answers is given up after the timeout."""
     started = time.monotonic()
     with silent_broker() as servers, pytest.raises(ClusterUnreachableError, match="for 0"):
@@ -104,8 +109,8 @@ def test_a_silent_server_does_not_hang_anybody(ask: Callable[[KafkaCluster], obj
 
 
 @pytest.mark.parametrize("ask", QUESTIONS)
-def test_a_wrong_password_is_called_that(ask: Callable[[KafkaCluster], object]) -> None:
-    """Rejected authentication is reported as such, at once, and without the password."""
+def test_a_wrong_password_is_reported_as_such(ask: Callable[[KafkaCluster], object]) -> None:
+    """Rejected authentication is reported at once, without the password."""
     login = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
@@ -122,7 +127,7 @@ def test_a_wrong_password_is_called_that(ask: Callable[[KafkaCluster], object]) 
 
 
 def test_secrets_are_not_in_the_repr() -> None:
-    """A cluster can be logged."""
+    """The repr of a cluster can be logged."""
     assert "hunter2" not in repr(_cluster("a:9092", **{"sasl.password": "hunter2"}))
 
 
@@ -134,7 +139,7 @@ def test_a_setting_that_librdkafka_does_not_know_is_named() -> None:
 
 
 def test_a_cluster_without_servers_cannot_be_made() -> None:
-    """What cannot work is refused before anything is asked."""
+    """A cluster without servers is refused before any request."""
     with pytest.raises(ConfigurationError, match="target: bootstrap"):
         KafkaCluster(name="target", config={})
 

@@ -1,7 +1,7 @@
 """Reading a topic to the end it had."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -24,11 +24,12 @@ def _numbers(first: int, count: int) -> list[tuple[bytes | None, bytes | None]]:
     return [(b"k", b"%d" % number) for number in range(first, first + count)]
 
 
-ALL = {("orders", partition): 0 for partition in range(4)}
+ORDERS = TopicPartition("orders", 0)
+ALL = {TopicPartition("orders", partition): 0 for partition in range(4)}
 
 
 def _values(
-    cluster: KafkaCluster, starts: dict[tuple[str, int], int] = ALL, **options: Any
+    cluster: KafkaCluster, starts: Mapping[TopicPartition, int] = ALL, **options: Any
 ) -> list[bytes | None]:
     batches = drain(cluster, starts, **options)
     return [record.value() for record in itertools.chain.from_iterable(batches)]
@@ -39,9 +40,9 @@ def _after_watermarks(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) 
     ask = KafkaCluster.watermarks
 
     def ask_and_act(
-        cluster: KafkaCluster, places: Iterable[tuple[str, int]], **options: str
-    ) -> dict[tuple[str, int], Watermarks]:
-        answer = ask(cluster, places, **options)
+        cluster: KafkaCluster, partitions: Iterable[TopicPartition], **options: str
+    ) -> dict[TopicPartition, Watermarks]:
+        answer = ask(cluster, partitions, **options)
         act()
         return answer
 
@@ -61,34 +62,34 @@ def test_every_partition_is_read_to_its_end(broker: MockBroker) -> None:
     }
 
 
-def test_only_the_partitions_that_are_asked_for_are_read(broker: MockBroker) -> None:
-    """A start names the partitions to read and where each begins."""
+def test_only_the_requested_partitions_are_read(broker: MockBroker) -> None:
+    """The starts name the partitions to read and the first offset of each."""
     broker.write("orders", _numbers(0, 10), partition=0)
     broker.write("orders", _numbers(100, 10), partition=1)
-    assert _values(broker.cluster(), {("orders", 1): 8}) == [b"108", b"109"]
+    assert _values(broker.cluster(), {TopicPartition("orders", 1): 8}) == [b"108", b"109"]
 
 
 def test_several_topics_are_read_at_once(broker: MockBroker) -> None:
-    """Partitions of several topics come from one reading, each from its own start."""
+    """One read returns partitions of several topics, each from its own start."""
     broker.write("orders", _numbers(0, 10))
     broker.write("returns", _numbers(100, 10))
-    starts = {("orders", 0): 9, ("returns", 0): 8}
+    starts = {ORDERS: 9, TopicPartition("returns", 0): 8}
     assert set(_values(broker.cluster(), starts)) == {b"108", b"109", b"9"}
 
 
 def test_a_partition_ends_at_its_stop(broker: MockBroker) -> None:
-    """A stop ends its partition there, to the record, and leaves the others alone."""
+    """A stop ends its partition exactly there, and does not affect the others."""
     for partition in range(3):
         broker.write("orders", _numbers(1000 * partition, 500), partition)
-    starts = {("orders", 0): 90, ("orders", 1): 0, ("orders", 2): 499}
-    stops = {("orders", 0): 93, ("orders", 1): 0, ("orders", 2): 2**62}
+    starts = {ORDERS: 90, TopicPartition("orders", 1): 0, TopicPartition("orders", 2): 499}
+    stops = {ORDERS: 93, TopicPartition("orders", 1): 0, TopicPartition("orders", 2): 2**62}
     values = _values(broker.cluster(), starts, stops=stops)
     assert len(values) == 4
     assert set(values) == {b"2499", b"90", b"91", b"92"}
 
 
 def test_a_first_record_is_enough(broker: MockBroker) -> None:
-    """Where only the first records matter, partitions end with them; those without are ended."""
+    """With first_only a partition ends with its first records, or at its end."""
     broker.write("orders", _numbers(0, 50_000), 0)
     broker.write("orders", _numbers(900_000, 1), 1)
     values = _values(broker.cluster(), first_only=True)
@@ -100,65 +101,65 @@ def test_a_first_record_is_enough(broker: MockBroker) -> None:
 def test_nothing_to_read_opens_no_consumer(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Empty partitions cost a look at their ends, and no reading."""
+    """Empty partitions cost a request for watermarks, and no consumer."""
     broker.write("orders", _numbers(0, 5))
     monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.open_consumer")
-    assert _values(broker.cluster(), {("orders", 0): 5, ("orders", 1): 0}) == []
+    assert _values(broker.cluster(), {ORDERS: 5, TopicPartition("orders", 1): 0}) == []
     assert _values(broker.cluster(), {}) == []
 
 
 def test_records_that_come_later_are_not_read(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is the one at the start, though the topic has gone on."""
+    """The read ends at the end offsets of its start, though the topic has grown."""
     broker.write("orders", _numbers(0, 20))
     _after_watermarks(monkeypatch, lambda: broker.write("orders", _numbers(20, 5)))
     assert len(_values(broker.cluster())) == 20
 
 
 def _with_end(monkeypatch: pytest.MonkeyPatch, high: int, low: int = 0) -> None:
-    marks = {TopicPartition("orders", 0): Watermarks(low=low, high=high)}
-    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+    by_partition = {ORDERS: Watermarks(low=low, high=high)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: by_partition)
 
 
 def test_a_partition_that_ends_early_is_an_error(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that says "end" before the end there was has lost records: none pass for all."""
+    """A broker that reports the end too early has lost records: the read fails."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
     with pytest.raises(PositionError, match=r"orders\[0\]: its end offset is 5, and was 7 when"):
-        _values(broker.cluster(timeout=0.5), {TopicPartition("orders", 0): 0})
+        _values(broker.cluster(timeout=0.5), {ORDERS: 0})
 
 
 def test_a_broker_that_is_behind_is_waited_for(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new leader may say "end" too early: the reading goes on until the records are there."""
+    """A new leader may report the end too early: the read waits for the records."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
-    told: list[Message] = []
+    messages: list[Message] = []
 
-    def hear(session: ClientSession[Consumer], message: Message, reading: object) -> None:
-        _handle_error(session, message, reading)
-        if message.error() is not None and not told:
-            told.append(message)
+    def hear(session: ClientSession[Consumer], message: Message, *reading: Any) -> None:
+        _handle_error(session, message, *reading)
+        if message.error() is not None and not messages:
+            messages.append(message)
             broker.write("orders", _numbers(5, 2))
 
     _handle_error = drain_module._handle_error  # noqa: SLF001 - the moment after the broker has said "end"
     monkeypatch.setattr(drain_module, "_handle_error", hear)
-    assert len(_values(broker.cluster(), {("orders", 0): 0})) == 7
-    assert told[0].offset() == 5
+    assert len(_values(broker.cluster(), {ORDERS: 0})) == 7
+    assert messages[0].offset() == 5
 
 
-def test_progress_is_told(broker: MockBroker) -> None:
-    """The callback gets the records read so far and the seconds passed, rising."""
+def test_progress_is_reported(broker: MockBroker) -> None:
+    """The callback gets the number of records and the seconds so far, rising."""
     broker.write("orders", _numbers(0, 25_000))
-    told: list[tuple[int, float]] = []
-    for _ in drain(broker.cluster(), ALL, progress=lambda *told_now: told.append(told_now)):
+    reports: list[tuple[int, float]] = []
+    for _ in drain(broker.cluster(), ALL, progress=lambda *report: reports.append(report)):
         pass
-    assert told == sorted(told)
-    assert told[-1][0] == 25_000
+    assert reports == sorted(reports)
+    assert reports[-1][0] == 25_000
 
 
 def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:
@@ -168,17 +169,17 @@ def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:
 
 
 def test_a_missing_topic_is_named(broker: MockBroker) -> None:
-    """A topic that does not exist is an error, and is not created by asking."""
+    """A missing topic is an error, and the request does not create it."""
     with pytest.raises(TopicNotFoundError, match=r"^source .*: orders\[0\]: does not exist"):
         _values(broker.cluster())
     assert broker.cluster().topic_names() == frozenset()
 
 
 def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
-    """A topic that ends before the start was truncated or created again: both are named."""
+    """A topic that ends before the start was truncated or recreated: the error says both."""
     broker.write("orders", _numbers(0, 5))
     with pytest.raises(PositionError, match="its end offset 5 is below 6") as raised:
-        _values(broker.cluster(), {TopicPartition("orders", 0): 6})
+        _values(broker.cluster(), {ORDERS: 6})
     subject = {"cluster": "source", "topic": "orders", "partition": 0, "position": 6}
     assert raised.value.fields == subject
 
@@ -186,20 +187,20 @@ def test_a_start_beyond_the_end_is_refused(broker: MockBroker) -> None:
 def test_a_start_that_was_deleted_begins_at_the_first_record(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is left is read, or that something is gone is an error, as the caller likes."""
+    """The caller chooses: the rest is read, or a deleted start is an error."""
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 5, low=3)
-    assert _values(broker.cluster(), {("orders", 0): 0}) == [b"3", b"4"]
-    assert _values(broker.cluster(), {("orders", 0): 3}, refuse_deleted=True) == [b"3", b"4"]
+    assert _values(broker.cluster(), {ORDERS: 0}) == [b"3", b"4"]
+    assert _values(broker.cluster(), {ORDERS: 3}, refuse_deleted=True) == [b"3", b"4"]
     with pytest.raises(PositionError, match="its first offset 3 is above 2"):
-        _values(broker.cluster(), {TopicPartition("orders", 0): 2}, refuse_deleted=True)
+        _values(broker.cluster(), {ORDERS: 2}, refuse_deleted=True)
 
 
-def test_a_broker_that_dies_under_way_is_reported(
+def test_a_broker_that_dies_during_a_read_is_reported(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When nothing comes any more, the reading ends after the cluster's timeout."""
+    """If no record comes any more, the read fails after the cluster's timeout."""
     broker.write("orders", _numbers(0, 5))
     _after_watermarks(monkeypatch, broker.stop)
     with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for 0\.[5-9] s"):
-        _values(broker.cluster(timeout=0.5), {TopicPartition("orders", 0): 0})
+        _values(broker.cluster(timeout=0.5), {ORDERS: 0})

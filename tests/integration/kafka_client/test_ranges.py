@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
 from tests.support.mock_broker import MockBroker
 
+ORDERS, RETURNS = TopicPartition("orders", 0), TopicPartition("returns", 1)
 NOTHING = OffsetRange(5, 4)
 ENOUGH = 2**20
 
@@ -18,76 +20,79 @@ ENOUGH = 2**20
 @pytest.fixture
 def cluster(broker: MockBroker) -> KafkaCluster:
     """Return a cluster with 20 different records in orders[0] and returns[1]."""
-    for topic, partition in (("orders", 0), ("returns", 1)):
+    for topic, partition in (ORDERS, RETURNS):
         broker.write(topic, [(b"key", b"%d" % number) for number in range(20)], partition)
     return broker.cluster()
 
 
 def test_a_range_has_a_size() -> None:
-    """Both ends belong to it; one that ends before it begins is empty."""
+    """Both ends belong to the range; a range that ends before it begins is empty."""
     assert OffsetRange(3, 3).size == 1
     assert NOTHING.size == 0
     assert OffsetRange(9, -1).size == 0
 
 
 def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
-    """Each range gives its own records, in order; what lies beyond the end is not there."""
-    found = read_ranges(
+    """Each range returns its records, in order; offsets beyond the end return none."""
+    records_of = read_ranges(
         cluster,
         {
-            ("orders", 0): OffsetRange(3, 5),
-            ("returns", 1): OffsetRange(18, 30),
-            ("returns", 2): OffsetRange(0, 9),
-            ("orders", 1): NOTHING,
+            ORDERS: OffsetRange(3, 5),
+            RETURNS: OffsetRange(18, 30),
+            TopicPartition("returns", 2): OffsetRange(0, 9),
+            TopicPartition("orders", 1): NOTHING,
         },
         max_bytes=ENOUGH,
     )
-    assert {place: [record.offset for record in records] for place, records in found.items()} == {
-        ("orders", 0): [3, 4, 5],
-        ("returns", 1): [18, 19],
-        ("returns", 2): [],
-        ("orders", 1): [],
+    assert {
+        partition: [record.offset for record in records]
+        for partition, records in records_of.items()
+    } == {
+        ORDERS: [3, 4, 5],
+        RETURNS: [18, 19],
+        TopicPartition("returns", 2): [],
+        TopicPartition("orders", 1): [],
     }
 
 
-def test_no_more_bytes_are_read_than_told(
+def test_no_more_than_max_bytes_are_read(
     cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The small range is read, the large one left out whole; with no bytes none is read."""
+    """The small range is read, the large one left out whole; with 0 bytes, both are left out."""
     monkeypatch.setattr("airflow_mm2_offsets.kafka.ranges._AT_A_TIME", 1)
-    ranges = {("orders", 0): OffsetRange(0, 19), ("returns", 1): OffsetRange(0, 1)}
+    ranges = {ORDERS: OffsetRange(0, 19), RETURNS: OffsetRange(0, 1)}
     each = len(b"key0")
-    assert set(read_ranges(cluster, ranges, max_bytes=2 * each)) == {("returns", 1)}
+    assert set(read_ranges(cluster, ranges, max_bytes=2 * each)) == {RETURNS}
     assert set(read_ranges(cluster, ranges, max_bytes=ENOUGH)) == set(ranges)
     assert read_ranges(cluster, ranges, max_bytes=0) == {}
 
 
-def test_empty_ranges_ask_nobody() -> None:
-    """Where there is nothing to read, not even an unreachable cluster is an error."""
+def test_empty_ranges_need_no_request() -> None:
+    """For empty ranges even an unreachable cluster is no error."""
     cluster = KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"})
-    assert read_ranges(cluster, {("orders", 0): NOTHING}, max_bytes=ENOUGH) == {("orders", 0): []}
+    assert read_ranges(cluster, {ORDERS: NOTHING}, max_bytes=ENOUGH) == {ORDERS: []}
     assert read_ranges(cluster, {}, max_bytes=ENOUGH) == {}
-    assert find_empty(cluster, {("orders", 0): NOTHING}) == {("orders", 0)}
+    assert find_empty(cluster, {ORDERS: NOTHING}) == {ORDERS}
 
 
 def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
-    """A range is empty without a record in it, whatever comes after it."""
-    found = find_empty(
+    """A range without a record is empty, whatever records follow it."""
+    empty = find_empty(
         cluster,
         {
-            ("orders", 0): OffsetRange(19, 19),
-            ("orders", 1): OffsetRange(0, 100),
-            ("returns", 0): NOTHING,
-            ("returns", 1): OffsetRange(0, 19),
+            ORDERS: OffsetRange(19, 19),
+            TopicPartition("orders", 1): OffsetRange(0, 100),
+            TopicPartition("returns", 0): NOTHING,
+            RETURNS: OffsetRange(0, 19),
         },
     )
-    assert found == {("orders", 1), ("returns", 0)}
+    assert empty == {TopicPartition("orders", 1), TopicPartition("returns", 0)}
 
 
 def test_a_topic_that_does_not_exist_is_named(cluster: KafkaCluster) -> None:
-    """A range of a topic that is not there is an error, not an empty one."""
+    """A range of a missing topic is an error, not an empty range."""
     with pytest.raises(TopicNotFoundError, match=r"nowhere\[0\]: does not exist"):
-        find_empty(cluster, {("nowhere", 0): OffsetRange(0, 5)})
+        find_empty(cluster, {TopicPartition("nowhere", 0): OffsetRange(0, 5)})
 
 
 def _variants() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -106,7 +111,7 @@ def _variants() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_content_is_all_that_a_record_holds(broker: MockBroker) -> None:
-    """Records are equal when key, value, timestamp and headers are, and in no other case."""
+    """Records are equal only if key, value, timestamp and headers are equal."""
     same: dict[str, Any] = {
         "key": b"key",
         "value": b"value",
@@ -117,9 +122,8 @@ def test_content_is_all_that_a_record_holds(broker: MockBroker) -> None:
     for change in ({}, {}, *(change for _, change in _variants())):
         producer.produce("orders", partition=0, **(same | change))
     assert producer.flush(10) == 0
-    records = read_ranges(broker.cluster(), {("orders", 0): OffsetRange(0, 99)}, max_bytes=ENOUGH)[
-        "orders", 0
-    ]
+    ranges = {ORDERS: OffsetRange(0, 99)}
+    records = read_ranges(broker.cluster(), ranges, max_bytes=ENOUGH)[ORDERS]
     first, again, *others = [(each.digest, each.milliseconds) for each in records]
     assert first == again
     assert len({first, *others}) == 1 + len(list(_variants()))

@@ -22,7 +22,7 @@ from airflow_mm2_offsets.kafka.clients import make_admin
     ],
 )
 def test_each_answer_has_its_error(code: int, kind: type[Mm2OffsetsError]) -> None:
-    """A refusal, a missing topic and silence are told apart; each names cluster and reason."""
+    """A refusal, a missing topic and silence are different errors, with cluster and reason."""
     session = make_admin("target", {"bootstrap.servers": "a:9092"}, 1.0)
     error = session.failure(KafkaError(code, "the reason"), topic="orders")
     assert type(error) is kind

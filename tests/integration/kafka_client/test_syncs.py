@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import OffsetSync, Watermarks, encode_offset_sync
+from airflow_mm2_offsets.core import OffsetSync, TopicPartition, Watermarks, encode_offset_sync
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka import sync_log
@@ -19,7 +19,7 @@ from airflow_mm2_offsets.kafka.throttle import Throttle
 from tests.support.mock_broker import MockBroker
 
 TOPIC = "mm2-offset-syncs.target.internal"
-ORDERS = ("orders", 0)
+ORDERS = TopicPartition("orders", 0)
 KEY, VALUE = encode_offset_sync(OffsetSync(topic="orders", partition=1, upstream=7, downstream=3))
 
 
@@ -31,7 +31,7 @@ def _syncs(upstreams: range, topic: str = "orders") -> list[tuple[bytes, bytes]]
 
 
 def test_syncs_are_indexed(broker: MockBroker) -> None:
-    """Every sync of every partition is in the index, and the next offset follows the last."""
+    """The index holds every sync of every partition, and next_offset follows the last."""
     broker.write(TOPIC, [*_syncs(range(10, 1000, 10)), *_syncs(range(5, 8), "returns")])
     read = read_syncs(broker.cluster(), TOPIC)
     assert set(read.index) == {("orders", 0), ("returns", 0)}
@@ -54,10 +54,10 @@ def test_syncs_are_indexed(broker: MockBroker) -> None:
         (b"\x00\x02\xff\xff\x00\x00\x00\x00", VALUE),
     ],
 )
-def test_a_record_that_is_no_sync_is_skipped_and_reported(
+def test_an_invalid_record_is_skipped_and_reported(
     broker: MockBroker, key: bytes | None, value: bytes | None
 ) -> None:
-    """Truncated, foreign, negative records and tombstones are named; those around them count."""
+    """Truncated, foreign and negative records and tombstones are reported; the others count."""
     broker.write(TOPIC, [*_syncs(range(10, 12)), (key, value), *_syncs(range(12, 14))])
     read = read_syncs(broker.cluster(), TOPIC)
     assert len(read.index) == 4
@@ -67,15 +67,15 @@ def test_a_record_that_is_no_sync_is_skipped_and_reported(
 
 
 def test_the_list_of_skipped_records_is_capped(broker: MockBroker) -> None:
-    """A topic full of rubbish is counted whole and listed in part."""
+    """Of many invalid records all are counted, and the first are listed."""
     broker.write(TOPIC, [*_syncs(range(10, 11)), *[(b"x", b"y")] * 100])
     read = read_syncs(broker.cluster(), TOPIC)
     assert read.skipped_count == 100
     assert len(read.skipped) == MAX_SKIPPED
 
 
-def test_a_later_read_goes_on(broker: MockBroker) -> None:
-    """A read from next_offset gets only what is new, and continues the index it is given."""
+def test_a_later_read_continues_the_index(broker: MockBroker) -> None:
+    """A read from next_offset gets only new syncs, and extends the given index."""
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
     broker.write(TOPIC, [*_syncs(range(20, 23)), *_syncs(range(5, 6), "returns")])
@@ -86,7 +86,7 @@ def test_a_later_read_goes_on(broker: MockBroker) -> None:
 
 
 def test_a_later_read_may_find_nothing_new(broker: MockBroker) -> None:
-    """Nothing new is no error where syncs are known already."""
+    """A later read without new syncs succeeds."""
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
     later = read_syncs(broker.cluster(), TOPIC, previous=first)
@@ -94,22 +94,22 @@ def test_a_later_read_may_find_nothing_new(broker: MockBroker) -> None:
 
 
 def test_a_topic_that_shrank_is_not_continued(broker: MockBroker) -> None:
-    """A topic that ends before the start was made anew: going on would miss what it has."""
+    """A topic that ends before the start was recreated: continuing would miss its syncs."""
     broker.write(TOPIC, _syncs(range(10, 12)))
     longer = replace(read_syncs(broker.cluster(), TOPIC), next_offset=100)
     with pytest.raises(SyncsTopicError, match="its end offset 2 is below 100"):
         read_syncs(broker.cluster(), TOPIC, previous=longer)
 
 
-def test_a_topic_that_was_cut_short_is_not_continued(
+def test_a_truncated_topic_is_not_continued(
     broker: MockBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Syncs deleted after the start were never seen: going on would miss them; from 0 is fine."""
+    """Deleted syncs after the start were never read: continuing would miss them."""
     broker.write(TOPIC, _syncs(range(10, 20)))
     first = read_syncs(broker.cluster(), TOPIC)
     broker.write(TOPIC, _syncs(range(20, 23)))
-    marks = {(TOPIC, 0): Watermarks(low=11, high=13)}
-    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: marks)
+    by_partition = {(TOPIC, 0): Watermarks(low=11, high=13)}
+    monkeypatch.setattr(KafkaCluster, "watermarks", lambda *_, **__: by_partition)
     with pytest.raises(SyncsTopicError, match="its first offset 11 is above 10"):
         read_syncs(broker.cluster(), TOPIC, previous=first)
     assert len(read_syncs(broker.cluster(), TOPIC).index) == 2
@@ -133,28 +133,30 @@ def test_a_missing_topic_comes_with_its_likely_causes(broker: MockBroker) -> Non
 
 
 def test_an_empty_topic_comes_with_its_likely_causes(broker: MockBroker) -> None:
-    """A topic without a record is an error of its own."""
+    """A topic without a record is an error with the likely causes."""
     broker.create(TOPIC)
     with pytest.raises(SyncsTopicError, match="is empty; the cluster has no other topic") as caught:
         read_syncs(broker.cluster(), TOPIC)
     _assert_likely_causes(str(caught.value))
 
 
-def test_a_topic_of_rubbish_is_as_good_as_empty(broker: MockBroker) -> None:
-    """Records of which none is a sync are an error that shows the first."""
+def test_a_topic_without_a_valid_sync_is_an_error(broker: MockBroker) -> None:
+    """If no record is a sync, the error shows the first record."""
     broker.write(TOPIC, [(b"x", b"y")] * 3)
     with pytest.raises(SyncsTopicError, match=r"holds 3 records but no .* at offset 0: the value"):
         read_syncs(broker.cluster(), TOPIC)
 
 
-def test_who_rests_reads_the_same(broker: MockBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In slices smaller than a partition, with a rest before each of them."""
+def test_a_throttled_read_gets_the_same(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A throttled read takes slices smaller than a partition, and pauses before each."""
     rests: list[None] = []
     monkeypatch.setattr(Throttle, "pause", lambda _self: rests.append(None))
     monkeypatch.setattr(sync_log, "_SLICE", 20 * len(VALUE))
     broker.write(TOPIC, _syncs(range(10, 100)))
     read = read_syncs(replace(broker.cluster(), throttle_ratio=1.0), TOPIC)
-    assert [*read.index.partitions["orders", 0].upstream] == [*range(10, 100)]
+    assert [*read.index.partitions[ORDERS].upstream] == [*range(10, 100)]
     assert len(rests) >= 1 + 5
 
 
@@ -180,15 +182,17 @@ def _left(monkeypatch: pytest.MonkeyPatch, gone: set[int]) -> None:
         ({0, 1, 2}, set()),
     ],
 )
-def test_it_is_known_whose_first_sync_is_the_first_ever(
+def test_a_history_is_complete_if_no_sync_before_it_is_missing(
     broker: MockBroker,
     monkeypatch: pytest.MonkeyPatch,
     gone: set[int],
     complete: set[tuple[str, int]],
 ) -> None:
-    """A partition's history is complete where nothing is missing before its first sync."""
+    """The history of a partition is complete if nothing is missing before its first sync."""
     broker.write(TOPIC, [*_syncs(range(10, 15)), *_syncs(range(5, 8), "returns")])
     _left(monkeypatch, gone)
     read = read_syncs(broker.cluster(), TOPIC)
     partitions = read.index.partitions.items()
-    assert {place for place, syncs in partitions if syncs.history is History.COMPLETE} == complete
+    assert {
+        partition for partition, syncs in partitions if syncs.history is History.COMPLETE
+    } == complete

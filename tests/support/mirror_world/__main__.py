@@ -1,7 +1,7 @@
-"""Judges translations in many simulated worlds, and says by kind what came of it.
+"""Judges translations in many simulated worlds, and prints the results by kind.
 
-Ends with 1 where an answer is above the truth although something could have told so; with
-``--undetectable`` also where nothing could, and then draws worlds that hide more.
+Ends with 1 if an answer is above the truth and something could have revealed it; with
+``--undetectable`` also if nothing could, and then draws worlds that hide more.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MOST_PROCESSES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soaked:
-    """What came of one process's share."""
+    """The results of one process."""
 
     index: Report
     plan: Report
@@ -34,7 +34,7 @@ class Soaked:
 
     @property
     def positions(self) -> int:
-        """How many positions were asked for."""
+        """The number of positions judged."""
         return self.index.total.positions + self.plan.total.positions
 
 

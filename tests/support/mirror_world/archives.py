@@ -1,4 +1,4 @@
-"""An archive of what a world's syncs topic held, made at the times that the world says."""
+"""Archives a world's syncs topic, at the times at which the world has a step ``archive``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +12,12 @@ from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.errors import SyncsTopicError
 from tests.support.mirror_world.clusters import Reach, WorldClusters
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """What an archive holds of a world."""
+    """The syncs that an archive holds of a world."""
 
     syncs: tuple[tuple[int, int], ...] = ()
     of_target: tuple[int, ...] = ()
@@ -25,11 +25,11 @@ class Archived:
     """The incarnations of the target topic that it has seen."""
 
     @classmethod
-    def of(cls, world: World, *, syncs_read: int) -> "Archived":
+    def of(cls, world: MirrorWorld, *, syncs_read: int) -> "Archived":
         """Return what it holds, and what was read of the topic since: so many of its syncs."""
         logs = {each.syncs.incarnation: each.syncs for each in world.archived}
-        known = logs.get(world.syncs.incarnation)
-        if syncs_read > len(known.syncs if known else ()):
+        archived_log = logs.get(world.syncs.incarnation)
+        if syncs_read > len(archived_log.syncs if archived_log else ()):
             logs[world.syncs.incarnation] = world.syncs.until(syncs_read)
         # Before a topic has its first sync, the archive does not know of it, and notes no id.
         with_syncs = dropwhile(lambda each: not each.syncs.syncs, world.archived)
@@ -41,7 +41,7 @@ class Archived:
 
 
 @contextmanager
-def archive_of(world: World, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
+def archive_of(world: MirrorWorld, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
     """Yield the archive, in memory, that running now and then would have made."""
     folder = UPath(f"memory://mirror-world/{id(world)}")
     archive = SyncArchive(folder)

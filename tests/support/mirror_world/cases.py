@@ -1,4 +1,4 @@
-"""Worlds for pytest: a few of each kind alone, and what is not mended yet."""
+"""Worlds for pytest: a few of each kind, and the kinds that are expected to fail."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -12,7 +12,7 @@ from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import BASE, KINDS, Kind
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 _EPISODIC = (
     *("alter_back", "alter_forward", "put_back", "reset_offsets", "reinstall", "recreate_syncs"),
@@ -47,7 +47,7 @@ def drawn_worlds() -> st.SearchStrategy[Drawn]:
 
 def _happened(steps: list[Step], lag_max: int, exactly_once: bool) -> Drawn:  # noqa: FBT001 - Hypothesis
     random = Random(0)  # noqa: S311 - the same steps make the same world
-    world = World(MirrorSettings(lag_max=lag_max, exactly_once=exactly_once), random)
+    world = MirrorWorld(MirrorSettings(lag_max=lag_max, exactly_once=exactly_once), random)
     return Drawn(seed=0, kinds=("picked",), world=world.run(steps), random=random)
 
 
@@ -57,6 +57,6 @@ def some(count: int, *kinds: Kind, alone: bool = True) -> Iterable[Drawn]:
 
 
 def check(judge: Judge) -> None:
-    """Fail with the first answer above the truth where something could have told."""
+    """Fail with the first answer above the truth that was detectable."""
     for finding in judge.findings:
         assert not finding.is_known, str(finding)

@@ -1,4 +1,4 @@
-"""A world as two clusters and a Connect that can be asked."""
+"""Shows a world as two in-memory clusters and a simulated Connect."""
 
 from dataclasses import dataclass, replace
 
@@ -8,12 +8,13 @@ from airflow_mm2_offsets.core import (
     OffsetSync,
     ReplicationPolicy,
     SyncsLocation,
+    TopicPartition,
     encode_offset_sync,
 )
 from airflow_mm2_offsets.testing import InMemoryCluster, InMemoryTopic, SimulatedConnect
 from airflow_mm2_offsets.testing.connect import mirror_config
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP, PartitionLog, Record, SourceLog
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 TOPIC = "orders"
 _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.IDENTITY)
@@ -21,14 +22,14 @@ _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.ID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What of a world can be asked, and how it lies there."""
+    """The parts of a world that can be reached, and its layout on the clusters."""
 
     partitions: int
     """How many the topic has; each is the same world, so that one plan answers many positions."""
     cleaned: int = 0
     """So many syncs compaction has removed."""
     connect: bool = True
-    """Connect can be asked."""
+    """Connect answers."""
     misnamed: bool = False
     """MirrorMaker 2 calls the topic ``a.orders`` on the target, where an unrelated ``orders``
     lies; the user says that names stay as they are."""
@@ -37,12 +38,12 @@ class Reach:
 class WorldClusters:
     """The clusters that hold a world."""
 
-    def __init__(self, world: World, reach: Reach, *, on: SyncsLocation) -> None:
+    def __init__(self, world: MirrorWorld, reach: Reach, *, on: SyncsLocation) -> None:
         """Make the clusters of what a world holds now.
 
         Args:
             world: Its logs are read, not copied.
-            reach: What can be asked.
+            reach: The parts that can be reached.
             on: Where the syncs topic lies.
         """
         self.world, self.reach = world, reach
@@ -60,7 +61,7 @@ class WorldClusters:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take over what has happened to the world since; not what Connect has committed."""
+        """Show the world's current logs; Connect's committed offset stays."""
         world, reach = self.world, self.reach
         self.source.topics[TOPIC] = self._topic("s", world.source)
         self.target.topics[TOPIC] = self._topic("t", world.target)
@@ -82,7 +83,7 @@ class WorldClusters:
     def _make_connect(self, on: SyncsLocation) -> SimulatedConnect:
         last = self.world.mirror.committed
         numbers = range(self.reach.partitions) if last is not None else ()
-        offsets = {(TOPIC, number): last or 0 for number in numbers}
+        offsets = {TopicPartition(TOPIC, number): last or 0 for number in numbers}
         policy = ReplicationPolicy.DEFAULT if self.reach.misnamed else ReplicationPolicy.IDENTITY
         return SimulatedConnect(
             config=mirror_config(replace(_NAMING, policy=policy), on),
@@ -99,7 +100,7 @@ def _local_log(like: PartitionLog) -> SourceLog:
     return SourceLog(low=like.low, high=like.high, records=records)
 
 
-def _syncs_log(world: World, partitions: int, cleaned: int) -> SourceLog:
+def _syncs_log(world: MirrorWorld, partitions: int, cleaned: int) -> SourceLog:
     syncs = [
         OffsetSync(topic=TOPIC, partition=number, upstream=up, downstream=down)
         for up, down in world.syncs.syncs

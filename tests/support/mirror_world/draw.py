@@ -1,4 +1,4 @@
-"""Draws worlds: each kind often, and often with others."""
+"""Draws worlds: each kind in turn, alone or with others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from random import Random
 from tests.support.mirror_world.kinds import BASE, KINDS, Kind, amount
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 _MOST_WORLDS = 10**9
 """So many worlds have seeds of their own that follow from one seed."""
@@ -16,13 +16,13 @@ _MOST_WORLDS = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A world, and what makes it again."""
+    """A world, and the seed that recreates it."""
 
     seed: int
     kinds: tuple[str, ...]
-    world: World
+    world: MirrorWorld
     random: Random
-    """For what else is to be drawn."""
+    """For the checks, which draw as well."""
 
 
 def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
@@ -50,7 +50,7 @@ def draw(seed: int, *kinds: Kind) -> Drawn:
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
     }
     equal = any(kind.equal_records for kind in kinds)
-    world = World(
+    world = MirrorWorld(
         MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30, 100)), **settings),
         random,
         kinds=random.choice((2, 3, 5, 20)) if equal else 10**9,

@@ -1,11 +1,11 @@
-"""Asks the index alone: what the offset-syncs topic holds, and nothing else."""
+"""Judges answers of the index, which knows the offset syncs and nothing else."""
 
 from collections.abc import Iterator
 
-from airflow_mm2_offsets.core import Extras, SyncIndex
+from airflow_mm2_offsets.core import Extras, SyncIndex, TopicPartition
+from tests.support.mirror_world.detection import Readable
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.judging import Judge
-from tests.support.mirror_world.telling import Readable
 
 TOPIC = "orders"
 
@@ -15,8 +15,8 @@ def judge_index(drawn: Drawn) -> Iterator[Judge]:
     for cleaned in _cleaned(drawn):
         log = drawn.world.syncs
         readable = Readable(syncs=log.syncs[cleaned:], of_target=log.of_target[cleaned:])
-        index = SyncIndex.of_pairs({(TOPIC, 0): readable.syncs})
-        judge = Judge(drawn=drawn, asked=f"index of syncs from {cleaned} on", readable=readable)
+        index = SyncIndex().extended({TopicPartition(TOPIC, 0): readable.syncs})
+        judge = Judge(drawn=drawn, inputs=f"index of syncs from {cleaned} on", readable=readable)
         for position in range(drawn.world.source.high + 1):
             judge.judge(index.translate(TOPIC, 0, position, extras=Extras.POSSIBLE))
         yield judge

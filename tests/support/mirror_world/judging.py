@@ -6,30 +6,30 @@ from dataclasses import dataclass, field
 
 from airflow_mm2_offsets.core import Status, Translation
 from airflow_mm2_offsets.testing.logs import FOREIGN, Entry, Record
+from tests.support.mirror_world.detection import DetectableBy, Loss, Readable, detectable_by
 from tests.support.mirror_world.draw import Drawn
-from tests.support.mirror_world.telling import Loss, Readable, ToldBy, told_by
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What came of many positions."""
+    """The results of many positions."""
 
     worlds: int = 0
     lossy: int = 0
-    """Worlds with an answer above the truth that could have been known."""
+    """Worlds with an answer above the truth that was detectable."""
     positions: int = 0
     refused: int = 0
     exact_below: int = 0
-    """Answers called exact that read records again."""
+    """EXACT answers that read records again."""
     reread: int = 0
     """Records read again, in all."""
-    above: Counter[ToldBy] = field(default_factory=Counter)
-    """Answers that lose records, by what could have told so."""
+    above: Counter[DetectableBy] = field(default_factory=Counter)
+    """Answers that lose records, by what could have revealed it."""
 
     @property
     def known_above(self) -> int:
-        """Answers that lose records where something could have told so."""
-        return self.above.total() - self.above[ToldBy.NOTHING]
+        """Answers whose loss was detectable."""
+        return self.above.total() - self.above[DetectableBy.NOTHING]
 
     @property
     def mean_reread(self) -> float:
@@ -47,27 +47,27 @@ class Finding:
     """An answer above the truth."""
 
     drawn: Drawn
-    asked: str
-    """Of what the answer was made."""
+    inputs: str
+    """The inputs of the answer, in words."""
     answer: Translation
     truth: int
-    told_by: ToldBy
-    """What could have told so."""
+    detectable_by: DetectableBy
+    """What could have revealed it."""
 
     @property
     def is_known(self) -> bool:
-        """Whether anything could."""
-        return self.told_by is not ToldBy.NOTHING
+        """Whether anything could have revealed it."""
+        return self.detectable_by is not DetectableBy.NOTHING
 
     def __str__(self) -> str:
-        """Return all it takes to see it."""
+        """Return the answer, the truth and the whole world."""
         world, answer = self.drawn.world, self.answer
         source = world.source
         steps = " ".join(f"{step.action}:{step.amount}" for step in world.steps)
         return (
-            f"seed {self.drawn.seed} {'+'.join(self.drawn.kinds)}, {self.asked}: position "
+            f"seed {self.drawn.seed} {'+'.join(self.drawn.kinds)}, {self.inputs}: position "
             f"{answer.position} -> {answer.target} ({answer.status.value}, {answer.basis.value}), "
-            f"truth {self.truth}, told by {self.told_by.value}\n"
+            f"truth {self.truth}, detectable by {self.detectable_by.value}\n"
             f"  {world.mirror.settings}\n  {steps}\n"
             f"  syncs {world.syncs.syncs}\n  noted {world.mirror.committed}\n"
             f"  source [{source.low}, {source.high}) holds {_spans(source.records)}\n"
@@ -104,10 +104,10 @@ class Judge:
     """Judges the answers about one world."""
 
     drawn: Drawn
-    asked: str
+    inputs: str
     readable: Readable
     stands: bool = True
-    """The world stood still while it was asked."""
+    """The world did not change during the plan."""
     tally: Tally = field(default_factory=lambda: Tally(worlds=1))
     findings: list[Finding] = field(default_factory=list)
     _truths: list[int] = field(init=False)
@@ -115,7 +115,7 @@ class Judge:
     """How many copies lie below each target offset."""
 
     def __post_init__(self) -> None:
-        """Find out what is true."""
+        """Compute the truths."""
         self._truths = self.drawn.world.truths()
         if self.readable.misnamed:  # No position of another topic is right.
             self._truths = [-1] * len(self._truths)
@@ -166,10 +166,17 @@ class Judge:
 
     def _convict(self, answer: Translation, truth: int) -> None:
         assert answer.target is not None
-        told = told_by(self.drawn.world, self.readable, Loss(answer.position, answer.target, truth))
-        self.tally.above[told] += 1
-        if told is not ToldBy.NOTHING:
+        loss = Loss(answer.position, answer.target, truth)
+        evidence = detectable_by(self.drawn.world, self.readable, loss)
+        self.tally.above[evidence] += 1
+        if evidence is not DetectableBy.NOTHING:
             self.tally.lossy = 1
         self.findings.append(
-            Finding(drawn=self.drawn, asked=self.asked, answer=answer, truth=truth, told_by=told)
+            Finding(
+                drawn=self.drawn,
+                inputs=self.inputs,
+                answer=answer,
+                truth=truth,
+                detectable_by=evidence,
+            )
         )

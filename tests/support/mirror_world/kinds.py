@@ -1,4 +1,4 @@
-"""What can happen to a world, by kind: which steps, how often, and in which set-up."""
+"""The kinds of worlds: the steps that happen, how often, and the settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

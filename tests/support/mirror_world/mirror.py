@@ -21,6 +21,8 @@ class Mirror(MirrorTask):
         """Start a task without a committed offset."""
         self.syncs = syncs
         self.highest_committed: int | None = None
+        self.starts: list[int] = []
+        """The target offset of the first record that each task wrote."""
         self._clock = 0
         super().__init__(settings, source, target, self._append_sync)
 
@@ -143,6 +145,8 @@ class Mirror(MirrorTask):
         return record
 
     def _write(self, batch: Batch) -> None:
+        if batch and self.task.acknowledged is None and not self.task.unacknowledged:
+            self.starts.append(self.target.high)
         self._clock += 1  # The time of the batch, for those who stamp.
         super()._write([(offset, self._stamped(record)) for offset, record in batch])
 

@@ -1,4 +1,4 @@
-"""Asks for a plan, with what a user may decide and with what may be lost."""
+"""Makes plans of a world, with drawn options and losses, and judges them."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,19 +17,19 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing.logs import FOREIGN
 from tests.support.mirror_world.archives import Archived, archive_of
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
+from tests.support.mirror_world.detection import Readable
 from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import amount
 from tests.support.mirror_world.steps import Step
-from tests.support.mirror_world.telling import Readable
 
 POSITIONS = 16
 """How many positions of a world one plan answers at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """How a plan is asked for."""
+class PlanRequest:
+    """The options of a plan, and the state of the world that it meets."""
 
     positions: tuple[int, ...]
     """One for each partition."""
@@ -38,7 +38,7 @@ class Asked:
     sole_writer: bool
     reads_records: bool
     goes_on: bool
-    """The world goes on while the plan is made."""
+    """The world changes while the plan is made."""
     misnamed: bool
     cleaned: int
     """So many syncs compaction has removed."""
@@ -48,8 +48,8 @@ class Asked:
     """Where the syncs topic lies."""
 
     @classmethod
-    def of(cls, drawn: Drawn) -> "Asked":
-        """Draw it; ``sole_writer`` only where it is true."""
+    def of(cls, drawn: Drawn) -> "PlanRequest":
+        """Draw a request; ``sole_writer`` only if it is true."""
         random, world = drawn.random, drawn.world
         last = max(0, len(world.syncs.syncs) - 1)
         archived = bool(world.archived)
@@ -84,12 +84,12 @@ class Asked:
         )
 
     def readable(self, drawn: Drawn, *, syncs_read: int) -> Readable:
-        """Return what of the world could be known to a plan that read so many syncs."""
-        known = Archived.of(drawn.world, syncs_read=syncs_read)
+        """Return what a plan that read ``syncs_read`` syncs could know."""
+        archived = Archived.of(drawn.world, syncs_read=syncs_read)
         return Readable(
-            syncs=known.syncs[self.cleaned :],
-            of_target=known.of_target[self.cleaned :],
-            archived_targets=known.targets,
+            syncs=archived.syncs[self.cleaned :],
+            of_target=archived.of_target[self.cleaned :],
+            archived_targets=archived.targets,
             source=self.read_source and self.reads_records,
             target=self.reads_records,
             watermarks=True,
@@ -113,23 +113,23 @@ class Asked:
 
 def judge_plan(drawn: Drawn) -> Judge:
     """Judge one plan for some positions of a world."""
-    asked = Asked.of(drawn)
+    request = PlanRequest.of(drawn)
     reach = Reach(
-        partitions=len(asked.positions),
-        cleaned=asked.cleaned,
-        connect=asked.connect,
-        misnamed=asked.misnamed,
+        partitions=len(request.positions),
+        cleaned=request.cleaned,
+        connect=request.connect,
+        misnamed=request.misnamed,
     )
-    clusters = WorldClusters(drawn.world, reach, on=asked.on)
-    words, plan, syncs = str(asked), None, SyncsRead()
+    clusters = WorldClusters(drawn.world, reach, on=request.on)
+    words, plan, syncs = str(request), None, SyncsRead()
     try:
-        plan = _plan(drawn, asked, clusters, syncs)
+        plan = _plan(drawn, request, clusters, syncs)
     except Mm2OffsetsError as error:
         words = f"{words}: {error}"
     # Topics may grow while the plan is made: only the syncs that it has read can tell it anything.
-    readable = asked.readable(drawn, syncs_read=syncs.end // len(asked.positions))
-    # What is true when the plan is there: the job starts later still.
-    judge = Judge(drawn=drawn, asked=words, readable=readable, stands=not asked.goes_on)
+    readable = request.readable(drawn, syncs_read=syncs.end // len(request.positions))
+    # The truth at the end of the plan: the job starts later still.
+    judge = Judge(drawn=drawn, inputs=words, readable=readable, stands=not request.goes_on)
     for planned in plan.partitions if plan else ():
         judge.judge(planned.translation)
     return judge
@@ -149,25 +149,27 @@ class SyncsRead:
             yield records
 
 
-def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters, syncs: SyncsRead) -> FailoverPlan:
-    positions = {TOPIC: dict(enumerate(asked.positions))}
+def _plan(
+    drawn: Drawn, request: PlanRequest, clusters: WorldClusters, syncs: SyncsRead
+) -> FailoverPlan:
+    positions = {TOPIC: dict(enumerate(request.positions))}
     archived = (
-        archive_of(drawn.world, partitions=len(asked.positions), on=asked.on)
-        if asked.archived
+        archive_of(drawn.world, partitions=len(request.positions), on=request.on)
+        if request.archived
         else nullcontext()
     )
     with archived as archive:
-        if asked.goes_on:
+        if request.goes_on:
             deletes = ("expire", "expire_all") if "retention" in drawn.kinds else ()
             actions = ("grow", "grow", "copy", "copy", "commit", "kill", *deletes)
             _Meanwhile(clusters=clusters, random=drawn.random, actions=actions).watch()
         with patch.object(sync_log, "drain", syncs.drain):
-            return plan_failover(clusters.pair, positions, options=asked.options(archive))
+            return plan_failover(clusters.pair, positions, options=request.options(archive))
 
 
 @dataclass(slots=True, kw_only=True)
 class _Meanwhile:
-    """Lets the world go on now and then, when a cluster is asked something."""
+    """Changes the world now and then, when a cluster gets a request."""
 
     clusters: WorldClusters
     random: Random
@@ -192,7 +194,7 @@ class _Meanwhile:
 def _positions(drawn: Drawn) -> tuple[int, ...]:
     source = drawn.world.source
     last = [up for up, _ in drawn.world.syncs.syncs[-2:]]
-    known = {each for each in (0, source.low, source.high, *last) if each <= source.high}
-    others = [each for each in range(source.high) if each not in known]
-    some = drawn.random.sample(others, min(len(others), POSITIONS - len(known)))
-    return tuple(sorted({*some, *known}))
+    positions = {each for each in (0, source.low, source.high, *last) if each <= source.high}
+    others = [each for each in range(source.high) if each not in positions]
+    some = drawn.random.sample(others, min(len(others), POSITIONS - len(positions)))
+    return tuple(sorted({*some, *positions}))

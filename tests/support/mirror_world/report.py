@@ -1,12 +1,12 @@
-"""Counts what came of many worlds, and puts it as a table."""
+"""Adds up the results of many worlds, and prints them as a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.support.mirror_world.detection import DetectableBy
 from tests.support.mirror_world.judging import Judge, Tally
-from tests.support.mirror_world.telling import ToldBy
 
-_HEAD = ("worlds", "lossy", "positions", *ToldBy, "refused", "exact<", "again")
+_HEAD = ("worlds", "lossy", "positions", *DetectableBy, "refused", "exact<", "again")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,14 +15,14 @@ class Report:
 
     title: str
     shown: int = 3
-    """Findings that are kept of each kind."""
+    """The most findings to keep of each kind."""
     hidden: bool = False
-    """What nothing could have told counts as well."""
+    """Undetectable losses count as well."""
     tallies: dict[str, Tally] = field(default_factory=dict)
     findings: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, judge: Judge) -> None:
-        """Count what came of one world; a world of several kinds counts for its first."""
+        """Count one world, by the first of its kinds."""
         kind = judge.drawn.kinds[0]
         self.tallies.setdefault(kind, Tally()).add(judge.tally)
         counted = [each for each in judge.findings if self.hidden or each.is_known]
@@ -31,7 +31,7 @@ class Report:
             self.findings[kind].append(str(counted[0]))
 
     def merge(self, other: "Report") -> None:
-        """Add what another one has counted."""
+        """Add the counts of another report."""
         for kind, tally in other.tallies.items():
             self.tallies.setdefault(kind, Tally()).add(tally)
             mine = self.findings.setdefault(kind, [])
@@ -66,7 +66,7 @@ def _line(kind: str, tally: Tally) -> str:
         tally.worlds,
         tally.lossy,
         tally.positions,
-        *(tally.above[each] for each in ToldBy),
+        *(tally.above[each] for each in DetectableBy),
         tally.refused,
         tally.exact_below,
     )

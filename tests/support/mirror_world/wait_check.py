@@ -1,4 +1,4 @@
-"""Asks the wait of a planned failover whether MirrorMaker 2 has copied all that there is."""
+"""Checks that the wait of a planned failover ends when MirrorMaker 2 has copied everything."""
 
 from collections import Counter
 from enum import StrEnum
@@ -11,23 +11,23 @@ from tests.support.mirror_world.draw import Drawn
 
 
 class Waited(StrEnum):
-    """What came of the wait."""
+    """The result of a wait."""
 
     ENDED = "ended"
-    """All was copied, and it said so."""
+    """All was copied, and the wait ended."""
     FOR_EVER = "for ever"
-    """All was copied and noted, nothing will come any more, and it still waits."""
+    """All was copied and committed, no record will come any more, and it still waits."""
     GOES_ON = "goes on"
-    """Records are left to copy, and it waits for them."""
+    """Records are left to copy, and the wait lasts."""
     TOO_EARLY = "too early"
-    """Records are left to copy, and it says that there are none."""
+    """Records are left to copy, and the wait ended."""
 
 
 class Waits(Counter[Waited]):
-    """How often each came of it."""
+    """The number of waits with each result."""
 
     def add(self, drawn: Drawn) -> None:
-        """Ask for a position at the source's end, with Connect."""
+        """Wait for the source's end, with Connect."""
         world = drawn.world
         clusters = WorldClusters(world, Reach(partitions=1), on=SyncsLocation.TARGET)
         try:

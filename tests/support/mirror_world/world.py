@@ -24,7 +24,7 @@ BORN = 1_800_000_000_000
 _KEYS = 7
 
 
-class World:
+class MirrorWorld:
     """Source, target, offset syncs, MirrorMaker 2 and Connect of one partition."""
 
     def __init__(self, settings: MirrorSettings, random: Random, *, kinds: int = 10**9) -> None:
@@ -41,11 +41,11 @@ class World:
         self.mirror = Mirror(settings, self.source, self.target, self.syncs)
         self.steps: list[Step] = []
         """What has happened."""
-        self.archived: list[World] = []
+        self.archived: list[MirrorWorld] = []
         """What it was like each time that its syncs were archived."""
         self._written = 0
 
-    def run(self, steps: Iterable[Step]) -> "World":
+    def run(self, steps: Iterable[Step]) -> "MirrorWorld":
         """Let ``steps`` happen."""
         for step in steps:
             self.steps.append(step)
@@ -53,6 +53,11 @@ class World:
             amount = () if step.action in WITHOUT_AMOUNT else (step.amount,)
             getattr(owner, step.action)(*amount)
         return self
+
+    def __repr__(self) -> str:
+        """Return what makes the world again, given the same random numbers."""
+        steps = " ".join(f"{step.action}:{step.amount}" for step in self.steps)
+        return f"MirrorWorld({self.mirror.settings}, {steps}, syncs={self.syncs.syncs})"
 
     # What the source's owners do.
 
@@ -123,7 +128,7 @@ class World:
     # What MirrorMaker 2's owners do.
 
     def reinstall(self, _: int = 0) -> None:
-        """Install the connector anew: nothing is noted, the syncs topic is a new one."""
+        """Reinstall the connector: without committed offsets, and with a new syncs topic."""
         self.recreate_syncs()
         self.mirror.committed = self.mirror.highest_committed = None
         self.mirror.kill()
@@ -138,19 +143,19 @@ class World:
         self.mirror.alter(None)
 
     def alter_back(self, offsets: int) -> None:
-        """Alter the noted offset to an earlier one."""
+        """Alter the committed offset to an earlier one."""
         self.mirror.stop()
         back = (self.mirror.committed or 0) - offsets
         self.mirror.alter(back if back >= 0 else None)
 
     def alter_forward(self, offsets: int) -> None:
-        """Alter the noted offset to a later one, at most the source's last."""
+        """Alter the committed offset to a later one, at most the source's last."""
         self.mirror.stop()
         last = -1 if self.mirror.committed is None else self.mirror.committed
         self.mirror.alter(min(last + offsets, self.source.high - 1))
 
     def put_back(self, _: int = 0) -> None:
-        """Alter the noted offset to the highest that it ever was."""
+        """Alter the committed offset to the highest that it ever was."""
         self.mirror.alter(self.mirror.highest_committed)
 
     def refilter(self, percent: int) -> None:
@@ -205,8 +210,18 @@ class World:
             for offset in self.source.records
         )
 
+    @property
+    def is_settled(self) -> bool:
+        """MirrorMaker 2 has come as far as ever before: it has nothing to copy again."""
+        return (self.mirror.task.position or 0) > max(self.highest_copies(), default=-1)
+
+    @property
+    def shows_every_rewind(self) -> bool:
+        """The first record that each task wrote has a sync."""
+        return {downstream for _, downstream in self.syncs.syncs} >= {*self.mirror.starts}
+
     def is_idle(self) -> bool:
-        """Tell whether all that is read was copied, noted and told by syncs as far as possible."""
+        """Tell whether MirrorMaker 2 has copied and committed all, and sent the due syncs."""
         decided = self.source.open_from is None
         return decided and bool(self.steps) and self.steps[-1].action == "catch_up"
 

@@ -13,7 +13,7 @@ from airflow_mm2_offsets.archive.filenames import FileName
 from airflow_mm2_offsets.core import Basis
 from airflow_mm2_offsets.errors import ArchiveError, Mm2OffsetsError
 from airflow_mm2_offsets.storage import read_bytes
-from tests.unit.archive.runs import append, contents, index_of
+from tests.unit.archive.archive_builder import append, contents, index_of
 from tests.unit.archive.test_store import LOG
 
 

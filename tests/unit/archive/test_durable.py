@@ -14,7 +14,7 @@ import pytest
 from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, codec, compaction
 from airflow_mm2_offsets.archive.columns import Columns
 from airflow_mm2_offsets.errors import ArchiveError
-from tests.unit.archive.runs import append, contents, index_of
+from tests.unit.archive.archive_builder import append, contents, index_of
 from tests.unit.archive.test_store import LOG, files
 
 _STEPS = (

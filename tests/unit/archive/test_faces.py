@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
 from airflow_mm2_offsets.triggers.syncs import NewSyncsTrigger
-from tests.unit.archive.runs import append
+from tests.unit.archive.archive_builder import append
 from tests.unit.archive.test_store import LOG
 
 DAG_FILE = Path(__file__).parents[3] / "dags" / "mm2_archive_syncs.py"

@@ -13,7 +13,7 @@ from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
-from tests.unit.archive.runs import FIRST, PAIR, append
+from tests.unit.archive.archive_builder import FIRST, PAIR, append
 from tests.unit.archive.test_store import LOG
 
 Look = SyncsTopicState | None

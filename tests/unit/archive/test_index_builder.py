@@ -7,7 +7,7 @@ from airflow_mm2_offsets.archive.columns import Columns
 from airflow_mm2_offsets.archive.index_builder import build_index
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-from tests.unit.archive.runs import Sync, contents, index_of, rows_of
+from tests.unit.archive.archive_builder import Sync, contents, index_of, rows_of
 
 PLACES = st.tuples(st.sampled_from(["orders", "bills"]), st.integers(0, 2))
 

@@ -17,9 +17,10 @@ from tests.support.worlds import (
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    truths_of,
     worlds_copying_again,
 )
-from tests.unit.archive.runs import Sync, append
+from tests.unit.archive.archive_builder import Sync, append
 from tests.unit.archive.test_index_builder import rising
 
 LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
@@ -52,7 +53,7 @@ def test_retention_keeps_every_answer_that_it_leaves(
 def test_retention_loses_nothing() -> None:
     """Copied again in simulated runs: no answer that retention leaves is above the truth."""
     worlds = islice(worlds_copying_again(), 0, None, 5)
-    runs = [(world.syncs, len(world.syncs) - 1, world.truths()) for world in worlds]
+    runs = [(each.syncs.syncs, len(each.syncs.syncs) - 1, truths_of(each)) for each in worlds]
     runs += [(JUMPED, cut, JUMPED_TRUTHS) for cut in range(len(JUMPED))]
     answered = 0
     for pairs, cut, truths in runs:

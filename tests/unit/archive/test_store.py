@@ -14,7 +14,7 @@ from airflow_mm2_offsets.archive import Generation, PairIdentity, SyncArchive
 from airflow_mm2_offsets.core import Basis, Status
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.support.golden import NAMES, golden_set
-from tests.unit.archive.runs import FIRST, HOUR, PAIR, Sync, append, contents, index_of
+from tests.unit.archive.archive_builder import FIRST, HOUR, PAIR, Sync, append, contents, index_of
 from tests.unit.archive.test_index_builder import rising
 
 LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]

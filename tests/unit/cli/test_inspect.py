@@ -7,7 +7,7 @@ import pytest
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.support.pairs import STOPPED
-from tests.unit.archive.runs import append
+from tests.unit.archive.archive_builder import append
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
 

@@ -4,6 +4,9 @@ Each world is killed, restarted, deprived of syncs, and given gaps and extras at
 sync shows can't be known; those limits stand at the end, each as its smallest example.
 """
 
+from collections.abc import Iterable
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,13 +17,16 @@ from airflow_mm2_offsets.core import (
     Extras,
     SyncIndex,
 )
-from tests.support.cases import Case, bounded, some_of
-from tests.support.simulator import Step, World
+from tests.support.mirror_world.settings import MirrorSettings
+from tests.support.mirror_world.steps import Step
+from tests.support.mirror_world.world import MirrorWorld
+from tests.support.world_cases import WorldCase, bounded, some_of
 from tests.support.worlds import (
     ACTIONS,
     JUMPED,
     JUMPED_TRUTHS,
     RUNS,
+    last_read,
     settle,
     settled_worlds,
     worlds_copying_again,
@@ -30,7 +36,7 @@ from tests.support.worlds import (
 def test_safe_loses_nothing() -> None:
     """Whatever was killed, lost or overwritten: once MirrorMaker 2 has caught up, no loss."""
     for world, random in settled_worlds():
-        case = Case(world, some_of(world.syncs, random))
+        case = WorldCase(world, some_of(world.syncs.syncs, random))
         for position in case.positions():
             case.check(position)
 
@@ -42,7 +48,8 @@ STEPS = st.lists(st.builds(Step, st.sampled_from(ACTIONS), st.integers(1, 8)), m
 @given(STEPS, st.integers(0, 10), st.booleans())
 def test_safe_loses_nothing_in_any_run(steps: list[Step], lag_max: int, eos: bool) -> None:  # noqa: FBT001
     """The same for runs that Hypothesis picks, and makes small where one fails."""
-    case = Case(settle(World(lag_max=lag_max, exactly_once=eos).run([Step("grow", 3), *steps])))
+    world = _run([Step("grow", 3), *steps], lag_max=lag_max, exactly_once=eos)
+    case = WorldCase(settle(world))
     for position in case.positions():
         case.check(position)
 
@@ -51,8 +58,8 @@ def test_safe_loses_nothing_while_copying_again() -> None:
     """Stopped in the middle of a second copy, records that exist only before it are not lost."""
     tried = 0
     for world in worlds_copying_again():
-        case = Case(world)
-        tried += not world.settled
+        case = WorldCase(world)
+        tried += not world.is_settled
         for position in case.positions():
             answer = case.answer(position)
             told = (answer, case.truths[position], world)
@@ -74,11 +81,11 @@ def test_all_noted_settles_a_second_copy() -> None:
     """Once all is noted, the newest epoch answers, unless it may have jumped over something."""
     unsettled = settled = 0
     for world, random in settled_worlds():
-        case = Case(world, some_of(world.syncs, random))
+        case = WorldCase(world, some_of(world.syncs.syncs, random))
         for position in case.positions():
             if case.answer(position).basis is Basis.COPYING_AGAIN:
                 unsettled += 1
-                evidence = Evidence(target=case.target, copied_to=world.position - 1)
+                evidence = Evidence(target=case.target, copied_to=last_read(world))
                 case.check(position, evidence)
                 settled += case.answer(position, evidence).basis is not Basis.COPYING_AGAIN
     assert settled > unsettled / 2 > RUNS / 10
@@ -88,21 +95,26 @@ def test_no_extras_loses_nothing_where_there_are_none() -> None:
     """The two-sided bound holds in each stretch whose target offsets copy one record each."""
     tried = 0
     for case, position, _, (first, last), _ in bounded():
-        if case.world.plain(first, last):
+        if case.copies_in_order(first, last):
             tried += 1
             case.check(position, Evidence(extras=Extras.NONE, target=case.target))
     assert tried > RUNS
 
 
-def _world(*steps: tuple[str, int], lag_max: int = 10) -> Case:
-    return Case(World(lag_max=lag_max).run(Step(*step) for step in steps))
+def _run(steps: Iterable[Step], *, lag_max: int = 10, exactly_once: bool = False) -> MirrorWorld:
+    settings = MirrorSettings(lag_max=lag_max, exactly_once=exactly_once)
+    return MirrorWorld(settings, Random(1)).run(steps)  # noqa: S311
+
+
+def _case(*steps: tuple[str, int]) -> WorldCase:
+    return WorldCase(_run(Step(*step) for step in steps))
 
 
 def test_gaps_do_not_hide_how_far_an_earlier_epoch_came() -> None:
     """After record 0, three were copied before the kill; one so far since: that is not as many."""
-    case = _world(
+    case = _case(
         ("grow", 1),
-        ("gap", 3),
+        ("skip", 3),
         ("grow", 1),
         ("copy", 1),
         ("lose", 0),
@@ -117,7 +129,7 @@ def test_gaps_do_not_hide_how_far_an_earlier_epoch_came() -> None:
 
 def test_a_first_life_unseen_is_counted_on() -> None:
     """Record 1 was copied by a life none of whose syncs arrived, and not yet again."""
-    case = _world(("grow", 2), ("lose", 0), ("copy", 2), ("kill", 0), ("copy", 1))
+    case = _case(("grow", 2), ("lose", 0), ("copy", 2), ("kill", 0), ("copy", 1))
     for position in case.positions():
         case.check(position)
 
@@ -128,11 +140,11 @@ def test_a_first_life_unseen_is_counted_on() -> None:
 @pytest.mark.xfail(strict=True, reason="a gap hides that anything was copied again")
 def test_limit_copying_again_behind_a_gap() -> None:
     """Records 5 to 7 were copied before the kill; the syncs of 0 and 4 rise on both sides."""
-    case = _world(
+    case = _case(
         ("grow", 1),
         ("copy", 1),
         ("commit", 0),
-        ("gap", 3),
+        ("skip", 3),
         ("lose", 0),
         ("grow", 4),
         ("copy", 4),
@@ -146,5 +158,5 @@ def test_limit_copying_again_behind_a_gap() -> None:
 @pytest.mark.xfail(strict=True, reason="a rewind that no sync shows: more is read again than told")
 def test_limit_exact_may_read_again() -> None:
     """Record 0 was copied twice; its first copy is called exact, which loses nothing."""
-    case = _world(("grow", 2), ("copy", 1), ("kill", 0), ("lose", 0), ("copy", 2))
+    case = _case(("grow", 2), ("copy", 1), ("kill", 0), ("lose", 0), ("copy", 2))
     assert case.answer(0).high == case.truths[0]

@@ -9,11 +9,11 @@ from airflow_mm2_offsets.testing.sync_writer import OffsetSyncWriter, Sync
 from tests.support.golden import HOME, NAMES, golden_set
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 
-def _world(*steps: str | tuple[str, int], **settings: object) -> World:
-    made = World(MirrorSettings(**settings), Random(1))  # type: ignore[arg-type]  # noqa: S311
+def _world(*steps: str | tuple[str, int], **settings: object) -> MirrorWorld:
+    made = MirrorWorld(MirrorSettings(**settings), Random(1))  # type: ignore[arg-type]  # noqa: S311
     return made.run(Step(*each) if isinstance(each, tuple) else Step(each) for each in steps)
 
 

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import Row, rows_of
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
-from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
+from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copying_again
 
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 9))
 
@@ -48,7 +48,7 @@ def test_any_syncs_answer_as_alone(steps: list[tuple[int, int]], history: Histor
 
 def test_copies_going_on_answer_as_alone() -> None:
     """Where records exist only in older epochs and behind hidden rewinds, those count as well."""
-    worlds = [(world.syncs, world.truths()) for world in worlds_copying_again()]
+    worlds = [(world.syncs.syncs, truths_of(world)) for world in worlds_copying_again()]
     for number, (pairs, truths) in enumerate([(JUMPED, JUMPED_TRUTHS), *worlds]):
         syncs = PartitionSyncs(pairs)
         if number % 5 == 0:

@@ -7,8 +7,8 @@ from airflow_mm2_offsets.core import (
     TargetWindow,
 )
 from airflow_mm2_offsets.core.evidence import Content
-from tests.support.cases import bounded, read_on, read_on_cases
-from tests.support.simulator import FOREIGN
+from airflow_mm2_offsets.testing.logs import FOREIGN
+from tests.support.world_cases import bounded, read_on, read_on_cases
 from tests.support.worlds import RUNS
 
 
@@ -18,8 +18,8 @@ def test_a_window_loses_nothing() -> None:
     for case, position, _, (first, last), random in bounded(without=("foreign",)):
         if random.random() < 0.3:
             first = random.randint(0, first)  # noqa: PLW2901
-            last = random.randint(last, len(case.world.target) - 1)  # noqa: PLW2901
-        window = TargetWindow.of(first, last, case.world.delivered(first, last))
+            last = random.randint(last, case.world.target.high - 1)  # noqa: PLW2901
+        window = TargetWindow.of(first, last, case.delivered(first, last))
         evidence = Evidence(target=case.target, target_window=window, sole_writer=True)
         case.check(position, evidence)
         tried += 1
@@ -32,7 +32,7 @@ def test_a_window_of_equal_records_loses_nothing() -> None:
     """Counting holds where different records have the same content."""
     for case, position, _, (first, last), random in bounded(without=("foreign",)):
         kinds = random.choice((1, 2, 3, 5))
-        records = [(offset, each % kinds) for offset, each in case.world.delivered(first, last)]
+        records = [(offset, each % kinds) for offset, each in case.delivered(first, last)]
         window = TargetWindow.of(first, last, records)
         evidence = Evidence(target=case.target, target_window=window, sole_writer=True)
         case.check(position, evidence)
@@ -46,18 +46,18 @@ def test_content_loses_nothing() -> None:
         # All three at once can make each record pass for another.
         kinds = 10**6 if changed and deleted else random.choice((3, 5, 10**6))
 
-        altered = {each for each in case.world.source if random.random() < changed}
+        altered = {each for each in case.originals if random.random() < changed}
 
         def content(original: int, kinds: int = kinds) -> Content:
             return original % kinds
 
         copies: list[tuple[int, Content]] = [
             (offset, ("other", offset) if original in {FOREIGN, *altered} else content(original))
-            for offset, original in case.world.delivered(first, last)
+            for offset, original in case.delivered(first, last)
         ]
         originals = tuple(
             (offset, content(offset))
-            for offset in case.world.source
+            for offset in case.originals
             if begin <= offset <= end and random.random() >= deleted
         )
         evidence = Evidence(
@@ -75,12 +75,12 @@ def test_content_is_exact_where_records_differ() -> None:
     """Where nothing was copied twice and no two records are equal, content is always exact."""
     barred = ("foreign", "retry", "kill", "commit_unseen")
     for case, position, (begin, end), (first, last), _ in bounded(without=barred):
-        if case.world.exactly_once:  # Markers can hide a second copy at the end.
+        if case.world.mirror.settings.exactly_once:  # Markers can hide a second copy at the end.
             continue
-        originals = [(each, each) for each in case.world.source if begin <= each <= end]
+        originals = [(each, each) for each in case.originals if begin <= each <= end]
         evidence = Evidence(
             target=case.target,
-            target_window=TargetWindow.of(first, last, case.world.delivered(first, last)),
+            target_window=TargetWindow.of(first, last, case.delivered(first, last)),
             source_window=SourceWindow(first=begin, last=end, records=originals),
         )
         answer = case.answer(position, evidence)
@@ -103,13 +103,13 @@ def test_a_second_copy_by_content_is_exact_where_records_differ() -> None:
     tried = late = 0
     for case, position, _, _ in read_on_cases(without=("foreign",)):
         last = case.syncs.last.downstream
-        if case.world.delivered(last + 1, len(case.world.target)):
+        if case.delivered(last + 1, case.world.target.high):
             continue  # Its last sync was lost.
         answer = case.answer(position, read_on(case, position, last, 10**6))
         told = (answer, case.truths[position], case.world)
         assert answer.status is Status.EXACT, told
         assert answer.target == case.truths[position], told
         tried += 1
-        late += not case.world.every_rewind_shown
+        late += not case.world.shows_every_rewind
     assert tried > RUNS
     assert late > RUNS / 10

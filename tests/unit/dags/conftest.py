@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from airflow.providers.common.compat.sdk import DAG
 
+from tests.unit.dags.dags_folder import FOLDER, DagBag, parse
 from tests.unit.dags.failovers import Failover
-from tests.unit.dags.folder import FOLDER, DagBag, parse
 from tests.unit.operators.clusters import Clusters
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 

@@ -2,8 +2,8 @@
 
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
 
-from tests.unit.dags.folder import STEPS
-from tests.unit.operators.jobs import Job
+from tests.unit.dags.dags_folder import STEPS
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 

@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import DAG, conf
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
-from tests.unit.dags.folder import FILES, FOLDER, STEPS, DagBag, parse, templated_reads
+from tests.unit.dags.dags_folder import FILES, FOLDER, STEPS, DagBag, parse, templated_reads
 
 ON_THE_FLOOR = {
     # Airflow 3.1.8, seen there; what it moved since comes through common.compat.

@@ -9,8 +9,8 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError, StopError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
+from tests.unit.dags.dags_folder import STEPS
 from tests.unit.dags.failovers import STARTING, Failover
-from tests.unit.dags.folder import STEPS
 from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import events, rebuild
 from tests.unit.spark import checkpoints

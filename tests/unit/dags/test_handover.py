@@ -16,8 +16,8 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop
+from tests.unit.dags.dags_folder import FOLDER, STEPS, parse
 from tests.unit.dags.failovers import STARTING, Failover
-from tests.unit.dags.folder import FOLDER, STEPS, parse
 from tests.unit.operators.clusters import Clusters
 
 STOP = "mm2_failover:manual__1"

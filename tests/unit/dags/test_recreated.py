@@ -6,8 +6,8 @@ import pytest
 
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from tests.unit.dags.dags_folder import FOLDER, STEPS, parse
 from tests.unit.dags.failovers import Failover
-from tests.unit.dags.folder import FOLDER, STEPS, parse
 
 
 class TopicIds:

@@ -11,10 +11,10 @@ from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.task_groups import failover_tasks
+from tests.unit.dags.dags_folder import STEPS, templated_reads
 from tests.unit.dags.failovers import STARTING, Failover
-from tests.unit.dags.folder import STEPS, templated_reads
 from tests.unit.operators.clusters import Clusters
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 NAMES = ("orders", "refunds")

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.job.stop.note import CheckpointNote, note_control
 from airflow_mm2_offsets.job.stop.streams import Streams
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, raise_fence
 from tests.unit.job.drivers import Files, Query, driver
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 
 STOP = new_fence("failover:manual__1", "the target")
 

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.job.stop.streams import Streams
 from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.job.drivers import INTERVAL, Query, driver
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 
 STOP = new_fence("failover:manual__1", "the target")
 

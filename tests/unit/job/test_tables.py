@@ -28,6 +28,7 @@ from tests.support.worlds import (
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    truths_of,
     worlds_copying_again,
 )
 
@@ -121,7 +122,7 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
 
 def test_copying_again_holds_the_truth() -> None:
     """Where records exist only in older epochs or behind hidden rewinds, none is lost."""
-    worlds = [(world.syncs, world.truths()) for world in worlds_copying_again()]
+    worlds = [(world.syncs.syncs, truths_of(world)) for world in worlds_copying_again()]
     for pairs, truths in [(JUMPED, JUMPED_TRUTHS), *worlds]:
         check_truths(PartitionSyncs(pairs), enumerate(truths))
 

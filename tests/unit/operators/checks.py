@@ -7,7 +7,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import NotReadyError
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 

@@ -8,8 +8,8 @@ from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.support.pairs import STOPPED, STOPPED_CONNECT
 from tests.unit.operators.checks import check, problems
 from tests.unit.operators.clusters import Clusters, define, impatient
-from tests.unit.operators.jobs import Job
-from tests.unit.operators.tasks import translate
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.translate_task import translate
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
 

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.operators.checks import check, problems
 from tests.unit.operators.clusters import Clusters
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
 from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
 from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 

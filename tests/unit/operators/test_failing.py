@@ -21,7 +21,7 @@ from airflow_mm2_offsets.operators.failing import fails_at_once, final
 from airflow_mm2_offsets.storage import storage_errors
 from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
-from tests.unit.operators.tasks import translate
+from tests.unit.operators.translate_task import translate
 from tests.unit.operators.worker import Worker
 
 

@@ -11,8 +11,8 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.testing import Record
 from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
-from tests.unit.operators.jobs import Job
-from tests.unit.operators.tasks import translate
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.translate_task import translate
 from tests.unit.operators.worker import Worker
 
 AT_4 = {"orders": {"0": 4}}

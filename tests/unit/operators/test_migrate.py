@@ -17,7 +17,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from tests.unit.operators.clusters import Clusters
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.stopping import request_stop
 from tests.unit.operators.checks import check, problems
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints

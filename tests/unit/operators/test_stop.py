@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
 from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
 from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.clusters import define
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers import polling
 from tests.unit.operators.clusters import define
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import ASKED, stop_task
 from tests.unit.operators.worker import Worker
 

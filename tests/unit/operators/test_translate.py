@@ -18,7 +18,7 @@ from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import RECORDS, Clusters, define, impatient
-from tests.unit.operators.tasks import plan_of, translate
+from tests.unit.operators.translate_task import plan_of, translate
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
 

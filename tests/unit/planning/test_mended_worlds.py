@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.mirror_world.cases import check
+from tests.support.mirror_world.detection import DetectableBy
 from tests.support.mirror_world.draw import Drawn, draw_again
 from tests.support.mirror_world.index_check import judge_index
 from tests.support.mirror_world.judging import Judge
 from tests.support.mirror_world.kinds import KINDS
 from tests.support.mirror_world.plan_check import judge_plan
-from tests.support.mirror_world.telling import ToldBy
 
 
 def _drawn(seed: int, kind: str | None) -> Drawn:
@@ -92,4 +92,4 @@ def test_no_record_is_lost(seed: int) -> None:
 def test_nothing_can_tell(seed: int, kind: str | None) -> None:
     """An answer is above the truth, and all that was read fits a world where it is not."""
     findings = [finding for judge in _judges(_drawn(seed, kind)) for finding in judge.findings]
-    assert {finding.told_by for finding in findings} == {ToldBy.NOTHING}
+    assert {finding.detectable_by for finding in findings} == {DetectableBy.NOTHING}

@@ -17,7 +17,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.syncs import load_syncs
 from tests.support.pairs import Pair
-from tests.unit.archive.runs import Sync, append
+from tests.unit.archive.archive_builder import Sync, append
 
 LOG: list[Sync] = [("orders", 0, 100 * number, 90 * number) for number in range(10)]
 Ids = dict[str, str]

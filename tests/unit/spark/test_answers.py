@@ -9,7 +9,7 @@ import pytest
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.spark.answers import check_answer
 from airflow_mm2_offsets.spark.control import Acknowledgement, read_last_acknowledgement
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdraw
 from tests.support.pairs import STOPPED
 from tests.unit.job.drivers import driver
 from tests.unit.operators.clusters import Clusters, define, impatient
-from tests.unit.operators.jobs import Job
+from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
 TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}

@@ -1,4 +1,4 @@
-"""A task that translates, and its plan."""
+"""The task translate, and its plan, for the tests of operators."""
 
 from typing import Any
 

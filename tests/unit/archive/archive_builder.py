@@ -1,4 +1,4 @@
-"""Runs of an archive without a cluster: a syncs topic that is a list."""
+"""Builds archives without a cluster, from a syncs topic that is a list."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

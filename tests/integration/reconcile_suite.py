@@ -1,4 +1,4 @@
-"""Reconciliations to run in one Spark, and the topics that they are of."""
+"""Reconciliations that run in one Spark, and the topics that they compare."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ FOR_FEW_RECORDS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
 }
-"""Planning and compiling would otherwise take nearly all of the time."""
+"""Otherwise planning and compiling take nearly all of the time."""
 RUN_ALL = """
 import json, sys
 from airflow_mm2_offsets.job.reconcile import main
@@ -40,13 +40,13 @@ for arguments in json.loads(open(sys.argv[1]).read()):
     except Exception as error:
         print("ended with", type(error).__name__)
 """
-Found = set[tuple[str, str, int | None, str, int | None]]
+Differences = set[tuple[str, str, int | None, str, int | None]]
 """Comparison, kind, partition, side and offset of each difference."""
 
 
 @dataclass(kw_only=True)
 class Topic:
-    """A topic on both clusters, with what each holds."""
+    """A topic, with its rows on both clusters."""
 
     name: str
     source: dict[int, list[Row]]
@@ -54,8 +54,8 @@ class Topic:
 
 
 @dataclass(kw_only=True)
-class Case:
-    """One reconciliation: what it is asked, and which clusters it reads."""
+class ReconcileCase:
+    """One reconciliation: its request, and the clusters that it reads."""
 
     name: str
     folder: Path
@@ -63,38 +63,38 @@ class Case:
     options: Mapping[str, Mapping[str, str]]
 
     def arguments(self) -> list[str]:
-        """Return the job's command line; its files are written."""
+        """Write the files of the job, and return its command line."""
         self.folder.mkdir(parents=True)
         path = self.folder / "request.json"
         path.write_text(json.dumps(self.request))
-        given = []
+        properties = []
         for side, options in self.options.items():
             file = self.folder / f"{side}.properties"
             file.write_text(format_properties(options))
-            given += [f"--{side}-properties", str(file)]
-        return ["--request", str(path), "--report", str(self.folder / "report"), *given]
+            properties += [f"--{side}-properties", str(file)]
+        return ["--request", str(path), "--report", str(self.folder / "report"), *properties]
 
     def result(self, allowed: int | None = 0) -> Reconciliation:
         return read_report(UPath(self.folder / "report"), allowed)
 
-    def differences(self, topic: Topic) -> Found:
-        """Return every row of the Parquet that is of a topic; none may be there twice."""
+    def differences(self, topic: Topic) -> Differences:
+        """Return the differences of a topic, from Parquet; no row may occur twice."""
         table = pq.read_table(self.folder / "report" / "differences")
         rows = [row for row in table.to_pylist() if row["topic"] == topic.name]
         names = ("comparison", "kind", "partition", "side", "offset")
-        found = [tuple(row[name] for name in names) for row in rows]
-        assert len(found) == len(set(found))
-        return set(found)
+        differences = [tuple(row[name] for name in names) for row in rows]
+        assert len(differences) == len(set(differences))
+        return set(differences)
 
 
 @dataclass(kw_only=True)
-class World:
-    """The clusters, and the cases that are to be run."""
+class ReconcileSuite:
+    """The cases, and the topics and sinks that they compare."""
 
     mirror: Mirror
     folder: Path
     topics: dict[str, Topic] = field(default_factory=dict)
-    cases: dict[str, Case] = field(default_factory=dict)
+    cases: dict[str, ReconcileCase] = field(default_factory=dict)
 
     def plan(
         self,
@@ -107,7 +107,7 @@ class World:
         options: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
-        """Note a case; ``ranges`` overrides parts of a partition's request."""
+        """Add a case; ``ranges`` overrides parts of a partition's request."""
         pair = self.mirror.pair
         partitions = partitions_of_topics(
             pair.source, {topic.name: topic.name for topic in topics}, pair.naming
@@ -115,7 +115,7 @@ class World:
         for each in partitions:
             each.update((ranges or {}).get((each["topic"], each["partition"]), {}))
         servers = {"source": self.mirror.stack.source, "target": self.mirror.stack.target}
-        self.cases[name] = Case(
+        self.cases[name] = ReconcileCase(
             name=name,
             folder=self.folder / name,
             request=make_request(partitions, sinks, **settings),
@@ -125,7 +125,7 @@ class World:
         )
 
     def sink(self, name: str, rows: Sequence[Row]) -> str:
-        """Write a sink's rows as a streaming job would, in a folder of each batch; return it."""
+        """Write rows as a streaming job does, a folder for each batch; return the sink's path."""
         path = self.folder / "sinks" / name
         schema = pa.schema(
             [
@@ -170,7 +170,16 @@ def submit() -> list[str | Path]:
         "spark.driver.bindAddress": "127.0.0.1",
         **FOR_FEW_RECORDS,
     }
-    given = [part for item in conf.items() for part in ("--conf", "=".join(item))]
+    options = [part for item in conf.items() for part in ("--conf", "=".join(item))]
     spark_jars = ",".join(map(str, jars.fetch(ROOT / "build").spark))
     program = Path(sys.executable).with_name("spark-submit")
-    return [program, "--master", "local[2]", "--driver-memory", "1g", *given, "--jars", spark_jars]
+    return [
+        program,
+        "--master",
+        "local[2]",
+        "--driver-memory",
+        "1g",
+        *options,
+        "--jars",
+        spark_jars,
+    ]

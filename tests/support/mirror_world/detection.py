@@ -1,45 +1,40 @@
-"""Whether anything could have told that an answer loses records, and what.
+"""Whether anything could have revealed that an answer loses records, and what.
 
-An answer is above the truth ``t`` where record s, at or after the position, has its highest copy
-at ``t``, and the answer rests on what was written later. So MirrorMaker 2 stepped back to s or
-before it after ``t`` and before the answer, and has not copied s again. Of the syncs from the last
-one up to ``t`` on, each with the next makes a step. One from which the target grows by more than
-the source (and one offset) shows that something was copied again in it, as does one back. That is
-told
+An answer is above the truth ``t`` if record s, at or after the position, has its highest copy at
+``t``, and the answer rests on copies written later. So after ``t`` and before the answer
+MirrorMaker 2 rewound to s or to an earlier record, and has not copied s again. Each sync from the
+last one up to ``t`` makes a step with the next sync. A step back shows that records were copied
+again in it. So does a step in which the target grows by more than the source and one offset. The
+loss is detectable
 
-- by the ``syncs``, where a step back or such growth shows, and no later step passes over s that
-  seems to have copied every offset, or as many as the step between the same two source offsets by
-  which s was copied; one that leaves out more may have left out s. If a sync after ``t`` and
-  before the first step back is of an earlier record than s, the syncs say that s lies after it:
-  what was known before the step back is no answer either, for it is above ``t`` as well;
-- by the ``source``, where it can be read and, in the step around ``t``, the target has grown by
-  more (and one) than the records that the source still has there, or has deleted; where it is
-  compacted, each offset may have held one. It tells of a step back what growth tells where the
-  source has no holes, and no more: so here, too, no later step passes over s that seems to have
-  copied every offset;
-- by the ``records``, where the copy at ``t`` is known by its content to be of s, or the target
-  holds a content twice in the step around ``t``;
-- by both of these only if that step is the newest over the position: no plan reads the records of
-  others;
-- by the ``marks``, the target's watermarks, where syncs lie beyond its end;
-- by the ``ids`` of the target topic, where an archive has seen another;
-- by the connector's ``config``, where it names another topic than was asked for: then the records
-  of both sides of each sync differ, too.
+- by the ``syncs``, if they show a step back or such growth, and no later step passes over s and
+  seems to have copied it. A step seems so if it copied every offset, or as many as the step
+  between the same two source offsets that copied s; a step that leaves out more may have left out
+  s. If a sync after ``t`` and before the first step back is of an earlier record than s, the syncs
+  say that s lies after it: an answer from before the step back is wrong too, for it is above ``t``;
+- by the ``source``, if it can be read and the target has grown in the step around ``t`` by more
+  than one offset beyond the records that the source has there or has deleted. In a compacted
+  source each offset may have held a record. This evidence replaces growth in a source without
+  holes, so here too no later step may pass over s and seem to have copied every offset;
+- by the ``records``, if the content of the copy at ``t`` identifies s, or the target holds a
+  content twice in the step around ``t``;
+- by source and records only if that step is the newest over the position: no plan reads the
+  records of others;
+- by the ``marks``, the target's watermarks, if syncs lie beyond its end, and by the ``ids`` of the
+  target topic, if an archive has seen another id;
+- by the connector's ``config``, if it names another topic than the plan: then the records of both
+  sides of each sync differ, too;
+- by other ``evidence``, if no later sync is of s or of an earlier record: the syncs were right.
 
-Where no later sync is of s or before it, it was not the syncs that were wrong but what was made of
-other ``evidence``.
+Copies before the first known sync show only if the target held more then than the source can have
+had, and until as many records were copied since: a plan does not read the whole topic.
 
-What lies before the first known sync shows only where the target held more then than the source
-can have had, and until as many records were copied since: to read it would be to read the whole
-topic.
-
-Where none of these holds, the same syncs, records, ids and Connect offset come from a world where
-MirrorMaker 2 never stepped back (the source has holes), or where it has copied s again (a marker
-lies in place of another hole): the answer is right there, so ``nothing`` tells. Connect's offset
-can't: it lags by up to a flush interval in any world. As a last step it is of a record that was
-copied itself, some time: where the target has since grown by as many offsets as the source has up
-to it, that record counts with those before it as copied again. Only records tell whether others
-have written those offsets.
+Otherwise the same syncs, records, ids and Connect offset come from a world where MirrorMaker 2
+never rewound (the source has holes), or has copied s again (a marker replaces another hole). There
+the answer is right, so ``nothing`` reveals the loss. Connect's offset can't: it lags by up to a
+flush interval in any world. It is a last step, to a record that was copied at some time: if the
+target has since grown by as many offsets as the source has up to it, the record counts as copied
+again, with those before it. Only records reveal whether others have written those offsets.
 """
 
 from collections.abc import Sequence
@@ -49,11 +44,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_mm2_offsets.testing.sync_writer import Sync
-from tests.support.mirror_world.world import World
+from tests.support.mirror_world.world import MirrorWorld
 
 
-class ToldBy(StrEnum):
-    """What could have told."""
+class DetectableBy(StrEnum):
+    """What could have revealed a loss."""
 
     SYNCS = "syncs"
     EVIDENCE = "evidence"
@@ -67,12 +62,12 @@ class ToldBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readable:
-    """What could be read of a world."""
+    """The parts of a world that could be read."""
 
     syncs: Sequence[tuple[int, int]]
     """In log order."""
     of_target: Sequence[int]
-    """Which incarnation of the target topic each speaks of."""
+    """The incarnation of the target topic that each sync is about."""
     source: bool = False
     """The source's records."""
     target: bool = False
@@ -84,7 +79,7 @@ class Readable:
     archived_targets: frozenset[int] = frozenset()
     """The incarnations of the target topic that an archive has seen."""
     misnamed: bool = False
-    """What is taken for the target topic is another one."""
+    """The plan takes another topic for the target topic."""
 
 
 class Loss(NamedTuple):
@@ -95,8 +90,8 @@ class Loss(NamedTuple):
     truth: int
 
 
-def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
-    """Return what could have told that an answer is above the truth."""
+def detectable_by(world: MirrorWorld, readable: Readable, loss: Loss) -> DetectableBy:
+    """Return what could have revealed that an answer is above the truth."""
     if readable.misnamed:
         return _misnamed(world, readable)
     stale = sum(each != world.target.incarnation for each in readable.of_target)
@@ -105,38 +100,38 @@ def told_by(world: World, readable: Readable, loss: Loss) -> ToldBy:
     if ended:
         # A recreation shows in the syncs: those that are left must tell the rest.
         at = ended[-1]
-        left = {"syncs": readable.syncs[at:], "of_target": readable.of_target[at:]}
-        return told_by(world, replace(readable, **left), loss)
+        left = replace(readable, syncs=readable.syncs[at:], of_target=readable.of_target[at:])
+        return detectable_by(world, left, loss)
     return _recreated(world, readable) if stale else _by_copies(world, readable, loss)
 
 
-def _by_copies(world: World, readable: Readable, loss: Loss) -> ToldBy:
+def _by_copies(world: MirrorWorld, readable: Readable, loss: Loss) -> DetectableBy:
     entries, truth = world.target.entries, loss.truth
     before = [sync for sync in readable.syncs if sync[1] <= truth]
     after = [sync for sync in readable.syncs if sync[1] > truth]
     if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
-        return ToldBy.EVIDENCE
+        return DetectableBy.EVIDENCE
     record = entries[truth].origin
     if not before and _may_be_the_same(after):
-        return ToldBy.NOTHING
+        return DetectableBy.NOTHING
     noted = world.mirror.committed
     if readable.config and noted is not None and noted > after[-1][0]:
         after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
     earlier = (number for number, step in enumerate(steps) if step[0][1] < loss.answer)
     shown = next((number for number in earlier if _goes_back(*steps[number])), None)
-    known = _growth(record, [*pairwise(before), steps[0]])
+    growths = _growth(record, [*pairwise(before), steps[0]])
     if shown is not None and any(upstream <= record for (upstream, _), _ in steps[1 : shown + 1]):
         shown = None
     if shown is not None and not any(
-        _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in known
+        _has_all(record, *step) or (step[0][0], step[1][0], step[1][1] - step[0][1]) in growths
         for step in steps[shown + 1 :]
     ):
-        return ToldBy.SYNCS
+        return DetectableBy.SYNCS
     is_passed = any(_has_all(record, *step) for step in steps[1:])
     if not _is_read(loss.position, steps):
-        return ToldBy.NOTHING
-    return _told_by_logs(world, readable, loss, steps[0], is_passed=is_passed)
+        return DetectableBy.NOTHING
+    return _by_logs(world, readable, loss, steps[0], is_passed=is_passed)
 
 
 def _is_read(position: int, steps: Sequence[tuple[Sync, Sync]]) -> bool:
@@ -179,43 +174,43 @@ def _has_all(record: int, before: Sync, after: Sync) -> bool:
     return passes and after[1] - before[1] >= after[0] - before[0]
 
 
-def _told_by_logs(
-    world: World, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
-) -> ToldBy:
+def _by_logs(
+    world: MirrorWorld, readable: Readable, loss: Loss, step: tuple[Sync, Sync], *, is_passed: bool
+) -> DetectableBy:
     (begin_up, begin), (end_up, end) = step
     is_counted = readable.source and not is_passed
     if is_counted and end - begin > _most_records(world, begin_up, end_up) + 1:
-        return ToldBy.SOURCE
+        return DetectableBy.SOURCE
     if readable.target and _is_seen(world, readable, loss.truth, begin, end):
-        return ToldBy.RECORDS
-    return ToldBy.NOTHING
+        return DetectableBy.RECORDS
+    return DetectableBy.NOTHING
 
 
-def _misnamed(world: World, readable: Readable) -> ToldBy:
+def _misnamed(world: MirrorWorld, readable: Readable) -> DetectableBy:
     if readable.config:
-        return ToldBy.CONFIG
+        return DetectableBy.CONFIG
     source, target = world.source.records, world.target
     seen = any(up in source and target.low <= down < target.high for up, down in readable.syncs)
-    return ToldBy.RECORDS if readable.source and seen else ToldBy.NOTHING
+    return DetectableBy.RECORDS if readable.source and seen else DetectableBy.NOTHING
 
 
-def _recreated(world: World, readable: Readable) -> ToldBy:
-    """Return what could have told that syncs speak of another incarnation of the target."""
+def _recreated(world: MirrorWorld, readable: Readable) -> DetectableBy:
+    """Return what could have revealed that syncs are about another incarnation of the target."""
     downs = [down for _, down in readable.syncs]
     if readable.archived_targets - {world.target.incarnation}:
-        return ToldBy.IDS
+        return DetectableBy.IDS
     if readable.watermarks and world.target.high <= downs[-1]:
-        return ToldBy.WATERMARKS
+        return DetectableBy.WATERMARKS
     if readable.source and readable.target and _differs(world, readable.syncs):
-        return ToldBy.RECORDS
-    return ToldBy.NOTHING
+        return DetectableBy.RECORDS
+    return DetectableBy.NOTHING
 
 
-def _differs(world: World, syncs: Sequence[tuple[int, int]]) -> bool:
+def _differs(world: MirrorWorld, syncs: Sequence[tuple[int, int]]) -> bool:
     """Tell whether the records of a sync differ, where the copies of others do not."""
-    if not _keeps_content(world):
+    settings, entries = world.mirror.settings, world.target.entries
+    if settings.append_time or settings.stamped or settings.changed:
         return False
-    entries = world.target.entries
     return any(
         up in world.source.records
         and world.target.low <= down < len(entries)
@@ -224,12 +219,7 @@ def _differs(world: World, syncs: Sequence[tuple[int, int]]) -> bool:
     )
 
 
-def _keeps_content(world: World) -> bool:
-    settings = world.mirror.settings
-    return not (settings.append_time or settings.stamped or settings.changed)
-
-
-def _most_records(world: World, after: int, last: int) -> int:
+def _most_records(world: MirrorWorld, after: int, last: int) -> int:
     """Return how many records the source has in ``(after, last]``, or has deleted by now."""
     source = world.source
     if source.is_cleaned:
@@ -238,7 +228,7 @@ def _most_records(world: World, after: int, last: int) -> int:
     return deleted + sum(after < offset <= last for offset in source.records)
 
 
-def _is_seen(world: World, readable: Readable, truth: int, first: int, last: int) -> bool:
+def _is_seen(world: MirrorWorld, readable: Readable, truth: int, first: int, last: int) -> bool:
     copies = [
         entry.record
         for entry in world.target.entries[max(first, world.target.low, 0) : last + 1]

@@ -1,11 +1,11 @@
-"""Topics that real MirrorMaker 2 has copied, with all that makes offsets differ, and the truth."""
+"""Topics whose offsets differ after a copy by real MirrorMaker 2, and the true answers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
@@ -14,9 +14,10 @@ from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import FILTER, Mirror, Writer, read
+from tests.integration.mirrors import FILTER, Mirror, Writer, read, topic_partitions
 
 TRANSACTIONS, DELETED, FILTERED, ENDS_IN_MARKERS, EQUAL, SHORT, ENDS_ABORTED, UNUSED = range(8)
+PARTITIONS = 8
 BUSY = (TRANSACTIONS, DELETED, FILTERED, ENDS_IN_MARKERS)
 LAG_MAX = 100
 PLANS = 40
@@ -25,102 +26,114 @@ Values = dict[int, bytes | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class History:
-    """A topic that was copied to its end, and what became of its records."""
+class MirroredTopic:
+    """A topic that was copied to its end, with its records on both clusters."""
 
     mirror: Mirror
     topic: str
-    held: dict[int, Watermarks]
-    """What the source holds of each partition."""
+    watermarks: dict[int, Watermarks]
+    """Of each partition, on the source."""
     target_ends: dict[int, int]
     source: dict[int, Values]
     target: dict[int, Values]
     syncs: list[tuple[int, int]]
-    """Of EQUAL."""
+    """Of the partition EQUAL."""
 
     @classmethod
-    def of(cls, mirror: Mirror, topic: str) -> "History":
-        pair, places = mirror.pair, [(topic, number) for number in range(8)]
-        target = pair.target.watermarks(places)
+    def of(cls, mirror: Mirror, topic: str) -> "MirroredTopic":
+        pair, partitions = mirror.pair, topic_partitions(topic, range(PARTITIONS))
+        target = pair.target.watermarks(partitions)
+        index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
+        syncs = index.partitions[partitions[EQUAL]]
         return cls(
             mirror=mirror,
             topic=topic,
-            held={number: each for (_, number), each in pair.source.watermarks(places).items()},
+            watermarks={
+                number: each for (_, number), each in pair.source.watermarks(partitions).items()
+            },
             target_ends={number: each.high for (_, number), each in target.items()},
-            source=_values(pair.source, places),
-            target=_values(pair.target, places),
-            syncs=list(
-                read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions[topic, EQUAL]
-            ),
+            source=_values(pair.source, topic),
+            target=_values(pair.target, topic),
+            syncs=[*zip(syncs.upstream, syncs.downstream, strict=True)],
         )
 
     @cached_property
     def copies(self) -> dict[int, dict[int, list[int]]]:
-        """Where on the target each record of each partition is, by its source offset."""
-        return {number: self._copies(number) for number in self.held}
+        """The target offsets of each record, by partition and source offset."""
+        return {number: self._copies(number) for number in self.watermarks}
 
     def _copies(self, partition: int) -> dict[int, list[int]]:
         source, target = self.source[partition], self.target[partition]
         if partition == EQUAL:
             return _in_order(source, target, self.syncs)
-        places: dict[bytes | None, list[int]] = {}
+        target_offsets: dict[bytes | None, list[int]] = {}
         for offset, value in target.items():
-            places.setdefault(value, []).append(offset)
-        return {offset: places[value] for offset, value in source.items() if value in places}
+            target_offsets.setdefault(value, []).append(offset)
+        return {
+            offset: target_offsets[value]
+            for offset, value in source.items()
+            if value in target_offsets
+        }
 
     def truth(self, partition: int, position: int) -> int:
         """Return the largest target position that misses no record from ``position`` on."""
         copies = self.copies[partition].items()
-        wanted = (max(places) for offset, places in copies if offset >= position)
-        return min(wanted, default=self.target_ends[partition])
+        last_copies = (
+            max(target_offsets) for offset, target_offsets in copies if offset >= position
+        )
+        return min(last_copies, default=self.target_ends[partition])
 
 
-def _values(cluster: KafkaCluster, places: list[tuple[str, int]]) -> dict[int, Values]:
-    found: dict[int, Values] = {number: {} for _, number in places}
-    for record in read(cluster, dict.fromkeys(places, 0)):
-        found[record.partition()][record.offset()] = record.value()
-    return found
+def _values(cluster: KafkaCluster, topic: str) -> dict[int, Values]:
+    values: dict[int, Values] = {number: {} for number in range(PARTITIONS)}
+    for record in read(cluster, topic, range(PARTITIONS)):
+        values[record.partition()][record.offset()] = record.value()
+    return values
 
 
 def _in_order(source: Values, target: Values, syncs: list[tuple[int, int]]) -> dict[int, list[int]]:
-    """Tell equal records apart by their order: all was copied, and all from one record on twice.
+    """Tell equal records apart by their order: from one record on, all were copied twice.
 
-    Where several records can be that one, the syncs tell which; where those leave several too, it
-    is the last, which makes for the lowest truth.
+    Where several records can be that one, the syncs decide; where they leave several, take the
+    last, which gives the lowest truth.
     """
     more = len(target) - len(source)
     values, copied = list(source.values()), list(target.values())
-    found = []
+    candidates = []
     for first in range(len(values) + 1):
         if copied == values[: first + more] + values[first:]:
             originals = [*list(source)[: first + more], *list(source)[first:]]
             pairs = list(zip(originals, target, strict=True))
             if set(syncs) <= set(pairs):
-                found.append(pairs)
+                candidates.append(pairs)
     copies: dict[int, list[int]] = {}
-    for original, place in found[-1]:
-        copies.setdefault(original, []).append(place)
+    for original, target_offset in candidates[-1]:
+        copies.setdefault(original, []).append(target_offset)
     return copies
 
 
-def plan_all(history: History) -> list[Translation]:
+def plan_all(mirrored: MirroredTopic) -> list[Translation]:
     """Return answers for positions of every partition; half of them where it was copied twice."""
-    wanted = {partition: _positions(history, partition) for partition in history.held}
+    positions_of = {partition: _positions(mirrored, partition) for partition in mirrored.watermarks}
 
     def plan(number: int) -> list[Translation]:
-        positions = {partition: chosen[number] for partition, chosen in wanted.items()}
-        plan = plan_failover(history.mirror.pair, {history.topic: positions})
+        positions = {partition: chosen[number] for partition, chosen in positions_of.items()}
+        plan = plan_failover(mirrored.mirror.pair, {mirrored.topic: positions})
         return [each.translation for each in plan.partitions]
 
     with ThreadPoolExecutor(4) as pool:
         return [answer for answers in pool.map(plan, range(PLANS)) for answer in answers]
 
 
-def _positions(history: History, partition: int) -> list[int]:
-    marks = history.held[partition]
-    twice = [at for at, places in history.copies[partition].items() if len(places) > 1]
-    low = max(marks.low, min(twice, default=marks.low) - LAG_MAX)
-    return _spread(marks.low, marks.high) + _spread(low, max(twice, default=marks.high))
+def _positions(mirrored: MirroredTopic, partition: int) -> list[int]:
+    watermarks = mirrored.watermarks[partition]
+    twice = [
+        at for at, target_offsets in mirrored.copies[partition].items() if len(target_offsets) > 1
+    ]
+    low = max(watermarks.low, min(twice, default=watermarks.low) - LAG_MAX)
+    return _spread(watermarks.low, watermarks.high) + _spread(
+        low, max(twice, default=watermarks.high)
+    )
 
 
 def _spread(first: int, last: int) -> list[int]:
@@ -128,41 +141,41 @@ def _spread(first: int, last: int) -> list[int]:
     return [first + (last - first) * number // (half - 1) for number in range(half)]
 
 
-def holds(answer: Translation, history: History) -> bool:
-    """Tell whether an answer loses nothing, and its bounds hold the truth."""
-    truth = history.truth(answer.partition, answer.position)
+def holds(answer: Translation, mirrored: MirroredTopic) -> bool:
+    """Tell whether an answer loses nothing and its bounds contain the truth."""
+    truth = mirrored.truth(answer.partition, answer.position)
     low, high = answer.target, answer.high
     return low is not None and low <= truth and (high is None or truth <= high)
 
 
-def is_true(answer: Translation, history: History) -> bool:
+def is_true(answer: Translation, mirrored: MirroredTopic) -> bool:
     """Tell whether an answer is EXACT and the truth."""
-    truth = history.truth(answer.partition, answer.position)
+    truth = mirrored.truth(answer.partition, answer.position)
     return (answer.status, answer.target) == (Status.EXACT, truth)
 
 
-def make_history(made: Mirror) -> History:
-    """Return a history with all that makes offsets differ, MirrorMaker 2 killed in between."""
-    topic = made.create_topic(8)
+def mirror_topic(made: Mirror) -> MirroredTopic:
+    """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between."""
+    topic = made.create_topic(PARTITIONS)
     writer, random = Writer(made, topic), Random(5)  # noqa: S311 - repeatable, not secret
     _write(writer, random, rounds=15)
     writer.write({SHORT: 7})
-    _delete(made.stack, Place(topic, DELETED, 100))
+    _delete(made.stack, KafkaTopicPartition(topic, DELETED, 100))
     made.configure(**FILTER, **{"offset.lag.max": LAG_MAX})
-    # Nothing of it is copied again after the kill, and all that comes next is.
+    # After the kill nothing of this part is copied again; all that follows is.
     wait_until(lambda: made.has_noted(writer), f"MirrorMaker 2 to note its copy of {topic}")
     _write(writer, random, rounds=15)
     wait_until(lambda: made.has_copied(writer), f"more of {topic} on the target")
     made.stack.kill_connect()
     _write(writer, random, rounds=5)
     made.stack.start_connect()
-    # As far as MirrorMaker 2 may have been before, whatever its syncs show of that.
+    # MirrorMaker 2 gets beyond the point where it was killed, whatever its syncs show.
     _write(writer, random, rounds=20)
     _end(writer)
     wait_until(lambda: made.has_copied(writer), f"the rest of {topic} on the target")
     positions = {topic: made.ends(topic)}
     wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2 to be done")
-    return History.of(made, topic)
+    return MirroredTopic.of(made, topic)
 
 
 def _write(writer: Writer, random: Random, *, rounds: int) -> None:
@@ -186,6 +199,6 @@ def _end(writer: Writer) -> None:
     writer.abort({ENDS_ABORTED: 3})
 
 
-def _delete(stack: Stack, before: Place) -> None:
+def _delete(stack: Stack, before: KafkaTopicPartition) -> None:
     admin = AdminClient({"bootstrap.servers": stack.source})
     admin.delete_records([before])[before].result(timeout=30)

@@ -1,4 +1,4 @@
-"""The folder of DAGs that users copy."""
+"""The DAGs of dags/, which users copy, as Airflow parses them."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""What a Spark job under StopControl leaves on its storage, without the job."""
+"""The files that a Spark job under StopControl leaves on its storage, written without Spark."""
 
 import json
 from pathlib import Path

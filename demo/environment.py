@@ -1,4 +1,4 @@
-"""Everything that runs: two clusters, MirrorMaker 2, Airflow, and a producer."""
+"""The programs of the demo: two clusters, MirrorMaker 2, Airflow and a producer."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -10,10 +10,11 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from demo.producer import NumberedProducer, create_topic, write_deleted_history
+from demo.producer import PARTITIONS, NumberedProducer, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow
 from stack.local import LocalStack, Ports
+from stack.topics import create_topic
 from stack.waiting import Progress, wait_until
 
 ROOT = Path(__file__).parent.parent
@@ -21,14 +22,14 @@ BUILD = ROOT / "build"
 TOPIC = "orders"
 
 
-class World:
-    """A context manager: from nothing to all of it running, and back.
+class Demo:
+    """Starts all programs of the demo, and stops them at the end of the ``with`` block.
 
     Args:
-        folder: Holds all that this world writes.
-        progress: Told what is being waited for.
-        ports: Fixed ports of the clusters; free ones where None.
-        airflow_port: The port of Airflow's UI; a free one where None.
+        folder: The folder of all files that the demo writes.
+        progress: Called with what is being waited for.
+        ports: Fixed ports of the clusters; None takes free ones.
+        airflow_port: The port of Airflow's UI; None takes a free one.
     """
 
     def __init__(
@@ -39,16 +40,16 @@ class World:
         ports: Ports | None = None,
         airflow_port: int | None = None,
     ) -> None:
-        """Describe it; nothing runs yet."""
+        """Prepare the programs without starting them."""
         self.folder = folder
         self.progress = progress
-        found = jars.fetch(BUILD, progress=progress)
-        self.stack = LocalStack(folder / "kafka", found.kafka, ports=ports, progress=progress)
+        fetched = jars.fetch(BUILD, progress=progress)
+        self.stack = LocalStack(folder / "kafka", fetched.kafka, ports=ports, progress=progress)
         self.airflow = Airflow(
             folder / "airflow",
             ROOT / "dags",
             connections=_connections(self.stack),
-            env=spark.configure(folder / "spark", found.spark, Path(sys.executable)),
+            env=spark.configure(folder / "spark", fetched.spark, Path(sys.executable)),
             port=airflow_port,
             progress=progress,
         )
@@ -57,7 +58,7 @@ class World:
 
     @property
     def pair(self) -> ClusterPair:
-        """The clusters as the package sees them, for questions of our own."""
+        """The clusters as the package sees them."""
         return ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
@@ -73,27 +74,27 @@ class World:
         return self.folder / "orders" / side
 
     def wait(self, what: str, condition: Callable[[], bool], seconds: float = 600) -> None:
-        """Wait for a condition, as long as Airflow is not given up.
+        """Wait for a condition while Airflow runs.
 
         Raises:
-            ProgramError: A part of Airflow died again and again.
+            ProgramError: A part of Airflow died repeatedly.
             WaitTimeoutError: The deadline passed.
         """
 
-        def come() -> bool:
+        def is_met() -> bool:
             self.airflow.check()
             return condition()
 
-        wait_until(come, what, seconds=seconds, progress=self.progress)
+        wait_until(is_met, what, seconds=seconds, progress=self.progress)
 
     def __enter__(self) -> Self:
-        """Start everything; what was started ends again where that fails."""
+        """Start everything; if a start fails, stop what was started."""
         with ExitStack() as starting:
             starting.callback(self.airflow.stop)
             self.airflow.start_database()
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
-            create_topic(self.stack.source, TOPIC)
+            create_topic(self.stack.source, TOPIC, PARTITIONS)
             write_deleted_history(self.stack.source, TOPIC)
             self.stack.create_mirror(f"{TOPIC}.*")
             self.progress("the source has a deleted history; MirrorMaker 2 runs")
