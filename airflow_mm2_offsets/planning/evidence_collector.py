@@ -55,15 +55,18 @@ class EvidenceCollector:
             )
             for key in positions
         }
+        self._answers: dict[TopicPartition, Translation] = {}
 
     def translations(self) -> list[Translation]:
         """Return the answers that follow from the evidence so far."""
-        return [
-            self.index.translate(
-                *key, position, strategy=self.options.strategy, evidence=self.evidence[key]
+        for key in self.positions.keys() - self._answers.keys():
+            self._answers[key] = self.index.translate(
+                *key,
+                self.positions[key],
+                strategy=self.options.strategy,
+                evidence=self.evidence[key],
             )
-            for key, position in self.positions.items()
-        ]
+        return [self._answers[key] for key in self.positions]
 
     def collect_offsets(self) -> None:
         """Read how far MirrorMaker 2 has copied; nothing where the source is not to be asked."""
@@ -119,3 +122,4 @@ class EvidenceCollector:
 
     def _add(self, key: TopicPartition, **fields: Any) -> None:
         self.evidence[key] = replace(self.evidence[key], **fields)
+        self._answers.pop(key, None)
