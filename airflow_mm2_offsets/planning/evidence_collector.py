@@ -8,7 +8,11 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
-from airflow_mm2_offsets.planning.offset_evidence import Held, gather_copied, gather_drained
+from airflow_mm2_offsets.planning.offset_evidence import (
+    PairWatermarks,
+    gather_copied,
+    gather_drained,
+)
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import gather_whole, gather_windows
 
@@ -47,10 +51,10 @@ class EvidenceCollector:
         self.source_records = 0
         self.target_records = 0
         # After the syncs: what they name is then within what the target holds.
-        self.held = Held.by(pair, positions, ask_source=options.read_source)
+        self.watermarks = PairWatermarks.read(pair, positions, ask_source=options.read_source)
         self.evidence = {
             key: replace(
-                self.held.evidence(key, sole_writer=options.sole_writer),
+                self.watermarks.evidence(key, sole_writer=options.sole_writer),
                 changed_records=options.changed_records,
             )
             for key in positions
@@ -77,7 +81,7 @@ class EvidenceCollector:
         )
         for key, target in drained.items():
             self._add(key, target=target, drained=True)
-        copied = gather_copied(self.pair, self.index, self.held, connector=self.connector)
+        copied = gather_copied(self.pair, self.index, self.watermarks, connector=self.connector)
         for key, last in copied.items():
             self._add(key, copied_to=last)
 

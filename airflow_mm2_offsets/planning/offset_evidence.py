@@ -18,28 +18,30 @@ _MAY_BE_DRAINED = frozenset({Basis.AFTER_LAST_SYNC, Basis.COPYING_AGAIN, Basis.N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What both clusters held of each partition, by the source's topic names."""
+class PairWatermarks:
+    """The watermarks of partitions on both clusters, by the source's topic names."""
 
     source: Mapping[TopicPartition, Watermarks]
     """Empty where the source was not asked."""
     target: Mapping[TopicPartition, Watermarks]
 
     @classmethod
-    def by(
+    def read(
         cls, pair: ClusterPair, partitions: Iterable[TopicPartition], *, ask_source: bool
-    ) -> "Held":
+    ) -> "PairWatermarks":
         """Ask both clusters.
 
         Raises:
             TopicNotFoundError: A topic or partition does not exist on one of them.
             ClusterUnreachableError: One does not answer.
         """
-        wanted = set(partitions)
-        names = {pair.on_target(key): key for key in wanted}
-        source = pair.source.watermarks(wanted) if ask_source else {}
-        target = pair.target.watermarks(names)
-        return cls(source=source, target={names[key]: marks for key, marks in target.items()})
+        by_target = {pair.on_target(key): key for key in partitions}
+        source = pair.source.watermarks(by_target.values()) if ask_source else {}
+        target = pair.target.watermarks(by_target)
+        return cls(
+            source=source,
+            target={by_target[key]: watermarks for key, watermarks in target.items()},
+        )
 
     def evidence(self, partition: TopicPartition, *, sole_writer: bool) -> Evidence:
         """Return what these watermarks say of one partition."""
@@ -78,7 +80,7 @@ def gather_drained(
         if end <= decided[key]
     }
     done = find_empty(pair.source, unread)
-    held = Held.by(pair, done, ask_source=False)
+    watermarks = PairWatermarks.read(pair, done, ask_source=False)
     source = pair.source.watermarks(done)
     decided = stable_ends(pair, done)
     after = {
@@ -87,11 +89,15 @@ def gather_drained(
         if source[key].high <= decided[key]
     }
     empty = _never_held(pair, {key: after[key] for key in find_empty(pair.source, after)})
-    return {key: held.target[key] for key in empty}
+    return {key: watermarks.target[key] for key in empty}
 
 
 def gather_copied(
-    pair: ClusterPair, index: SyncIndex, held: Held, *, connector: str | None = None
+    pair: ClusterPair,
+    index: SyncIndex,
+    watermarks: PairWatermarks,
+    *,
+    connector: str | None = None,
 ) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has noted, where no record lies beyond it.
 
@@ -103,7 +109,7 @@ def gather_copied(
     """
     ends = {
         key: source.high
-        for key, source in held.source.items()
+        for key, source in watermarks.source.items()
         if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
     noted = _noted(pair, ends, connector)

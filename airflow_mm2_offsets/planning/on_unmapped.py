@@ -7,14 +7,17 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Fallback, OnUnmapped, TopicPartition, Translation
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
-from airflow_mm2_offsets.planning.offset_evidence import Held
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.planning.options import PlanOptions
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def choose_fallbacks(
-    pair: ClusterPair, held: Held, refused: Iterable[Translation], options: PlanOptions
+    pair: ClusterPair,
+    watermarks: PairWatermarks,
+    refused: Iterable[Translation],
+    options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
     """Return a fallback for each refused translation; none where the plan is to fail.
 
@@ -28,16 +31,16 @@ def choose_fallbacks(
             return {}
         case OnUnmapped.EARLIEST:
             return {
-                key: _fallback(options, held.target[key].low, "the target's first offset")
+                key: _fallback(options, watermarks.target[key].low, "the target's first offset")
                 for key in answers
             }
         case OnUnmapped.LATEST:
             return {
-                key: _fallback(options, held.target[key].high, "the target's end")
+                key: _fallback(options, watermarks.target[key].high, "the target's end")
                 for key in answers
             }
         case OnUnmapped.TIMESTAMP:
-            return _by_time(pair, held, answers, options)
+            return _by_time(pair, watermarks, answers, options)
 
 
 def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
@@ -46,14 +49,14 @@ def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
 
 def _by_time(
     pair: ClusterPair,
-    held: Held,
+    watermarks: PairWatermarks,
     answers: dict[TopicPartition, Translation],
     options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
     margin = timedelta(seconds=options.unmapped_margin)
     times = {
         key: max(time, _EPOCH + margin) - margin
-        for key, time in _times(pair, held, answers, options).items()
+        for key, time in _times(pair, watermarks, answers, options).items()
     }
     names = {key: pair.on_target(key) for key in answers}
     found = pair.target.offsets_at(
@@ -62,7 +65,7 @@ def _by_time(
     return {
         key: _fallback(
             options,
-            found.get(names[key], held.target[key].high),
+            found.get(names[key], watermarks.target[key].high),
             f"the target's first record from {time.isoformat(timespec='seconds')} on",
         )
         for key, time in times.items()
@@ -71,16 +74,16 @@ def _by_time(
 
 def _times(
     pair: ClusterPair,
-    held: Held,
+    watermarks: PairWatermarks,
     answers: dict[TopicPartition, Translation],
     options: PlanOptions,
 ) -> dict[TopicPartition, datetime]:
     if options.unmapped_time:
         return dict.fromkeys(answers, options.unmapped_time)
     readable = {
-        key: OffsetRange(answer.position, held.source[key].high - 1)
+        key: OffsetRange(answer.position, watermarks.source[key].high - 1)
         for key, answer in answers.items()
-        if key in held.source
+        if key in watermarks.source
     }
     read = first_times(pair.source, readable)
     if unknown := sorted(set(answers) - set(read)):

@@ -119,7 +119,7 @@ def _make_plan(
     pair, options = collector.pair, collector.options
     answers = [syncs.explain(each) for each in collector.translations()]
     refused = (each for each in answers if each.status is Status.REFUSED)
-    fallbacks = choose_fallbacks(pair, collector.held, refused, options)
+    fallbacks = choose_fallbacks(pair, collector.watermarks, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
