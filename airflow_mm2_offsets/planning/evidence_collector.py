@@ -10,7 +10,7 @@ from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import (
     PairWatermarks,
-    gather_copied,
+    gather_connect_progress,
     gather_drained,
 )
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -81,7 +81,9 @@ class EvidenceCollector:
         )
         for key, target in drained.items():
             self._add(key, target=target, drained=True)
-        copied = gather_copied(self.pair, self.index, self.watermarks, connector=self.connector)
+        copied = gather_connect_progress(
+            self.pair, self.index, self.watermarks, connector=self.connector
+        )
         for key, last in copied.items():
             self._add(key, copied_to=last)
 
