@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
-    Evidence,
     SyncIndex,
     TopicPartition,
     Translation,
@@ -44,14 +43,6 @@ class PairWatermarks:
         return cls(
             source=source,
             target={by_target[key]: watermarks for key, watermarks in target.items()},
-        )
-
-    def evidence(self, partition: TopicPartition, *, sole_writer: bool) -> Evidence:
-        """Return what these watermarks say of one partition."""
-        return Evidence(
-            source=self.source.get(partition),
-            target=self.target[partition],
-            sole_writer=sole_writer,
         )
 
 

@@ -98,7 +98,7 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
     """The topic that was looked for is named, and those that are there."""
     pair = writer.mirror.pair
     told = replace(pair, syncs_location=SyncsLocation.SOURCE)
-    assert "we were told 'source'" in _only_problem(told, positions)
+    assert "'source' in our settings" in _only_problem(told, positions)
     elsewhere = _only_problem(replace(told, connect=None), positions)
     assert re.match(
         r"source: mm2-offset-syncs\.\S+-b\.internal: the offset-syncs topic does not exist; ",
