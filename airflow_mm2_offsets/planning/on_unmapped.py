@@ -1,4 +1,7 @@
-"""Chooses where refused partitions start, where the user has named a way."""
+"""Chooses where refused partitions start, if the user sets ``on_unmapped``.
+
+``plan_failover`` calls it.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -19,28 +22,24 @@ def choose_fallbacks(
     refused: Iterable[Translation],
     options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
-    """Return a fallback for each refused translation; none where the plan is to fail.
+    """Return a fallback for each refused translation; empty if ``on_unmapped`` is ``fail``.
 
     Raises:
-        ConfigurationError: The time of a position is not known, and ``unmapped_time`` is not set.
+        ConfigurationError: The time of a position is unknown, and ``unmapped_time`` is not set.
         ClusterUnreachableError: A cluster does not answer.
     """
-    answers = {each.topic_partition: each for each in refused}
-    match options.on_unmapped:
-        case OnUnmapped.FAIL:
-            return {}
-        case OnUnmapped.EARLIEST:
-            return {
-                key: _fallback(options, watermarks.target[key].low, "the target's first offset")
-                for key in answers
-            }
-        case OnUnmapped.LATEST:
-            return {
-                key: _fallback(options, watermarks.target[key].high, "the target's end")
-                for key in answers
-            }
-        case OnUnmapped.TIMESTAMP:
-            return _by_time(pair, watermarks, answers, options)
+    answers = {answer.topic_partition: answer for answer in refused}
+    if options.on_unmapped is OnUnmapped.FAIL:
+        return {}
+    if options.on_unmapped is OnUnmapped.TIMESTAMP:
+        return _by_time(pair, watermarks, answers, options)
+    is_earliest = options.on_unmapped is OnUnmapped.EARLIEST
+    reason = "the target's first offset" if is_earliest else "the target's end"
+    target = watermarks.target
+    return {
+        key: _fallback(options, target[key].low if is_earliest else target[key].high, reason)
+        for key in answers
+    }
 
 
 def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
@@ -59,13 +58,13 @@ def _by_time(
         for key, time in _times(pair, watermarks, answers, options).items()
     }
     names = {key: pair.on_target(key) for key in answers}
-    found = pair.target.offsets_at(
+    positions = pair.target.offsets_at(
         {names[key]: int(time.timestamp() * 1000) for key, time in times.items()}
     )
     return {
         key: _fallback(
             options,
-            found.get(names[key], watermarks.target[key].high),
+            positions.get(names[key], watermarks.target[key].high),
             f"the target's first record from {time.isoformat(timespec='seconds')} on",
         )
         for key, time in times.items()
@@ -80,17 +79,17 @@ def _times(
 ) -> dict[TopicPartition, datetime]:
     if options.unmapped_time:
         return dict.fromkeys(answers, options.unmapped_time)
-    readable = {
+    ranges = {
         key: OffsetRange(answer.position, watermarks.source[key].high - 1)
         for key, answer in answers.items()
         if key in watermarks.source
     }
-    read = first_times(pair.source, readable)
-    if unknown := sorted(set(answers) - set(read)):
-        named = ", ".join(map(str, unknown))
+    times = first_times(pair.source, ranges)
+    if without_record := sorted(answers.keys() - times.keys()):
         raise ConfigurationError(
-            f"the source has no record at the position of {named} to tell the time by; give a "
-            f"time, such as that of the job's last batch",
+            f"the source has no record at the position of {', '.join(map(str, without_record))}, "
+            f"so the time of that position is unknown; give a time, such as that of the job's last "
+            f"batch",
             setting="unmapped_time",
         )
-    return {key: datetime.fromtimestamp(time / 1000, UTC) for key, time in read.items()}
+    return {key: datetime.fromtimestamp(time / 1000, UTC) for key, time in times.items()}
