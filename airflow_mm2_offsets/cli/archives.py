@@ -103,7 +103,7 @@ def show(
     held = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
     if held.pair is None:
         raise ArchiveError(
-            f"{url} holds no archive; check the location, or make one by `archive run`"
+            "there is no archive; check the location, or make one by `archive run`", file=url
         )
     return Answer(text=_text(url, held.pair, held), data=_to_json(url, held.pair, held))
 

@@ -75,7 +75,8 @@ def translate_setting(key: str, value: str, origin: str) -> dict[str, str]:
         # mm2-offset-map always reads the syncs on the target.
         return {ours: value, "offset-syncs.topic.location": "target"}
     raise ConfigurationError(
-        f"{origin} is not a setting of mm2-offset-map; its settings are {', '.join(sorted(_KEYS))}"
+        f"is not a setting of mm2-offset-map; its settings are {', '.join(sorted(_KEYS))}",
+        setting=origin,
     )
 
 
@@ -86,4 +87,4 @@ def _duration_seconds(value: str, origin: str) -> float:
     if match := _ISO_DURATION.fullmatch(value.strip()):
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds).total_seconds()
-    raise ConfigurationError(f"{origin} is {value!r}; give a duration like 30s")
+    raise ConfigurationError(f"is {value!r}; give a duration like 30s", setting=origin)

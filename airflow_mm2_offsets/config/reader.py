@@ -136,8 +136,9 @@ class SettingsReader:
             }
         if not properties.get(BOOTSTRAP_SERVERS):
             raise ConfigurationError(
-                f"{cluster}.{BOOTSTRAP_SERVERS} is missing; put it into the settings file, or into "
-                f"the variable {ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS"
+                f"is missing; put it into the settings file, or into the variable "
+                f"{ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS",
+                setting=f"{cluster}.{BOOTSTRAP_SERVERS}",
             )
         return to_librdkafka(cluster, properties)
 
@@ -170,7 +171,7 @@ class SettingsReader:
                 ConnectClient(url=url)
             except ConfigurationError as error:
                 origin = self._entries["connect.url"].origin
-                raise ConfigurationError(f"{origin}: {error}") from error
+                raise ConfigurationError(str(error), setting=origin) from error
         return url
 
     def secret(self, key: str) -> str | None:
@@ -183,11 +184,13 @@ class SettingsReader:
             secret = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise ConfigurationError(
-                f"{origin}: {file} can't be read ({type(error).__name__}); name a text file that "
-                f"holds only the secret"
+                f"can't be read ({type(error).__name__}); name a text file that holds only the "
+                f"secret",
+                setting=origin,
+                file=file,
             ) from None
         if not secret:
-            raise ConfigurationError(f"{origin}: {file} is empty; put the secret into it")
+            raise ConfigurationError("is empty; put the secret into it", setting=origin, file=file)
         return secret
 
     def require_together(self, first: str, second: str) -> None:
@@ -195,7 +198,8 @@ class SettingsReader:
         for key, other in ((first, second), (second, first)):
             if self.text(key) and not self.text(other):
                 raise ConfigurationError(
-                    f"{self._entries[key].origin} is set without {other}; set both, or neither"
+                    f"is set without {other}; set both, or neither",
+                    setting=self._entries[key].origin,
                 )
 
 
@@ -224,7 +228,7 @@ def _is_client_property(key: str) -> bool:
 
 
 def _invalid(entry: Entry, expected: str) -> ConfigurationError:
-    return ConfigurationError(f"{entry.origin} is {entry.value!r}; give {expected}")
+    return ConfigurationError(f"is {entry.value!r}; give {expected}", setting=entry.origin)
 
 
 def _alias_in(topic: Entry, separator: str) -> str:

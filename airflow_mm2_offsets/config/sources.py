@@ -67,16 +67,18 @@ def _read_file(file: Path) -> Entries:
         settings = dict(_PARSERS.get(file.suffix, _parse_properties)(text))
     except OSError as error:
         raise ConfigurationError(
-            f"the settings file {file} can't be read: {error.strerror}; check its path and its "
-            f"permissions"
+            f"can't be read: {error.strerror}; check the path of the settings file and its "
+            f"permissions",
+            file=str(file),
         ) from error
     except ConfigurationError as error:
-        raise ConfigurationError(f"the settings file {file}: {error}") from error
+        raise ConfigurationError(str(error), file=str(file)) from error
     except ValueError as error:
         # The parser's message may quote a line with a secret.
         raise ConfigurationError(
-            f"the settings file {file} is not valid {file.suffix or '.properties'} in UTF-8 "
-            f"({type(error).__name__}); correct it"
+            f"is not valid {file.suffix or '.properties'} in UTF-8 ({type(error).__name__}); "
+            f"correct it",
+            file=str(file),
         ) from None
     return _translate_keys(
         {key: Entry(value=value, origin=f"{key} in {file}") for key, value in settings.items()}
@@ -100,7 +102,7 @@ def _read_spring_json(text: str) -> Entries:
         settings = list(_flatten(json.loads(text)))
     except ValueError:
         raise ConfigurationError(
-            f"variable {_SPRING_JSON} is not a JSON object; correct it"
+            "is not a JSON object; correct it", setting=f"variable {_SPRING_JSON}"
         ) from None
     return {
         key: Entry(value=value, origin=f"{key} in variable {_SPRING_JSON}")

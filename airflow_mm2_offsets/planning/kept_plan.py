@@ -67,10 +67,13 @@ def _check_starts(plan: FailoverPlan, path: UPath, pair: ClusterPair) -> None:
         if start < watermarks.low:
             cause = "it has deleted records that the job has yet to read"
         raise PlanError(
-            f"starts {partition} at {start}, and the target holds "
+            f"starts at {start}, and the target holds "
             f"[{watermarks.low}, {watermarks.high}) now: {cause}. {_STEP}: it refuses the "
             f"partition, or starts it where on_unmapped says",
             file=str(path),
+            topic=partition.topic,
+            partition=partition.partition,
+            position=start,
         )
 
 
@@ -105,9 +108,11 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         )
         if contradiction:
             raise PlanError(
-                f"starts {pair.on_target(key)} at {planned.start} for position "
+                f"starts at {planned.start} for position "
                 f"{planned.translation.position}: {contradiction}. {_STEP}",
                 file=str(path),
+                topic=planned.target_topic,
+                partition=key.partition,
             )
 
 

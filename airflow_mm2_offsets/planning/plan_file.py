@@ -72,9 +72,11 @@ def check_plan(
         answer = planned.translation
         if planned.pending != (pending_now := pending_records(answer, pending)):
             raise PlanError(
-                f"{answer.topic_partition} has {planned.pending} pending records in the plan of "
-                f"{plan.created_at}, and {pending_now} now; {_STEP}",
+                f"{planned.pending} pending records in the plan of {plan.created_at}, and "
+                f"{pending_now} now; {_STEP}",
                 file=str(path),
+                topic=answer.topic,
+                partition=answer.partition,
             )
 
 

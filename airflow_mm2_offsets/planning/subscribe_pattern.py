@@ -62,9 +62,7 @@ def match_patterns(
         PatternMatch(
             label=label,
             unread=sorted(
-                name
-                for name in map(pair.naming.target_topic, sources)
-                if not pattern.search(name)
+                name for name in map(pair.naming.target_topic, sources) if not pattern.search(name)
             ),
             new=sorted(name for name in others if pattern.search(name)),
         )
