@@ -84,11 +84,7 @@ def open_path(location: str) -> UPath:
 
 
 def load(config: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of a file and of the environment.
-
-    Raises:
-        ConfigurationError: See ``load_settings``.
-    """
+    """Return the settings of a file and of the environment; see ``load_settings``."""
     try:
         return load_settings(config, environ)
     except ConfigurationError as error:

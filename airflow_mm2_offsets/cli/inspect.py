@@ -1,6 +1,7 @@
 """``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from typer import Option
@@ -44,13 +45,13 @@ def syncs(
         int,
         Option("--limit", metavar="COUNT", min=0, help="The newest of each partition; 0: all."),
     ] = 10,
-    where: ClusterOptions,
+    pair_options: ClusterOptions,
 ) -> Answer:
     """List offset syncs.
 
     Each says: source record UPSTREAM was written to target offset DOWNSTREAM.
     """
-    pair = find_clusters(where).pair
+    pair = find_clusters(pair_options).pair
     with waiting("Reading offset syncs") as tell:
         snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
     selected = _select(snapshot.index, topic, partition)
@@ -72,12 +73,12 @@ def syncs(
 
 @grouped
 @answering
-def check_connection(where: ClusterOptions) -> Answer:
+def check_connection(pair_options: ClusterOptions) -> Answer:
     """Tell which parts answer, and why others don't.
 
     The parts are both clusters, the offset-syncs topic, and Kafka Connect if its URL is set.
     """
-    pair = find_clusters(where).pair
+    pair = find_clusters(pair_options).pair
     with waiting("Checking"):
         parts = check_health(pair)
     errors = [part.error for part in parts if part.error]
@@ -143,9 +144,4 @@ def _text(
 
 
 def _to_json(sync: OffsetSync) -> dict[str, str | int]:
-    return {
-        "topic": sync.topic,
-        "partition": sync.partition,
-        "upstream": str(sync.upstream),
-        "downstream": str(sync.downstream),
-    }
+    return {**asdict(sync), "upstream": str(sync.upstream), "downstream": str(sync.downstream)}

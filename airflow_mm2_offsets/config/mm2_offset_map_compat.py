@@ -48,13 +48,9 @@ def is_mm2_offset_map_key(key: str) -> bool:
 def translate_setting(key: str, value: str, origin: str) -> dict[str, str]:
     """Return a setting of mm2-offset-map under this package's keys; empty if it is ignored.
 
-    Args:
-        key: A key or a variable of mm2-offset-map.
-        value: Its value.
-        origin: Where it came from, for messages.
-
     Raises:
-        ConfigurationError: mm2-offset-map has no such setting, or the value is not a duration.
+        ConfigurationError: mm2-offset-map has no such setting, or the value is not a duration. The
+            field ``setting`` is ``origin``.
     """
     name = re.sub(r"\[(.+)\]$", r".\1", _PREFIX.sub("", key, count=1))
     for theirs, ours in _KEYS.items():

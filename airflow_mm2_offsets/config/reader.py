@@ -120,9 +120,6 @@ class SettingsReader:
 
         Properties with the cluster's prefix take precedence over those with ``kafka.``.
 
-        Args:
-            cluster: ``source`` or ``target``.
-
         Raises:
             ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart
                 of a Java property.
@@ -145,9 +142,8 @@ class SettingsReader:
     def naming(self, location: SyncsLocation) -> Naming:
         """Return how MirrorMaker 2 names topics.
 
-        Args:
-            location: The cluster that holds the offset-syncs topic. That topic's name contains
-                the other cluster's alias, which then takes precedence over the alias setting.
+        The name of the offset-syncs topic contains the alias of the cluster that is not
+        ``location``. It takes precedence over the alias setting.
         """
         separator = self.text("replication.policy.separator") or "."
         internal = self.flag("replication.policy.internal.topic.separator.enabled", default=True)
@@ -204,13 +200,7 @@ class SettingsReader:
 
 
 def did_you_mean(name: str, names: Collection[str], *, otherwise: str) -> str:
-    """Return a question with the one of ``names`` that is most similar to ``name``.
-
-    Args:
-        name: An unknown name.
-        names: The known names.
-        otherwise: Returned if no known name is similar.
-    """
+    """Return a question with the most similar of ``names``, or ``otherwise`` if none is similar."""
     similar = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {similar[0]}?" if similar else otherwise
 

@@ -44,17 +44,10 @@ Entries = dict[str, Entry]
 def read_entries(
     file: Path | None, environ: Mapping[str, str], key_by_variable: Mapping[str, str]
 ) -> Entries:
-    """Return every setting by its key. The environment takes precedence over the file.
+    """Return every setting by its key; see ``load_settings``.
 
-    Args:
-        file: ``.properties``, ``.toml`` or ``.yaml``; None: the file that the variable
-            ``MM2_OFFSETS_CONFIG`` names, if it is set.
-        environ: The environment.
-        key_by_variable: The keys of variables, without the prefix and in lower case. For all
-            other variables each underscore stands for a dot.
-
-    Raises:
-        ConfigurationError: The file can't be read or parsed.
+    ``key_by_variable`` has the keys of variables, without the prefix and in lower case. In all
+    other variables each underscore stands for a dot.
     """
     if file is None and environ.get(CONFIG_VARIABLE):
         file = Path(environ[CONFIG_VARIABLE])
@@ -150,10 +143,6 @@ def _parse_properties(text: str) -> Iterator[tuple[str, str]]:
         ) from None
 
 
-def _parse_toml(text: str) -> Iterator[tuple[str, str]]:
-    return _flatten(tomllib.loads(text))
-
-
 def _parse_yaml(text: str) -> Iterator[tuple[str, str]]:
     try:
         yaml: Any = import_module("yaml")
@@ -188,7 +177,7 @@ def _flatten(content: Any, prefix: str = "") -> Iterator[tuple[str, str]]:  # no
 
 
 _PARSERS: Mapping[str, Callable[[str], Iterator[tuple[str, str]]]] = {
-    ".toml": _parse_toml,
+    ".toml": lambda text: _flatten(tomllib.loads(text)),
     ".yaml": _parse_yaml,
     ".yml": _parse_yaml,
 }

@@ -23,12 +23,7 @@ from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, g
 class EvidenceCollector:
     """Positions on the source, and the evidence for their translation that was read so far.
 
-    Args:
-        pair: The clusters.
-        index: The offset syncs.
-        positions: The positions to translate.
-        options: What the user decides.
-        connector: The name of the pair's connector; None where it is not known yet.
+    ``connector`` is the name of the pair's connector; None: Connect is asked for it if needed.
     """
 
     def __init__(

@@ -38,11 +38,6 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
 def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:
     """Return the current ids, to compare a plan with; without the source's if it is lost.
 
-    Args:
-        pair: The clusters.
-        topics: By the source's names.
-        ask_source: Whether to ask the source at all.
-
     Raises:
         ClusterUnreachableError: The target does not answer.
     """

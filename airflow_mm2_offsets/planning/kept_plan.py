@@ -34,13 +34,8 @@ def check_kept_plan(
 ) -> None:
     """Raise unless a kept plan is of these positions and clusters, and still loses nothing.
 
-    Args:
-        plan: The plan in the file.
-        path: The file, for messages.
-        pair: The clusters.
-        positions: The job's positions on the source.
-        pending: The end of the batch that the job began and did not commit, if any.
-        ids: Current ids of clusters and topics; without the source's, the source is not asked.
+    ``positions`` are the job's, and ``pending`` is the end of the batch that it began and did not
+    commit. ``ids`` are the current ones; without the source's, the source is not asked.
 
     Raises:
         PlanError: The plan is of others, or the clusters contradict it now: records would be lost,
@@ -87,11 +82,10 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         log.warning("The plan is of an archive alone: it is not compared with newer copies")
         return
     was_asked = plan.ids.source.cluster_id is not None
+    options = _options(plan, read_source=was_asked and ask_source)
     try:
         collector, _ = collect_evidence(
-            replace(pair, connect=None),
-            plan.source_positions(),
-            _options(plan, read_source=was_asked and ask_source),
+            replace(pair, connect=None), plan.source_positions(), options
         )
     except (ClusterUnreachableError, SyncsTopicError) as error:
         # A source that was lost since must not hold the job back.
@@ -122,6 +116,6 @@ def _options(plan: FailoverPlan, *, read_source: bool) -> PlanOptions:
     return PlanOptions(
         read_source=read_source,
         max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if has_read else 0,
-        # A transform may change records: that they differ was ruled out when the plan was made.
+        # A transform may change records. Differing records were ruled out by the plan itself.
         changed_records=True,
     )

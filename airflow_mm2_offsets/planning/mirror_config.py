@@ -49,16 +49,15 @@ def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
         ConnectError: Connect refused, or has no connector, or several, that may be this one.
         ClusterUnreachableError: Connect did not answer.
     """
-    if pair.connect is None:
+    connect, naming = pair.connect, pair.naming
+    if connect is None:
         raise ConfigurationError(
             "the settings can't be compared with MirrorMaker 2's: no Connect URL is given"
         )
-    names = list(pair.connect.mirror_sources())
-    if len(names) == 1:  # whatever its aliases are
-        (name,) = names
-    else:
-        name = pair.connect.find_mirror_source(pair.naming.source_alias, pair.naming.target_alias)
-    return MirrorConnector(name=name, config=pair.connect.config(name))
+    names = list(connect.mirror_sources())
+    if len(names) != 1:  # A single connector is taken, whatever its aliases are.
+        names = [connect.find_mirror_source(naming.source_alias, naming.target_alias)]
+    return MirrorConnector(name=names[0], config=connect.config(names[0]))
 
 
 def check_names(pair: ClusterPair, connector: MirrorConnector) -> None:

@@ -139,12 +139,9 @@ def stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[Topic
 def _committed_by_connect(
     pair: ClusterPair, partitions: Iterable[TopicPartition], connector: str | None
 ) -> dict[TopicPartition, int]:
-    """Return the last source offset that Connect has committed, where it has any.
+    """Return the last source offset that Connect has committed, if there is any.
 
-    Args:
-        pair: The clusters.
-        partitions: On the source.
-        connector: The connector's name; None: Connect is asked for it first.
+    Without ``connector``, Connect is asked for the connector's name first.
     """
     requested = set(partitions)
     if pair.connect is None or not requested:

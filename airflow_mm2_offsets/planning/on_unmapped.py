@@ -52,14 +52,15 @@ def _by_time(
     answers: dict[TopicPartition, Translation],
     options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
+    if options.unmapped_time:
+        times = dict.fromkeys(answers, options.unmapped_time)
+    else:
+        times = _times_of_records(pair, watermarks, answers)
     margin = timedelta(seconds=options.unmapped_margin)
-    times = {
-        key: max(time, _EPOCH + margin) - margin
-        for key, time in _times(pair, watermarks, answers, options).items()
-    }
+    starts = {key: max(time, _EPOCH + margin) - margin for key, time in times.items()}
     names = {key: pair.on_target(key) for key in answers}
     positions = pair.target.offsets_at(
-        {names[key]: int(time.timestamp() * 1000) for key, time in times.items()}
+        {names[key]: int(time.timestamp() * 1000) for key, time in starts.items()}
     )
     return {
         key: _fallback(
@@ -67,18 +68,14 @@ def _by_time(
             positions.get(names[key], watermarks.target[key].high),
             f"the target's first record from {time.isoformat(timespec='seconds')} on",
         )
-        for key, time in times.items()
+        for key, time in starts.items()
     }
 
 
-def _times(
-    pair: ClusterPair,
-    watermarks: PairWatermarks,
-    answers: dict[TopicPartition, Translation],
-    options: PlanOptions,
+def _times_of_records(
+    pair: ClusterPair, watermarks: PairWatermarks, answers: dict[TopicPartition, Translation]
 ) -> dict[TopicPartition, datetime]:
-    if options.unmapped_time:
-        return dict.fromkeys(answers, options.unmapped_time)
+    """Return the time of the source's record at each position."""
     ranges = {
         key: OffsetRange(answer.position, watermarks.source[key].high - 1)
         for key, answer in answers.items()

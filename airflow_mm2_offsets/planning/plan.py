@@ -92,16 +92,9 @@ def collect_evidence(
     *,
     connector: str | None = None,
 ) -> tuple[EvidenceCollector, LoadedSyncs]:
-    """Read the syncs and the evidence for a translation of the positions.
+    """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
-    Args:
-        pair: The clusters.
-        positions: The job's positions on the source.
-        options: What the user decides.
-        connector: The name of the pair's connector; None: Connect is asked for it if needed.
-
-    Raises:
-        Mm2OffsetsError: See ``plan_failover``.
+    Without ``connector``, Connect is asked for the name of the pair's connector where it counts.
     """
     syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
     collector = EvidenceCollector(

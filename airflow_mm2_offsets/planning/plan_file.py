@@ -44,12 +44,7 @@ def check_plan(
 ) -> None:
     """Raise unless a kept plan is of these positions, clusters and topics.
 
-    Args:
-        plan: The plan in the file.
-        path: The file, for messages.
-        positions: The job's positions on the source.
-        pending: The end of the batch that the job began and did not commit, if any.
-        ids: Current ids of clusters and topics.
+    For the arguments see ``check_kept_plan``.
 
     Raises:
         PlanError: The field that differs and both values are named.

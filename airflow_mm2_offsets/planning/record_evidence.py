@@ -182,11 +182,8 @@ def _find_ranges(
 def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> list[SyncPoint]:
     """Return up to where the target may be read, the furthest first.
 
-    Args:
-        segments: The partition's.
-        end: Where the range ends that holds a position's copy. It may be a settled sync beyond the
-            last possible duplicate.
-        duplicate: The last sync before which records of the range may be copied again, if any.
+    ``end`` ends the range that holds a position's copy; it may be a settled sync beyond the last
+    possible ``duplicate``, before which records of the range may be copied again.
     """
     if duplicate is None:
         return [end]
@@ -201,11 +198,7 @@ def _range(
 ) -> OffsetRange | None:
     """Return the offsets of one side; None if too many of them can be read.
 
-    Args:
-        first: Where to begin.
-        last: Where to end.
-        side: 0 is the source, 1 the target.
-        watermarks: Those of that side.
+    ``side`` is 0 for the source and 1 for the target.
     """
     offsets = OffsetRange(first[side], last[side])
     readable = OffsetRange(max(offsets.first, _low(watermarks)), offsets.last)

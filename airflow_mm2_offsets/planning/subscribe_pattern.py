@@ -42,12 +42,9 @@ class PatternMatch:
 def match_patterns(
     pair: ClusterPair, topics: Collection[str], patterns: JobPatterns
 ) -> list[PatternMatch]:
-    """Match the target's topics as Spark does; the source job's patterns where none is requested.
+    """Match the target's topics as Spark does; the source job's patterns if none is requested.
 
-    Args:
-        pair: The clusters.
-        topics: The topics in the checkpoint, by their names on the source.
-        patterns: The job's.
+    ``topics`` are those in the checkpoint, by their names on the source.
 
     Raises:
         ConfigurationError: A pattern can't be matched as Java does.
