@@ -29,17 +29,14 @@ def without_login(text: str) -> str:
 
 
 def spark_location(location: str) -> UPath | None:
-    """Return a location that only Hadoop's file systems understand, as fsspec has it.
+    """Return fsspec's form of a location that only Hadoop's file systems understand, else None.
 
     ``abfss://container@account.dfs.core.windows.net/path`` (credentials are those of the process),
     and ``viewfs://cluster/path``.
-
-    Returns:
-        None where the location is one that fsspec and Airflow understand as Spark does.
     """
     if azure := _AZURE.fullmatch(location):
-        place = f"abfs://{azure['container']}{azure['path'] or '/'}"
-        return UPath(place, account_name=azure["account"])
+        location = f"abfs://{azure['container']}{azure['path'] or '/'}"
+        return UPath(location, account_name=azure["account"])
     if view := _VIEW.fullmatch(location):
         return UPath(f"hdfs://{view['path'] or '/'}", host=view["host"])
     return None
@@ -51,7 +48,7 @@ def storage_kind(protocol: str) -> str:
 
 
 def folder_id(path: UPath) -> str:
-    """Return what is equal for a folder however it is spelled: ``s3a://b/f``, ``s3://conn@b/f/``."""
+    """Return one text for all spellings of a folder: ``s3a://b/f``, ``s3://conn@b/f/``."""
     kind = storage_kind(path.protocol)
     # Names of buckets are unique, those of folders are not.
     host = path.storage_options.get("host", "") if kind == "hdfs" else ""
@@ -60,23 +57,19 @@ def folder_id(path: UPath) -> str:
 
 def beside(folder: UPath, ending: str) -> UPath:
     """Return the file ``<folder>.<ending>`` beside a folder."""
-    named = (folder / ending).parent  # without a slash at the end, which may count as a name
-    return named.with_name(f"{named.name}.{ending}")
+    without_slash = (folder / ending).parent  # A slash at the end may count as a name.
+    return without_slash.with_name(f"{without_slash.name}.{ending}")
 
 
-def same_folder(path: UPath, written: str) -> bool:
-    """Tell whether a location is the folder that somebody else writes as ``written``.
+def same_folder(path: UPath, spelling: str) -> bool:
+    """Tell whether ``path`` is the folder that Spark or ``folder_id`` spells as ``spelling``.
 
-    Spellings of one folder are equal; local folders, if links and mounts of this machine lead to
-    one. Nothing but names is compared: buckets of one name on two S3 endpoints look equal.
-
-    Args:
-        path: A location as Airflow or fsspec has it.
-        written: A location as Spark spells it, or as ``folder_id`` does.
+    Local folders are equal if links and mounts of this machine lead to one folder. Otherwise only
+    names are compared: buckets of one name on two S3 endpoints look equal.
     """
     try:
-        other = spark_location(written) or UPath(written)
-    except (ImportError, ValueError):  # a storage that only Hadoop knows, or no location
+        other = spark_location(spelling) or UPath(spelling)
+    except (ImportError, ValueError):  # Only Hadoop knows the storage, or it is not a location.
         return False
     if storage_kind(path.protocol) == storage_kind(other.protocol) == "file":
         return _same_local(path.path, other.path)
@@ -94,14 +87,9 @@ def _same_local(one: str, other: str) -> bool:
 
 
 def spark_spelling(path: UPath, like: str) -> str | None:
-    """Return a location as Spark spells it.
+    """Return a location as Spark spells it; None if ``like`` is on another kind of storage.
 
-    Args:
-        path: The location.
-        like: Another location on the same storage, as Spark spells it; it may be in another bucket.
-
-    Returns:
-        None where ``like`` is on another kind of storage, so nothing is known.
+    ``like`` is another location on the same storage as Spark spells it, maybe in another bucket.
     """
     scheme, _, rest = like.partition(":")
     if storage_kind(scheme) != storage_kind(path.protocol):
@@ -120,7 +108,7 @@ def spark_spelling(path: UPath, like: str) -> str | None:
 
 
 def _name_node(path: UPath) -> str | None:
-    """Return what an HDFS location says of its name node, if anything."""
+    """Return the name node in an HDFS location, if there is one."""
     host, port = path.storage_options.get("host"), path.storage_options.get("port")
     if not host or str(host).startswith("viewfs:"):
         return host

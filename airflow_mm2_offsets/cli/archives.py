@@ -56,10 +56,10 @@ class KeepOptions:
         Option("--keep-days", metavar="DAYS", min=0, help="Keep syncs so long; else all."),
     ] = None
 
-    def compact(self, held: SyncArchive) -> int:
+    def compact(self, sync_archive: SyncArchive) -> int:
         """Compact the archive, and return the number of files that became one."""
         keep = None if self.keep_days is None else timedelta(days=self.keep_days)
-        return held.compact(over=self.compact_over, keep=keep)
+        return sync_archive.compact(over=self.compact_over, keep=keep)
 
 
 @archive.command(epilog=RUN_EXAMPLE)
@@ -76,18 +76,19 @@ def run(
     ] = None,
     keep: KeepOptions,
     skip_damaged: SkipDamaged = False,
-    where: ClusterOptions,
+    pair_options: ClusterOptions,
 ) -> Answer:
     """Add the topic's newer syncs to an archive."""
-    clusters = find_clusters(where)
-    held = clusters.archive(url, skip_damaged=skip_damaged)
-    if held is None:
+    clusters = find_clusters(pair_options)
+    sync_archive = clusters.archive(url, skip_damaged=skip_damaged)
+    if sync_archive is None:
         raise ConfigurationError("no archive was given: give its URL, or `archive` in the settings")
     with waiting("Reading offset syncs"):
-        done = archive_syncs(clusters.pair, held)
-        compacted = keep.compact(held)
+        result = archive_syncs(clusters.pair, sync_archive)
+        compacted = keep.compact(sync_archive)
     return Answer(
-        text=_run_text(held, done, compacted), data={**done.to_json(), "compacted": compacted}
+        text=_run_text(str(sync_archive.location), result, compacted),
+        data={**result.to_json(), "compacted": compacted},
     )
 
 
@@ -100,48 +101,51 @@ def show(
     skip_damaged: SkipDamaged = False,
 ) -> Answer:
     """Show the content of an archive, without reading a cluster."""
-    held = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
-    if held.pair is None:
+    snapshot = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
+    if snapshot.pair is None:
         raise ArchiveError(
-            f"{url} holds no archive; check the location, or make one by `archive run`"
+            "there is no archive; check the location, or make one by `archive run`", file=url
         )
-    return Answer(text=_text(url, held.pair, held), data=_to_json(url, held.pair, held))
+    return Answer(
+        text=_text(url, snapshot.pair, snapshot),
+        data=_to_json(url, snapshot.pair, snapshot),
+    )
 
 
-def _run_text(held: SyncArchive, done: ArchiveRun, compacted: int) -> str:
+def _run_text(location: str, result: ArchiveRun, compacted: int) -> str:
     lines = [
-        f"{held.location}: {done.new_syncs} new syncs, {done.total} in all, as of {done.as_of}",
-        *(f"Note: {note}" for note in done.notes),
+        f"{location}: {result.new_syncs} new syncs, {result.total} in all, as of {result.as_of}",
+        *(f"Note: {note}" for note in result.notes),
     ]
-    if done.skipped:
-        lines.append(f"Skipped {done.skipped} records of the topic that are not offset syncs")
+    if result.skipped:
+        lines.append(f"Skipped {result.skipped} records of the topic that are not offset syncs")
     if compacted:
         lines.append(f"Compacted {compacted} files into one")
     return "\n".join(lines)
 
 
-def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
+def _text(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> str:
     lines = [
-        f"Archive: {url}, {len(held.segments)} files",
+        f"Archive: {url}, {len(snapshot.segments)} files",
         f"Source cluster: {pair.source}",
         f"Target cluster: {pair.target}",
-        f"Syncs: {len(held)} of {pair.syncs_topic}, read {len(held.runs)} times",
-        f"As of: {iso_time(held.as_of or 0)}",
-        *(f"Damaged: {each}" for each in held.damaged),
+        f"Syncs: {len(snapshot)} of {pair.syncs_topic}, read {len(snapshot.runs)} times",
+        f"As of: {iso_time(snapshot.as_of or 0)}",
+        *(f"Damaged: {file}" for file in snapshot.damaged),
         *(
             f"{partition}: earlier syncs are missing; earlier positions are refused"
-            for partition in sorted(held.floors)
+            for partition in sorted(snapshot.floors)
         ),
     ]
     rows = [
         (f"{row['topic']}[{row['partition']}]", row["syncs"], *list(row.values())[3:])
-        for row in _partitions(held)
+        for row in _partitions(snapshot)
     ]
     return "\n".join(lines) + f"\n\n{table(_HEADER, rows)}"
 
 
-def _partitions(held: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
-    for (topic, partition), syncs in sorted(held.index().partitions.items()):
+def _partitions(snapshot: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
+    for (topic, partition), syncs in sorted(snapshot.index().partitions.items()):
         if len(syncs):
             yield {
                 "topic": topic,
@@ -153,18 +157,18 @@ def _partitions(held: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
             }
 
 
-def _to_json(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> dict[str, object]:
+def _to_json(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> dict[str, object]:
     return {
         "location": url,
         "source": pair.source,
         "target": pair.target,
         "syncs_topic": pair.syncs_topic,
-        "as_of": iso_time(held.as_of or 0),
-        "syncs": len(held),
-        "files": len(held.segments),
-        "runs": len(held.runs),
-        "generations": [each.number for each in held.generations],
-        "damaged": [*held.damaged],
-        "cut": [{"topic": topic, "partition": number} for topic, number in sorted(held.floors)],
-        "partitions": [*_partitions(held)],
+        "as_of": iso_time(snapshot.as_of or 0),
+        "syncs": len(snapshot),
+        "files": len(snapshot.segments),
+        "runs": len(snapshot.runs),
+        "generations": [generation.number for generation in snapshot.generations],
+        "damaged": [*snapshot.damaged],
+        "cut": [{"topic": topic, "partition": number} for topic, number in sorted(snapshot.floors)],
+        "partitions": [*_partitions(snapshot)],
     }

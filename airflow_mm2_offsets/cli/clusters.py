@@ -16,7 +16,7 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config import Settings, load_settings
 from airflow_mm2_offsets.config.sources import CONFIG_VARIABLE
-from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
+from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError, as_class
 from airflow_mm2_offsets.storage import open_location
 
 ConfigFile = Annotated[
@@ -84,17 +84,14 @@ def open_path(location: str) -> UPath:
 
 
 def load(config: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of a file and of the environment.
-
-    Raises:
-        ConfigurationError: See ``load_settings``.
-    """
+    """Return the settings of a file and of the environment; see ``load_settings``."""
     try:
         return load_settings(config, environ)
     except ConfigurationError as error:
         if config or environ.get(CONFIG_VARIABLE):
             raise
-        raise ConfigurationError(f"{error}. Name the settings file by --config FILE") from error
+        message = f"{error}. Name the settings file by --config FILE"
+        raise as_class(ConfigurationError, error, message) from error
 
 
 def _of_airflow(conn_id: str, timeout: float) -> Clusters:

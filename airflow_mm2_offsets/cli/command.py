@@ -43,9 +43,9 @@ def answering(command: Callable[..., Answer]) -> Callable[..., None]:
     """Turn a function that returns its answer into a command with ``--json`` and ``--debug``."""
 
     @wraps(command)
-    def run(*, output: OutputOptions, **given: Any) -> None:
+    def run(*, output: OutputOptions, **arguments: Any) -> None:
         with failures(debug=output.debug, as_json=output.as_json):
-            answer = command(**given)
+            answer = command(**arguments)
             show(answer, as_json=output.as_json)
         raise Exit(answer.exit_code)
 
@@ -62,7 +62,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
     parameters = [*inspect.signature(command).parameters.values()]
     groups: dict[str, Any] = {
-        each.name: each.annotation for each in parameters if is_dataclass(each.annotation)
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if is_dataclass(parameter.annotation)
     }
     options = {name: _options(kind) for name, kind in groups.items()}
 

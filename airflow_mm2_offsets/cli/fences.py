@@ -36,10 +36,12 @@ def _group() -> None:
 @answering
 def show(*, url: Location) -> Answer:
     """Show who moved the job of a control location, where to and when."""
-    raised = read_fence(url)
-    if raised is None:
+    current_fence = read_fence(url)
+    if current_fence is None:
         return Answer(text="There is no fence: a job may run here", data={"fence": None})
-    return Answer(text=f"No job runs here: {raised}", data={"fence": _to_json(raised)})
+    return Answer(
+        text=f"No job runs here: {current_fence}", data={"fence": _to_json(current_fence)}
+    )
 
 
 @fence.command(epilog=LIFT_EXAMPLE)
@@ -57,17 +59,17 @@ def lift(
 
     Stop the job that runs in its place first, or both read the same records.
     """
-    lifted = forget_stop(url, request_id)
+    old_fence = forget_stop(url, request_id)
     return Answer(
-        text=f"Lifted: a job may run here again. Until now, {lifted}",
-        data={"lifted": _to_json(lifted)},
+        text=f"Lifted: a job may run here again. Until now, {old_fence}",
+        data={"lifted": _to_json(old_fence)},
     )
 
 
-def _to_json(raised: Fence) -> dict[str, object]:
+def _to_json(current_fence: Fence) -> dict[str, object]:
     return {
-        "request_id": raised.request_id,
-        "moved_to": raised.moved_to,
-        "at": raised.at.isoformat(),
-        "state": str(raised.state),
+        "request_id": current_fence.request_id,
+        "moved_to": current_fence.moved_to,
+        "at": current_fence.at.isoformat(),
+        "state": str(current_fence.state),
     }

@@ -1,6 +1,7 @@
 """``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from typer import Option
@@ -12,7 +13,7 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.errors import TopicNotFoundError
+from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
 from airflow_mm2_offsets.health import check_health
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 
@@ -26,7 +27,8 @@ CHECK_EXAMPLE = """\
 Example:
   airflow-mm2-offsets check-connection --config mm2.toml"""
 
-_NAMED = 20
+_MAX_LISTED = 20
+"""The most topics that an error lists."""
 
 
 @grouped
@@ -43,96 +45,94 @@ def syncs(
         int,
         Option("--limit", metavar="COUNT", min=0, help="The newest of each partition; 0: all."),
     ] = 10,
-    where: ClusterOptions,
+    pair_options: ClusterOptions,
 ) -> Answer:
     """List offset syncs.
 
     Each says: source record UPSTREAM was written to target offset DOWNSTREAM.
     """
-    pair = find_clusters(where).pair
+    pair = find_clusters(pair_options).pair
     with waiting("Reading offset syncs") as tell:
         snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
-    chosen = _chosen(snapshot.index, topic, partition)
-    if not len(chosen):
-        raise _none_of(pair.syncs_topic, snapshot.index, topic, partition)
-    shown = [*_newest(chosen, limit)]
+    selected = _select(snapshot.index, topic, partition)
+    if not len(selected):
+        raise _no_syncs(pair.syncs_topic, snapshot.index, topic, partition)
+    newest = [*_newest(selected, limit)]
     return Answer(
-        text=_text(pair, snapshot, shown, matching=len(chosen)),
+        text=_text(pair, snapshot, newest, matching=len(selected)),
         data={
             "syncs_topic": pair.syncs_topic,
             "location": pair.syncs_location.value,
             "total": len(snapshot.index),
             "skipped": snapshot.skipped_count,
-            "matching": len(chosen),
-            "syncs": [_to_json(each) for each in shown],
+            "matching": len(selected),
+            "syncs": [_to_json(sync) for sync in newest],
         },
     )
 
 
 @grouped
 @answering
-def check_connection(where: ClusterOptions) -> Answer:
+def check_connection(pair_options: ClusterOptions) -> Answer:
     """Tell which parts answer, and why others don't.
 
     The parts are both clusters, the offset-syncs topic, and Kafka Connect if its URL is set.
     """
-    pair = find_clusters(where).pair
+    pair = find_clusters(pair_options).pair
     with waiting("Checking"):
         parts = check_health(pair)
-    failed = [each.error for each in parts if each.error]
+    errors = [part.error for part in parts if part.error]
     return Answer(
         text="\n".join(
-            f"{'FAILED' if each.error else 'ok':6}  {each.part}: {each.error or each.answer}"
-            for each in parts
+            f"{'FAILED' if part.error else 'ok':6}  {part.part}: {part.error or part.answer}"
+            for part in parts
         ),
-        data={"ok": not failed, "parts": [each.to_json() for each in parts]},
-        exit_code=exit_code(failed[0]) if failed else ExitCode.OK,
+        data={"ok": not errors, "parts": [part.to_json() for part in parts]},
+        exit_code=exit_code(errors[0]) if errors else ExitCode.OK,
     )
 
 
-def _chosen(index: SyncIndex, topic: str | None, partition: int | None) -> SyncIndex:
+def _select(index: SyncIndex, topic: str | None, partition: int | None) -> SyncIndex:
     return SyncIndex.of_partitions(
         {
-            place: syncs
-            for place, syncs in sorted(index.partitions.items())
-            if topic in {None, place[0]} and partition in {None, place[1]}
+            key: syncs
+            for key, syncs in sorted(index.partitions.items())
+            if topic in {None, key.topic} and partition in {None, key.partition}
         }
     )
 
 
-def _none_of(
+def _no_syncs(
     syncs_topic: str, index: SyncIndex, topic: str | None, partition: int | None
 ) -> TopicNotFoundError:
-    if topic is not None and partition is not None:
-        wanted = str(TopicPartition(topic, partition))
-    else:
-        wanted = f"partition {partition}" if topic is None else f"topic {topic}"
+    fields: ErrorFields = {} if topic is None else {"topic": topic}
+    if partition is not None:
+        fields["partition"] = partition
+    subject = f"partition {partition}" if topic is None else "it"
     topics = sorted({name for name, _ in index})
-    listed = ", ".join(topics[:_NAMED]) + (", ..." if len(topics) > _NAMED else "")
+    listed = ", ".join(topics[:_MAX_LISTED]) + (", ..." if len(topics) > _MAX_LISTED else "")
     return TopicNotFoundError(
-        f"{syncs_topic} has no sync of {wanted}; it has syncs of {listed}: check the name (the "
-        f"source's), and that MirrorMaker 2 copies it"
+        f"{syncs_topic} has no sync of {subject}; it has syncs of {listed}: check the name (the "
+        f"source's), and that MirrorMaker 2 copies it",
+        **fields,
     )
 
 
 def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
     """Yield the newest of each partition, in log order."""
-    for (topic, partition), syncs in index.partitions.items():
+    for key, syncs in index.partitions.items():
         first = max(0, len(syncs) - limit) if limit else 0
-        for at in range(first, len(syncs)):
-            upstream, downstream = syncs[at]
-            yield OffsetSync(
-                topic=topic, partition=partition, upstream=upstream, downstream=downstream
-            )
+        for upstream, downstream in (syncs[at] for at in range(first, len(syncs))):
+            yield OffsetSync(**key._asdict(), upstream=upstream, downstream=downstream)
 
 
 def _text(
-    pair: ClusterPair, snapshot: SyncsSnapshot, shown: Sequence[OffsetSync], *, matching: int
+    pair: ClusterPair, snapshot: SyncsSnapshot, newest: Sequence[OffsetSync], *, matching: int
 ) -> str:
     """Return the syncs as a table, and how many there are."""
     rows = [
-        (TopicPartition(each.topic, each.partition), each.upstream, each.downstream)
-        for each in shown
+        (TopicPartition(sync.topic, sync.partition), sync.upstream, sync.downstream)
+        for sync in newest
     ]
     skipped = snapshot.skipped_count
     others = f"; {skipped} records are not offset syncs" if skipped else ""
@@ -144,9 +144,4 @@ def _text(
 
 
 def _to_json(sync: OffsetSync) -> dict[str, str | int]:
-    return {
-        "topic": sync.topic,
-        "partition": sync.partition,
-        "upstream": str(sync.upstream),
-        "downstream": str(sync.downstream),
-    }
+    return {**asdict(sync), "upstream": str(sync.upstream), "downstream": str(sync.downstream)}

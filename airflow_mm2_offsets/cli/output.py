@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -57,29 +57,12 @@ def show(answer: Answer, *, as_json: bool) -> None:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator["Tell"]:
-    """Show progress on a terminal's stderr.
-
-    Yields:
-        A ``kafka.drain.Progress``.
-    """
+def waiting(activity: str) -> Iterator[Callable[[int, float], None]]:
+    """Show an activity and its progress on a terminal's stderr, and yield what updates it."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     console = Console(stderr=True)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        yield Tell(bar, what)
-
-
-class Tell:
-    """A ``kafka.drain.Progress`` that a terminal shows."""
-
-    def __init__(self, bar: Progress, what: str) -> None:
-        """Show ``what`` with no number yet."""
-        self._bar = bar
-        self._what = what
-        self._task = bar.add_task(what, total=None)
-
-    def __call__(self, read: int, _seconds: float) -> None:
-        """Show the number of records read so far."""
-        self._bar.update(self._task, description=f"{self._what}: {read:,} records")
+        task = bar.add_task(activity, total=None)
+        yield lambda read, _seconds: bar.update(task, description=f"{activity}: {read:,} records")

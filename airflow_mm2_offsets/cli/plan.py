@@ -43,14 +43,14 @@ def translate(
     ],
     options: PlanOptions,
     archive: ArchiveOptions,
-    where: ClusterOptions,
+    pair_options: ClusterOptions,
 ) -> Answer:
     """Translate source positions to the target.
 
     A position is the NEXT offset to read: give several, one of each partition.
     """
-    parsed = parse_places(positions)
-    clusters = find_clusters(where)
+    parsed = parse_positions(positions)
+    clusters = find_clusters(pair_options)
     options = replace(options, archive=archive.open(clusters))
     return _answer(_plan(clusters, parsed, None, options))
 
@@ -68,13 +68,13 @@ def plan(
     ] = None,
     options: PlanOptions,
     archive: ArchiveOptions,
-    where: ClusterOptions,
+    pair_options: ClusterOptions,
 ) -> Answer:
     """Plan where a Spark job continues on the target.
 
     The plan has every partition's answer, its reason, and the startingOffsets for Spark.
     """
-    clusters = find_clusters(where)
+    clusters = find_clusters(pair_options)
     path = _new_file(clusters, out) if out else None
     positions, pending = job.read(clusters)
     options = replace(options, archive=archive.open(clusters))
@@ -84,18 +84,18 @@ def plan(
     return _answer(failover_plan, note=_note(failover_plan, path))
 
 
-def parse_places(places: list[str]) -> Positions:
+def parse_positions(texts: list[str]) -> Positions:
     """Parse texts of the form ``TOPIC:PARTITION:POSITION``.
 
     Raises:
         PositionError: A text has another form, or a partition is given twice.
     """
     parsed: dict[str, dict[str, str]] = {}
-    for place in places:
-        topic, *numbers = place.split(":")
+    for text in texts:
+        topic, *numbers = text.split(":")
         if len(numbers) != 2:  # noqa: PLR2004 - the form that the message names
-            hint = f"; did you mean {':'.join(places)}?" if len(places) == 3 else ""  # noqa: PLR2004
-            raise PositionError(f"{place!r} is not TOPIC:PARTITION:POSITION, as orders:0:42{hint}")
+            hint = f"; did you mean {':'.join(texts)}?" if len(texts) == 3 else ""  # noqa: PLR2004
+            raise PositionError(f"{text!r} is not TOPIC:PARTITION:POSITION, as orders:0:42{hint}")
         partition, position = numbers
         if partition in parsed.setdefault(topic, {}):
             raise PositionError(f"partition {partition} is given twice; give it once", topic=topic)
@@ -123,8 +123,9 @@ def _answer(failover_plan: FailoverPlan, note: str = "") -> Answer:
 def _note(failover_plan: FailoverPlan, path: UPath | None) -> str:
     if path is None:
         return ""
-    kept = f"{path} was not written: no job can start from a refused plan"
-    return f"\n\n{kept if failover_plan.refused else f'The plan is in {path}'}"
+    if failover_plan.refused:
+        return f"\n\n{path} was not written: no job can start from a refused plan"
+    return f"\n\nThe plan is in {path}"
 
 
 def _new_file(clusters: Clusters, location: str) -> UPath:

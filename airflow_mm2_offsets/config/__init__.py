@@ -67,22 +67,19 @@ class Settings:
             target=KafkaCluster(name="target", config=self.target, timeout=timeout),
             naming=self.naming,
             syncs_location=self.syncs_location,
-            connect=self._connect(timeout),
+            connect=ConnectClient(
+                url=self.connect_url,
+                username=self.connect_username,
+                password=self.connect_password,
+                timeout=timeout,
+            )
+            if self.connect_url is not None
+            else None,
         )
 
     def archive(self) -> SyncArchive | None:
         """Return the archive of offset syncs, if one is set, without reading it."""
         return SyncArchive(self.archive_location) if self.archive_location else None
-
-    def _connect(self, timeout: float) -> ConnectClient | None:
-        if self.connect_url is None:
-            return None
-        return ConnectClient(
-            url=self.connect_url,
-            username=self.connect_username,
-            password=self.connect_password,
-            timeout=timeout,
-        )
 
 
 def load_settings(file: Path | None, environ: Mapping[str, str]) -> Settings:

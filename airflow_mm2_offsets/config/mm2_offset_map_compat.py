@@ -48,13 +48,9 @@ def is_mm2_offset_map_key(key: str) -> bool:
 def translate_setting(key: str, value: str, origin: str) -> dict[str, str]:
     """Return a setting of mm2-offset-map under this package's keys; empty if it is ignored.
 
-    Args:
-        key: A key or a variable of mm2-offset-map.
-        value: Its value.
-        origin: Where it came from, for messages.
-
     Raises:
-        ConfigurationError: mm2-offset-map has no such setting, or the value is not a duration.
+        ConfigurationError: mm2-offset-map has no such setting, or the value is not a duration. The
+            field ``setting`` is ``origin``.
     """
     name = re.sub(r"\[(.+)\]$", r".\1", _PREFIX.sub("", key, count=1))
     for theirs, ours in _KEYS.items():
@@ -75,7 +71,8 @@ def translate_setting(key: str, value: str, origin: str) -> dict[str, str]:
         # mm2-offset-map always reads the syncs on the target.
         return {ours: value, "offset-syncs.topic.location": "target"}
     raise ConfigurationError(
-        f"{origin} is not a setting of mm2-offset-map; its settings are {', '.join(sorted(_KEYS))}"
+        f"is not a setting of mm2-offset-map; its settings are {', '.join(sorted(_KEYS))}",
+        setting=origin,
     )
 
 
@@ -86,4 +83,4 @@ def _duration_seconds(value: str, origin: str) -> float:
     if match := _ISO_DURATION.fullmatch(value.strip()):
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds).total_seconds()
-    raise ConfigurationError(f"{origin} is {value!r}; give a duration like 30s")
+    raise ConfigurationError(f"is {value!r}; give a duration like 30s", setting=origin)

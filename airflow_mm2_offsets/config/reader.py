@@ -120,9 +120,6 @@ class SettingsReader:
 
         Properties with the cluster's prefix take precedence over those with ``kafka.``.
 
-        Args:
-            cluster: ``source`` or ``target``.
-
         Raises:
             ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart
                 of a Java property.
@@ -136,17 +133,17 @@ class SettingsReader:
             }
         if not properties.get(BOOTSTRAP_SERVERS):
             raise ConfigurationError(
-                f"{cluster}.{BOOTSTRAP_SERVERS} is missing; put it into the settings file, or into "
-                f"the variable {ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS"
+                f"is missing; put it into the settings file, or into the variable "
+                f"{ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS",
+                setting=f"{cluster}.{BOOTSTRAP_SERVERS}",
             )
         return to_librdkafka(cluster, properties)
 
     def naming(self, location: SyncsLocation) -> Naming:
         """Return how MirrorMaker 2 names topics.
 
-        Args:
-            location: The cluster that holds the offset-syncs topic. That topic's name contains
-                the other cluster's alias, which then takes precedence over the alias setting.
+        The name of the offset-syncs topic contains the alias of the cluster that is not
+        ``location``. It takes precedence over the alias setting.
         """
         separator = self.text("replication.policy.separator") or "."
         internal = self.flag("replication.policy.internal.topic.separator.enabled", default=True)
@@ -170,7 +167,7 @@ class SettingsReader:
                 ConnectClient(url=url)
             except ConfigurationError as error:
                 origin = self._entries["connect.url"].origin
-                raise ConfigurationError(f"{origin}: {error}") from error
+                raise ConfigurationError(str(error), setting=origin) from error
         return url
 
     def secret(self, key: str) -> str | None:
@@ -183,11 +180,13 @@ class SettingsReader:
             secret = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise ConfigurationError(
-                f"{origin}: {file} can't be read ({type(error).__name__}); name a text file that "
-                f"holds only the secret"
+                f"can't be read ({type(error).__name__}); name a text file that holds only the "
+                f"secret",
+                setting=origin,
+                file=file,
             ) from None
         if not secret:
-            raise ConfigurationError(f"{origin}: {file} is empty; put the secret into it")
+            raise ConfigurationError("is empty; put the secret into it", setting=origin, file=file)
         return secret
 
     def require_together(self, first: str, second: str) -> None:
@@ -195,18 +194,13 @@ class SettingsReader:
         for key, other in ((first, second), (second, first)):
             if self.text(key) and not self.text(other):
                 raise ConfigurationError(
-                    f"{self._entries[key].origin} is set without {other}; set both, or neither"
+                    f"is set without {other}; set both, or neither",
+                    setting=self._entries[key].origin,
                 )
 
 
 def did_you_mean(name: str, names: Collection[str], *, otherwise: str) -> str:
-    """Return a question with the one of ``names`` that is most similar to ``name``.
-
-    Args:
-        name: An unknown name.
-        names: The known names.
-        otherwise: Returned if no known name is similar.
-    """
+    """Return a question with the most similar of ``names``, or ``otherwise`` if none is similar."""
     similar = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {similar[0]}?" if similar else otherwise
 
@@ -224,7 +218,7 @@ def _is_client_property(key: str) -> bool:
 
 
 def _invalid(entry: Entry, expected: str) -> ConfigurationError:
-    return ConfigurationError(f"{entry.origin} is {entry.value!r}; give {expected}")
+    return ConfigurationError(f"is {entry.value!r}; give {expected}", setting=entry.origin)
 
 
 def _alias_in(topic: Entry, separator: str) -> str:

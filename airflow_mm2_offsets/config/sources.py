@@ -44,17 +44,10 @@ Entries = dict[str, Entry]
 def read_entries(
     file: Path | None, environ: Mapping[str, str], key_by_variable: Mapping[str, str]
 ) -> Entries:
-    """Return every setting by its key. The environment takes precedence over the file.
+    """Return every setting by its key; see ``load_settings``.
 
-    Args:
-        file: ``.properties``, ``.toml`` or ``.yaml``; None: the file that the variable
-            ``MM2_OFFSETS_CONFIG`` names, if it is set.
-        environ: The environment.
-        key_by_variable: The keys of variables, without the prefix and in lower case. For all
-            other variables each underscore stands for a dot.
-
-    Raises:
-        ConfigurationError: The file can't be read or parsed.
+    ``key_by_variable`` has the keys of variables, without the prefix and in lower case. In all
+    other variables each underscore stands for a dot.
     """
     if file is None and environ.get(CONFIG_VARIABLE):
         file = Path(environ[CONFIG_VARIABLE])
@@ -67,16 +60,18 @@ def _read_file(file: Path) -> Entries:
         settings = dict(_PARSERS.get(file.suffix, _parse_properties)(text))
     except OSError as error:
         raise ConfigurationError(
-            f"the settings file {file} can't be read: {error.strerror}; check its path and its "
-            f"permissions"
+            f"can't be read: {error.strerror}; check the path of the settings file and its "
+            f"permissions",
+            file=str(file),
         ) from error
     except ConfigurationError as error:
-        raise ConfigurationError(f"the settings file {file}: {error}") from error
+        raise ConfigurationError(str(error), file=str(file)) from error
     except ValueError as error:
         # The parser's message may quote a line with a secret.
         raise ConfigurationError(
-            f"the settings file {file} is not valid {file.suffix or '.properties'} in UTF-8 "
-            f"({type(error).__name__}); correct it"
+            f"is not valid {file.suffix or '.properties'} in UTF-8 ({type(error).__name__}); "
+            f"correct it",
+            file=str(file),
         ) from None
     return _translate_keys(
         {key: Entry(value=value, origin=f"{key} in {file}") for key, value in settings.items()}
@@ -100,7 +95,7 @@ def _read_spring_json(text: str) -> Entries:
         settings = list(_flatten(json.loads(text)))
     except ValueError:
         raise ConfigurationError(
-            f"variable {_SPRING_JSON} is not a JSON object; correct it"
+            "is not a JSON object; correct it", setting=f"variable {_SPRING_JSON}"
         ) from None
     return {
         key: Entry(value=value, origin=f"{key} in variable {_SPRING_JSON}")
@@ -148,10 +143,6 @@ def _parse_properties(text: str) -> Iterator[tuple[str, str]]:
         ) from None
 
 
-def _parse_toml(text: str) -> Iterator[tuple[str, str]]:
-    return _flatten(tomllib.loads(text))
-
-
 def _parse_yaml(text: str) -> Iterator[tuple[str, str]]:
     try:
         yaml: Any = import_module("yaml")
@@ -186,7 +177,7 @@ def _flatten(content: Any, prefix: str = "") -> Iterator[tuple[str, str]]:  # no
 
 
 _PARSERS: Mapping[str, Callable[[str], Iterator[tuple[str, str]]]] = {
-    ".toml": _parse_toml,
+    ".toml": lambda text: _flatten(tomllib.loads(text)),
     ".yaml": _parse_yaml,
     ".yml": _parse_yaml,
 }

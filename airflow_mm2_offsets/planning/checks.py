@@ -1,7 +1,11 @@
-"""Finds what would make a failover fail, before anything is stopped."""
+"""Finds what would make a failover fail, before anything is stopped.
+
+``CheckFailoverOperator`` calls it.
+"""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus
@@ -45,60 +49,62 @@ def find_problems(
     patterns: JobPatterns = NO_PATTERNS,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> list[str]:
-    """Return what stands in the way of moving a job, each as one sentence.
+    """Return each problem that would make the move of a job fail, as one sentence.
 
     Args:
         pair: The clusters.
-        positions: Where the job stands now on the source; it may still run.
-        reads_from: The bootstrap servers that the job was given, where they are known.
+        positions: The job's positions on the source; it may still run.
+        reads_from: The bootstrap servers in the job's options, if they are known.
         patterns: The patterns that the job on the target subscribes with.
         options: How its positions are to be translated.
     """
-    problems = [*_problem(pair.source.describe), *_problem(pair.target.describe)]
+    problems = [
+        *_or_error(partial(_cluster_problems, pair.source)),
+        *_or_error(partial(_cluster_problems, pair.target)),
+    ]
     if pair.connect:
-        problems += _connect_problems(pair, pair.connect)
+        problems += _or_error(partial(_connect_problems, pair, pair.connect))
     if problems:
         return problems
     if problems := _job_problems(pair, reads_from):
-        return problems  # its positions are those of another cluster
-    problems = _pattern_problems(pair, positions, patterns)
-    # A partition that is missing would be found missing by the translation as well.
+        return problems  # The positions are those of another cluster.
+    problems = _or_error(partial(find_pattern_problems, pair, positions, patterns))
+    # The translation would report a missing partition again.
     return problems + (
-        _partition_problems(pair, positions) or _translation_problems(pair, positions, options)
+        _partition_problems(pair, positions)
+        or _or_error(partial(_translation_problems, pair, positions, options))
     )
 
 
-def _pattern_problems(pair: ClusterPair, positions: Positions, patterns: JobPatterns) -> list[str]:
+def _or_error(find: Callable[[], list[str]]) -> list[str]:
+    """Return the problems that ``find`` returns, or the message of the error that it raises."""
     try:
-        return find_pattern_problems(pair, positions, patterns)
+        return find()
     except Mm2OffsetsError as error:
         return [str(error)]
 
 
-def _problem(ask: Callable[[], object]) -> list[str]:
-    try:
-        ask()
-    except Mm2OffsetsError as error:
-        return [str(error)]
+def _cluster_problems(cluster: KafkaCluster) -> list[str]:
+    cluster.describe()
     return []
 
 
 def _job_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
-    given = set(reads_from)
-    if not given or given & _addresses(pair.source):
+    servers = set(reads_from)
+    if not servers or servers & _addresses(pair.source):
         return []
-    named = ", ".join(sorted(given))
-    if given & _addresses(pair.target):
+    listed = ", ".join(sorted(servers))
+    if servers & _addresses(pair.target):
         problem = (
-            f"the job reads {named}, which is the {pair.target.name} and not the "
+            f"the job reads {listed}, which is the {pair.target.name} and not the "
             f"{pair.source.name}: give the checkpoint and the control location of the job on the "
             f"source, or the connection that names the clusters the other way round"
         )
         return [problem]
-    # A broker has other names in other networks: that they differ proves nothing.
+    # A broker has other names in other networks: different addresses prove nothing.
     log.warning(
         "The job reads %s, and the %s calls itself %s: see that they are one cluster",
-        named,
+        listed,
         pair.source.name,
         ", ".join(sorted(_addresses(pair.source))),
     )
@@ -106,18 +112,15 @@ def _job_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
 
 
 def _addresses(cluster: KafkaCluster) -> set[str]:
-    """Return where a cluster is known to be reached: as we were told, and as it says itself."""
-    told = str(cluster.config[BOOTSTRAP_SERVERS]).split(",")
-    return {server.strip() for server in told} | set(cluster.describe().brokers)
+    """Return a cluster's addresses: those that are configured, and those that it advertises."""
+    configured = str(cluster.config[BOOTSTRAP_SERVERS]).split(",")
+    return {server.strip() for server in configured} | set(cluster.describe().brokers)
 
 
 def _connect_problems(pair: ClusterPair, connect: ConnectClient) -> list[str]:
     naming = pair.naming
-    try:
-        name = connect.find_mirror_source(naming.source_alias, naming.target_alias)
-        status = connect.status(name)
-    except Mm2OffsetsError as error:
-        return [str(error)]
+    name = connect.find_mirror_source(naming.source_alias, naming.target_alias)
+    status = connect.status(name)
     return [f"Connect at {connect.url}: {problem}" for problem in _state_problems(status)]
 
 
@@ -141,41 +144,39 @@ def _state_step(state: str, name: str) -> str:
 
 
 def _partition_problems(pair: ClusterPair, positions: Positions) -> list[str]:
-    """Tell where a checkpoint's partitions are not those of the topics on both sides.
+    """Return the partitions of the checkpoint or of a topic that the other does not have.
 
     Spark's startingOffsets must name exactly the partitions that the job is assigned.
     """
-    return [
-        *_compare(
-            pair.source,
-            positions,
-            {topic: topic for topic in positions},
-            missing="the checkpoint is of another cluster, or the topic was made again: check both",
-            extra="the job has yet to take them up: let it commit a batch with them",
-        ),
-        *_compare(
-            pair.target,
-            positions,
-            {topic: pair.naming.target_topic(topic) for topic in positions},
-            missing="MirrorMaker 2 adds them within its refresh.topics.interval.seconds",
-            extra="Spark wants a position for each: let the job on the source take them up, or "
-            "make the topic again with as many as the source has",
-        ),
-    ]
+    on_source = partial(
+        _compare_partitions,
+        pair.source,
+        {topic: topic for topic in positions},
+        positions,
+        missing="the checkpoint is of another cluster, or the topic was recreated: check both",
+        extra="the job does not read them yet: let it commit a batch with them",
+    )
+    on_target = partial(
+        _compare_partitions,
+        pair.target,
+        {topic: pair.naming.target_topic(topic) for topic in positions},
+        positions,
+        missing="MirrorMaker 2 adds them within its refresh.topics.interval.seconds",
+        extra="Spark needs a position for each: let the job on the source read them, or recreate "
+        "the topic with as many partitions as the source has",
+    )
+    return [*_or_error(on_source), *_or_error(on_target)]
 
 
-def _compare(
+def _compare_partitions(
     cluster: KafkaCluster,
-    positions: Positions,
     names: Mapping[str, str],
+    positions: Positions,
     *,
     missing: str,
     extra: str,
 ) -> list[str]:
-    try:
-        topics = cluster.topics(names.values())
-    except Mm2OffsetsError as error:
-        return [str(error)]
+    topics = cluster.topics(names.values())
     problems = []
     for topic, partitions in positions.items():
         name = names[topic]
@@ -186,26 +187,22 @@ def _compare(
                 f"the connector's"
             )
             continue
-        place, there = f"{cluster.name}: topic {name}", set(range(topics[name].partitions))
-        if lacking := sorted(set(partitions) - there):
-            problems.append(f"{place} lacks partitions {lacking} of the checkpoint; {missing}")
-        if more := sorted(there - set(partitions)):
-            problems.append(f"{place} has partitions {more}, the checkpoint has not; {extra}")
+        subject, existing = f"{cluster.name}: topic {name}", set(range(topics[name].partitions))
+        if absent := sorted(set(partitions) - existing):
+            problems.append(f"{subject} lacks partitions {absent} of the checkpoint; {missing}")
+        if surplus := sorted(existing - set(partitions)):
+            problems.append(f"{subject} has partitions {surplus}, the checkpoint has not; {extra}")
     return problems
 
 
 def _translation_problems(
     pair: ClusterPair, positions: Positions, options: PlanOptions
 ) -> list[str]:
-    try:
-        plan = plan_failover(pair, positions, options=options)
-    except Mm2OffsetsError as error:
-        return [str(error)]
-    return [
-        f"{each.topic_partition} at {each.position}: {each.reason}{_refusal_step(each.basis)}"
-        for each in plan.refused
-    ]
-
-
-def _refusal_step(basis: Basis) -> str:
-    return f"; {_REFUSAL_STEPS[basis]}" if basis in _REFUSAL_STEPS else ""
+    problems = []
+    for answer in plan_failover(pair, positions, options=options).refused:
+        step = _REFUSAL_STEPS.get(answer.basis)
+        problems.append(
+            f"{answer.topic_partition} at {answer.position}: {answer.reason}"
+            f"{f'; {step}' if step else ''}"
+        )
+    return problems

@@ -1,4 +1,7 @@
-"""Looks for the records that Connect has committed as copied; a plan asks for it."""
+"""Looks on the target for the records that Connect has committed as copied.
+
+``EvidenceCollector`` calls it.
+"""
 
 from collections.abc import Mapping
 
@@ -17,15 +20,15 @@ def find_unconfirmed(
     *,
     max_bytes: int,
 ) -> set[TopicPartition]:
-    """Return the partitions of which a committed record is not on the target after the last sync.
+    """Return the partitions that lack a committed record on the target after the last sync.
 
-    Connect's offset may have been altered after MirrorMaker 2 went back. If others have written as
-    many target offsets since, it looks as if all up to there had been copied again.
+    Connect's offset may have been altered after a rewind. If others have written as many target
+    offsets since, it looks as if MirrorMaker 2 had copied all records up to there again.
     """
     ranges = {
-        key: both
-        for key, each in evidence.items()
-        if (both := _ranges_since(index.partitions.get(key), each))
+        key: ranges_since
+        for key, partition_evidence in evidence.items()
+        if (ranges_since := _ranges_since(index.partitions.get(key), partition_evidence))
     }
     originals = read_ranges(
         pair.source, {key: source for key, (source, _) in ranges.items()}, max_bytes=max_bytes
@@ -37,11 +40,11 @@ def find_unconfirmed(
     )
     unconfirmed = set()
     for key, records in originals.items():
-        if (found := copies.get(pair.on_target(key))) is None:
+        if (copied := copies.get(pair.on_target(key))) is None:
             continue
-        timed = are_timed(found)
-        there = {content for _, content in contents(found, timed=timed)}
-        if any(content not in there for _, content in contents(records, timed=timed)):
+        timed = are_timed(copied)
+        on_target = {content for _, content in contents(copied, timed=timed)}
+        if any(content not in on_target for _, content in contents(records, timed=timed)):
             unconfirmed.add(key)
     return unconfirmed
 
@@ -49,13 +52,14 @@ def find_unconfirmed(
 def _ranges_since(
     syncs: PartitionSyncs | None, evidence: Evidence
 ) -> tuple[OffsetRange, OffsetRange] | None:
-    """Return the offsets after the last sync on both clusters, where Connect's offset counts."""
+    """Return the offsets after the last sync on both clusters; None if they prove nothing."""
     copied_to, target = evidence.copied_to, evidence.target
     if not syncs or copied_to is None or target is None or evidence.changed_records:
         return None
     last = syncs.last
-    source = OffsetRange(last.upstream + 1, copied_to)
-    since = OffsetRange(last.downstream + 1, target.high - 1)
-    if not source.size or lacks_records(source.size, since.size):
+    on_source = OffsetRange(last.upstream + 1, copied_to)
+    on_target = OffsetRange(last.downstream + 1, target.high - 1)
+    if not on_source.size or lacks_records(on_source.size, on_target.size):
         return None
-    return (source, since) if max(source.size, since.size) <= MAX_WINDOW else None
+    is_small = max(on_source.size, on_target.size) <= MAX_WINDOW
+    return (on_source, on_target) if is_small else None

@@ -1,4 +1,7 @@
-"""Finds out whether a topic on the target is a copy of the source's: their records tell."""
+"""Finds out by their records whether a topic on the target is a copy of the source's.
+
+``EvidenceCollector`` calls it.
+"""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -7,12 +10,12 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.evidence import RecordWindow
+from airflow_mm2_offsets.core.evidence import Content, RecordWindow
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
-from airflow_mm2_offsets.planning.record_evidence import contents
+from airflow_mm2_offsets.planning.record_evidence import are_timed, contents
 
 _PROBED_BYTES = 64 * 2**20
-"""How many bytes of single records are read on either side at most."""
+"""The most bytes of single records that are read of either cluster."""
 
 
 def find_contradictions(
@@ -21,47 +24,51 @@ def find_contradictions(
     evidence: Mapping[TopicPartition, Evidence],
     positions: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, SyncPoint]:
-    """Return the partitions of which a sync's record is not the same on both clusters.
+    """Return a sync of each partition whose record differs between the clusters.
 
-    Of each partition two syncs are compared. One is of the newest incarnation of the target topic:
-    one around the position, else the last one or some older one. The other is the oldest that both
-    clusters still hold: if the target topic was recreated and its new log has grown past the old
-    syncs, these fit by number and precede all that are of the new log.
+    Two syncs of each partition are compared. The first is of the newest incarnation of the target
+    topic: a sync around the position, else the last one or an older one. The second is the oldest
+    sync whose record both clusters still hold: if the target topic was recreated and its new log
+    has grown past the old syncs, their offsets exist there, before those of the new syncs.
     """
-    syncs = {
-        key: (partition, position)
-        for key, position in positions.items()
-        if (partition := index.partitions.get(key))
+    partitions = {key: index.partitions[key] for key in positions if index.partitions.get(key)}
+    newest = {
+        key: _newest_on_both(syncs, positions[key], evidence[key])
+        for key, syncs in partitions.items()
     }
-    newest = {key: _newest_held(*each, evidence[key]) for key, each in syncs.items()}
-    found = _find_differing(pair, newest)
-    oldest = {key: _oldest_held(each[0], evidence[key]) for key, each in syncs.items()}
-    is_other = {key for key in set(syncs) - set(found) if oldest[key][:1] != newest[key][:1]}
-    return found | _find_differing(pair, {key: oldest[key] for key in is_other})
+    contradictions = _find_differing(pair, newest)
+    oldest = {key: _oldest_on_both(syncs, evidence[key]) for key, syncs in partitions.items()}
+    others = {
+        key: syncs
+        for key, syncs in oldest.items()
+        if key not in contradictions and syncs[:1] != newest[key][:1]
+    }
+    return contradictions | _find_differing(pair, others)
 
 
 def _find_differing(
     pair: ClusterPair, candidates: Mapping[TopicPartition, list[SyncPoint]]
 ) -> dict[TopicPartition, SyncPoint]:
     """Return the syncs that differ: of each partition the first one that both clusters deliver."""
-    found: dict[TopicPartition, SyncPoint] = {}
-    left = {key: [*syncs] for key, syncs in candidates.items()}
-    while left := {key: syncs for key, syncs in left.items() if syncs}:
-        syncs = {key: each.pop(0) for key, each in left.items()}
-        for key, (originals, copies) in _read_syncs(pair, syncs).items():
+    differing: dict[TopicPartition, SyncPoint] = {}
+    untested = {key: [*syncs] for key, syncs in candidates.items()}
+    while untested := {key: syncs for key, syncs in untested.items() if syncs}:
+        next_syncs = {key: syncs.pop(0) for key, syncs in untested.items()}
+        for key, (originals, copies) in _read_syncs(pair, next_syncs).items():
             if originals and copies:
-                left[key] = []
-                if _differ(originals, copies):
-                    found[key] = syncs[key]
-    return found
+                untested[key] = []
+                timed = are_timed(copies)
+                if _content(originals, timed=timed) != _content(copies, timed=timed):
+                    differing[key] = next_syncs[key]
+    return differing
 
 
 def _read_syncs(
     pair: ClusterPair, syncs: Mapping[TopicPartition, SyncPoint]
 ) -> dict[TopicPartition, tuple[Sequence[RangeRecord], Sequence[RangeRecord]]]:
-    """Return what both clusters deliver of a sync: one record, or none.
+    """Return each sync's record on source and target: one record or no record on each side.
 
-    Also of a transaction that is open or aborted: MirrorMaker 2 has copied it all the same.
+    A sync's record was copied, even if its transaction is open or aborted: it is read all the same.
     """
     names = {key: pair.on_target(key) for key in syncs}
     copies = read_ranges(
@@ -82,42 +89,42 @@ def _read_syncs(
 def find_contradiction_in(
     source: RecordWindow, target: RecordWindow, syncs: PartitionSyncs, position: int
 ) -> SyncPoint | None:
-    """Return a sync that the records which were read around a position contradict."""
+    """Return a sync that is contradicted by the records around a position."""
     before = syncs.segments.bracket(position).before
-    if before and _is_of_another(before, source, target):
+    if before and _copies_another_record(before, source, target):
         return before
-    return syncs.last if _are_strangers(source, target) else None
+    return syncs.last if _have_no_record_in_common(source, target) else None
 
 
-def _are_strangers(source: RecordWindow, target: RecordWindow) -> bool:
-    """Tell whether both hold records from one sync to another, and none of them in common."""
-    originals, copies = ({content for _, content in each.records} for each in (source, target))
+def _have_no_record_in_common(source: RecordWindow, target: RecordWindow) -> bool:
+    """Tell whether both windows hold records, and no record of one is in the other."""
+    originals, copies = ({content for _, content in side.records} for side in (source, target))
     return bool(originals and copies) and originals.isdisjoint(copies)
 
 
-def _is_of_another(sync: SyncPoint, source: RecordWindow, target: RecordWindow) -> bool:
-    """Tell whether the copy at a sync is of a record that the source has elsewhere.
+def _copies_another_record(sync: SyncPoint, source: RecordWindow, target: RecordWindow) -> bool:
+    """Tell whether the record at a sync's target offset is the copy of a later source record.
 
-    Both windows begin at the sync. Its own record is gone from the source, so that nothing can be
-    compared; the record at its target offset is the only one there that equals a later record of
-    the source, which has it once.
+    Both windows begin at the sync. The sync's own record is gone from the source, so the two can't
+    be compared. The record at the target offset occurs once in each window.
     """
     content = target.content_at(sync.downstream)
     if content is None or source.content_at(sync.upstream) is not None:
         return False
-    times = ([each for _, each in window.records].count(content) for window in (source, target))
-    return all(each == 1 for each in times)
+    return all(
+        sum(other == content for _, other in window.records) == 1 for window in (source, target)
+    )
 
 
-def _newest_held(syncs: PartitionSyncs, position: int, evidence: Evidence) -> list[SyncPoint]:
+def _newest_on_both(syncs: PartitionSyncs, position: int, evidence: Evidence) -> list[SyncPoint]:
     bracket = syncs.segments.bracket(position)
-    # Where a cluster has no record of these any more, older ones tell: few, from everywhere.
+    # A cluster may have deleted the records of these: a few older syncs, from the whole log.
     older = (syncs[max(0, len(syncs) - 2**power)] for power in range(len(syncs).bit_length() + 1))
-    near = (bracket.before, bracket.rewind, bracket.after, *older)
-    return [sync for sync in dict.fromkeys(filter(None, near)) if _is_held(sync, evidence)]
+    candidates = filter(None, (bracket.before, bracket.rewind, bracket.after, *older))
+    return [sync for sync in dict.fromkeys(candidates) if _is_on_both(sync, evidence)]
 
 
-def _oldest_held(syncs: PartitionSyncs, evidence: Evidence) -> list[SyncPoint]:
+def _oldest_on_both(syncs: PartitionSyncs, evidence: Evidence) -> list[SyncPoint]:
     source, target = evidence.source, evidence.target
     if source is None or target is None:
         return []
@@ -125,22 +132,19 @@ def _oldest_held(syncs: PartitionSyncs, evidence: Evidence) -> list[SyncPoint]:
     for start, stop in syncs.epochs:
         at = bisect_left(syncs.upstream, source.low, max(first, start), max(first, stop))
         if at < stop:
-            # Compaction may have removed its record on one side: few, from everywhere.
-            newer = (at + 2**power - 1 for power in range((len(syncs) - at).bit_length()))
-            return [syncs[each] for each in newer if _is_held(syncs[each], evidence)]
+            # Compaction may have removed its record on one side: a few newer ones, from everywhere.
+            newer = (syncs[at + 2**power - 1] for power in range((len(syncs) - at).bit_length()))
+            return [sync for sync in newer if _is_on_both(sync, evidence)]
     return []
 
 
-def _is_held(sync: SyncPoint, evidence: Evidence) -> bool:
+def _is_on_both(sync: SyncPoint, evidence: Evidence) -> bool:
+    """Tell whether a sync's record lies within the watermarks of both clusters."""
     source, target = evidence.source, evidence.target
     if source is None or target is None:
         return False
     return source.low <= sync.upstream < source.high and target.low <= sync.downstream < target.high
 
 
-def _differ(originals: Sequence[RangeRecord], copies: Sequence[RangeRecord]) -> bool:
-    timed = not any(each.is_append_time for each in copies)
-    one, other = (
-        [content for _, content in contents(side, timed=timed)] for side in (originals, copies)
-    )
-    return one != other
+def _content(records: Sequence[RangeRecord], *, timed: bool) -> list[Content]:
+    return [content for _, content in contents(records, timed=timed)]

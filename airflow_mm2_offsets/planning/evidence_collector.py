@@ -1,27 +1,29 @@
-"""Collects the evidence of a plan: what the clusters and Connect say beyond the offset syncs."""
+"""Collects the evidence of a plan: what the clusters and Connect say beyond the offset syncs.
+
+``plan_failover``, ``still_copying`` and ``check_kept_plan`` call it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
-from airflow_mm2_offsets.planning.offset_evidence import Held, gather_copied, gather_drained
+from airflow_mm2_offsets.planning.offset_evidence import (
+    PairWatermarks,
+    gather_connect_progress,
+    gather_drained,
+)
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.record_evidence import gather_whole, gather_windows
+from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
 
 
 class EvidenceCollector:
     """Positions on the source, and the evidence for their translation that was read so far.
 
-    Args:
-        pair: The clusters.
-        index: The offset syncs.
-        positions: The positions to translate.
-        options: What the user decides.
-        connector: The name of the pair's connector; None where it is not known yet.
+    ``connector`` is the name of the pair's connector; None: Connect is asked for it if needed.
     """
 
     def __init__(
@@ -46,43 +48,55 @@ class EvidenceCollector:
         self.connector = connector
         self.source_records = 0
         self.target_records = 0
-        # After the syncs: what they name is then within what the target holds.
-        self.held = Held.by(pair, positions, ask_source=options.read_source)
+        # Read after the syncs, so that the target's end is not below any sync.
+        self.watermarks = PairWatermarks.read(pair, positions, ask_source=options.read_source)
         self.evidence = {
-            key: replace(
-                self.held.evidence(key, sole_writer=options.sole_writer),
+            key: Evidence(
+                source=self.watermarks.source.get(key),
+                target=self.watermarks.target[key],
+                sole_writer=options.sole_writer,
                 changed_records=options.changed_records,
             )
             for key in positions
         }
+        self._answers: dict[TopicPartition, Translation] = {}
 
     def translations(self) -> list[Translation]:
-        """Return the answers that follow from the evidence so far."""
-        return [
-            self.index.translate(
-                *key, position, strategy=self.options.strategy, evidence=self.evidence[key]
+        """Return the answers by the evidence so far.
+
+        A position is translated again only if evidence of its partition was added.
+        """
+        for key in self.positions.keys() - self._answers.keys():
+            self._answers[key] = self.index.translate(
+                *key,
+                self.positions[key],
+                strategy=self.options.strategy,
+                evidence=self.evidence[key],
             )
-            for key, position in self.positions.items()
-        ]
+        return [self._answers[key] for key in self.positions]
 
     def collect_offsets(self) -> None:
-        """Read how far MirrorMaker 2 has copied; nothing where the source is not to be asked."""
+        """Read how far MirrorMaker 2 has copied, unless ``read_source`` is False."""
         if not self.options.read_source:
             return
-        drained = gather_drained(
+        target_ends = gather_drained(
             self.pair, self.index, self.translations(), connector=self.connector
         )
-        for key, target in drained.items():
+        for key, target in target_ends.items():
             self._add(key, target=target, drained=True)
-        copied = gather_copied(self.pair, self.index, self.held, connector=self.connector)
-        for key, last in copied.items():
+        progress = gather_connect_progress(
+            self.pair, self.index, self.watermarks, connector=self.connector
+        )
+        for key, last in progress.items():
             self._add(key, copied_to=last)
 
     def compare_records(self) -> None:
         """Compare one sync's record on both clusters: topics that differ are contradictions."""
         if self.options.read_source and self.options.max_evidence_bytes:
-            found = find_contradictions(self.pair, self.index, self.evidence, self.positions)
-            for key, sync in found.items():
+            contradictions = find_contradictions(
+                self.pair, self.index, self.evidence, self.positions
+            )
+            for key, sync in contradictions.items():
                 self._add(key, contradiction=sync)
 
     def collect_records(self) -> None:
@@ -104,18 +118,21 @@ class EvidenceCollector:
             around = self.index.partitions[key], self.positions[key]
             if source and (sync := find_contradiction_in(source, target, *around)):
                 self._add(key, contradiction=sync)
-        whole = gather_whole(
+        source_windows = gather_source_to_end(
             self.pair,
             self.index,
             self.evidence,
             self.translations(),
             max_bytes=self.options.max_evidence_bytes,
         )
-        for key, source in whole.items():
+        for key, source in source_windows.items():
             self._add(key, source_window=source)
         self.source_records = sum(
-            len(each.source_window.records) for each in self.evidence.values() if each.source_window
+            len(evidence.source_window.records)
+            for evidence in self.evidence.values()
+            if evidence.source_window
         )
 
     def _add(self, key: TopicPartition, **fields: Any) -> None:
         self.evidence[key] = replace(self.evidence[key], **fields)
+        self._answers.pop(key, None)

@@ -1,4 +1,7 @@
-"""Reads which clusters and topics a plan is of."""
+"""Reads the ids of clusters and topics, which are compared before any offset.
+
+A plan holds them; tasks that go by a plan or by positions read them again.
+"""
 
 import logging
 from collections.abc import Iterable
@@ -14,8 +17,8 @@ log = logging.getLogger(__name__)
 def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> PairIds:
     """Return the ids of both clusters and of the topics there.
 
-    Read them before the offsets that they are to vouch for: a topic that is recreated in
-    between shows at the next comparison, for the plan holds the older id.
+    Read them before the offsets. If a topic is recreated in between, the plan holds its older id,
+    and the next comparison shows it.
 
     Args:
         pair: The clusters.
@@ -33,12 +36,7 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
 
 
 def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:
-    """Return the ids of now, to compare a plan with; a source that is lost has none.
-
-    Args:
-        pair: The clusters.
-        topics: By the source's names.
-        ask_source: Whether to try.
+    """Return the current ids, to compare a plan with; without the source's if it is lost.
 
     Raises:
         ClusterUnreachableError: The target does not answer.
@@ -53,8 +51,8 @@ def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool
 
 
 def _ids(cluster: KafkaCluster, names: Iterable[str]) -> ClusterIds:
-    found = cluster.topics(names)
+    topics = cluster.topics(names)
     return ClusterIds(
         cluster_id=cluster.describe().cluster_id,
-        topic_ids={name: found[name].topic_id for name in sorted(found)},
+        topic_ids={name: topics[name].topic_id for name in sorted(topics)},
     )

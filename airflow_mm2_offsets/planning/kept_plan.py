@@ -1,4 +1,7 @@
-"""Checks a kept plan against the clusters of now; each task that goes by one calls it."""
+"""Checks a kept plan against the current state of the clusters.
+
+``TranslateOffsetsOperator`` and the hand-over call it.
+"""
 
 import logging
 from dataclasses import replace
@@ -6,7 +9,7 @@ from dataclasses import replace
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition
+from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
 from airflow_mm2_offsets.core.positions import by_topic_partition
@@ -29,19 +32,14 @@ def check_kept_plan(
     pending: Positions | None,
     ids: PairIds,
 ) -> None:
-    """Raise unless a kept plan answers what is asked, and its answers still hold.
+    """Raise unless a kept plan is of these positions and clusters, and still loses nothing.
 
-    Args:
-        plan: What the file holds.
-        path: The file, for messages.
-        pair: The clusters.
-        positions: Where the job stands on the source.
-        pending: Where the batch ends that the job began and did not commit, if any.
-        ids: Of both clusters and their topics now; without the source's, it is not asked.
+    ``positions`` are the job's, and ``pending`` is the end of the batch that it began and did not
+    commit. ``ids`` are the current ones; without the source's, the source is not asked.
 
     Raises:
-        PlanError: It does not answer that, or what the clusters say now contradicts it: records
-            would be lost, or more be read again than announced. Both values are named.
+        PlanError: The plan is of others, or the clusters contradict it now: records would be lost,
+            or more be read again than announced. Both values are named.
         ClusterUnreachableError: The target does not answer.
     """
     check_plan(plan, path, positions, pending, ids)
@@ -50,60 +48,65 @@ def check_kept_plan(
 
 
 def _check_starts(plan: FailoverPlan, path: UPath, pair: ClusterPair) -> None:
-    """Raise unless the target still holds what a plan is to begin with.
+    """Raise unless the target still holds the offset at which each partition starts.
 
     Retention deletes records there, and a topic can be truncated, between the plan and the job's
     start.
     """
     starts = by_topic_partition(plan.target_positions())
-    for partition, held in pair.target.watermarks(starts).items():
-        start = starts[TopicPartition(*partition)]
-        if held.low <= start <= held.high:
+    for partition, watermarks in pair.target.watermarks(starts).items():
+        start = starts[partition]
+        if watermarks.low <= start <= watermarks.high:
             continue
-        lost = "the topic was truncated"
-        if start < held.low:
-            lost = "it has deleted records that the job has yet to read"
+        cause = "the topic was truncated"
+        if start < watermarks.low:
+            cause = "it has deleted records that the job has yet to read"
         raise PlanError(
-            f"starts {partition} at {start}, and the target holds [{held.low}, {held.high}) now: "
-            f"{lost}. {_STEP}: it refuses the partition, or starts it where on_unmapped says",
+            f"starts at {start}, and the target holds "
+            f"[{watermarks.low}, {watermarks.high}) now: {cause}. {_STEP}: it refuses the "
+            f"partition, or starts it where on_unmapped says",
             file=str(path),
+            topic=partition.topic,
+            partition=partition.partition,
+            position=start,
         )
 
 
 def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_source: bool) -> None:
     """Raise where a new translation contradicts the plan's answers.
 
-    MirrorMaker 2 may have been reset since, and copy all again. The new translation needs neither
-    Connect nor the archive: without them it is less close, and contradicts as truly.
+    MirrorMaker 2 may have been reset since, and copy everything again. The new translation is made
+    without Connect and the archive: its bounds are wider, but a contradiction is as certain.
     """
     if plan.syncs_as_of is not None:
-        log.warning("The plan is of an archive alone: what was copied since it is not compared")
+        log.warning("The plan is of an archive alone: it is not compared with newer copies")
         return
     was_asked = plan.ids.source.cluster_id is not None
+    options = _options(plan, read_source=was_asked and ask_source)
     try:
         collector, _ = collect_evidence(
-            replace(pair, connect=None),
-            plan.source_positions(),
-            _options(plan, read_source=was_asked and ask_source),
+            replace(pair, connect=None), plan.source_positions(), options
         )
     except (ClusterUnreachableError, SyncsTopicError) as error:
         # A source that was lost since must not hold the job back.
         log.warning("The plan is not compared with what was copied since it was made: %s", error)
         return
-    answers = {each.topic_partition: each for each in collector.translations()}
-    for each in plan.partitions:
-        key = each.translation.topic_partition
+    answers = {answer.topic_partition: answer for answer in collector.translations()}
+    for planned in plan.partitions:
+        key = planned.translation.topic_partition
         contradiction = find_contradiction(
-            each.translation,
+            planned.translation,
             answers[key],
             collector.index.partitions.get(key),
             is_complete=ask_source or not was_asked,
         )
         if contradiction:
             raise PlanError(
-                f"starts {pair.on_target(key)} at {each.start} for position "
-                f"{each.translation.position}: {contradiction}. {_STEP}",
+                f"starts at {planned.start} for position "
+                f"{planned.translation.position}: {contradiction}. {_STEP}",
                 file=str(path),
+                topic=planned.target_topic,
+                partition=key.partition,
             )
 
 
@@ -113,6 +116,6 @@ def _options(plan: FailoverPlan, *, read_source: bool) -> PlanOptions:
     return PlanOptions(
         read_source=read_source,
         max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if has_read else 0,
-        # A transform may change records: that they differ was ruled out when the plan was made.
+        # A transform may change records. Differing records were ruled out by the plan itself.
         changed_records=True,
     )

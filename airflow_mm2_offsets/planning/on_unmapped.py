@@ -1,4 +1,7 @@
-"""Chooses where refused partitions start, where the user has named a way."""
+"""Chooses where refused partitions start, if the user sets ``on_unmapped``.
+
+``plan_failover`` calls it.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -7,37 +10,36 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Fallback, OnUnmapped, TopicPartition, Translation
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
-from airflow_mm2_offsets.planning.offset_evidence import Held
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.planning.options import PlanOptions
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def choose_fallbacks(
-    pair: ClusterPair, held: Held, refused: Iterable[Translation], options: PlanOptions
+    pair: ClusterPair,
+    watermarks: PairWatermarks,
+    refused: Iterable[Translation],
+    options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
-    """Return a fallback for each refused translation; none where the plan is to fail.
+    """Return a fallback for each refused translation; empty if ``on_unmapped`` is ``fail``.
 
     Raises:
-        ConfigurationError: The time of a position is not known, and ``unmapped_time`` is not set.
+        ConfigurationError: The time of a position is unknown, and ``unmapped_time`` is not set.
         ClusterUnreachableError: A cluster does not answer.
     """
-    answers = {each.topic_partition: each for each in refused}
-    match options.on_unmapped:
-        case OnUnmapped.FAIL:
-            return {}
-        case OnUnmapped.EARLIEST:
-            return {
-                key: _fallback(options, held.target[key].low, "the target's first offset")
-                for key in answers
-            }
-        case OnUnmapped.LATEST:
-            return {
-                key: _fallback(options, held.target[key].high, "the target's end")
-                for key in answers
-            }
-        case OnUnmapped.TIMESTAMP:
-            return _by_time(pair, held, answers, options)
+    answers = {answer.topic_partition: answer for answer in refused}
+    if options.on_unmapped is OnUnmapped.FAIL:
+        return {}
+    if options.on_unmapped is OnUnmapped.TIMESTAMP:
+        return _by_time(pair, watermarks, answers, options)
+    is_earliest = options.on_unmapped is OnUnmapped.EARLIEST
+    reason = "the target's first offset" if is_earliest else "the target's end"
+    target = watermarks.target
+    return {
+        key: _fallback(options, target[key].low if is_earliest else target[key].high, reason)
+        for key in answers
+    }
 
 
 def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
@@ -46,48 +48,45 @@ def _fallback(options: PlanOptions, position: int, reason: str) -> Fallback:
 
 def _by_time(
     pair: ClusterPair,
-    held: Held,
+    watermarks: PairWatermarks,
     answers: dict[TopicPartition, Translation],
     options: PlanOptions,
 ) -> dict[TopicPartition, Fallback]:
+    if options.unmapped_time:
+        times = dict.fromkeys(answers, options.unmapped_time)
+    else:
+        times = _times_of_records(pair, watermarks, answers)
     margin = timedelta(seconds=options.unmapped_margin)
-    times = {
-        key: max(time, _EPOCH + margin) - margin
-        for key, time in _times(pair, held, answers, options).items()
-    }
+    starts = {key: max(time, _EPOCH + margin) - margin for key, time in times.items()}
     names = {key: pair.on_target(key) for key in answers}
-    found = pair.target.offsets_at(
-        {names[key]: int(time.timestamp() * 1000) for key, time in times.items()}
+    positions = pair.target.offsets_at(
+        {names[key]: int(time.timestamp() * 1000) for key, time in starts.items()}
     )
     return {
         key: _fallback(
             options,
-            found.get(names[key], held.target[key].high),
+            positions.get(names[key], watermarks.target[key].high),
             f"the target's first record from {time.isoformat(timespec='seconds')} on",
         )
-        for key, time in times.items()
+        for key, time in starts.items()
     }
 
 
-def _times(
-    pair: ClusterPair,
-    held: Held,
-    answers: dict[TopicPartition, Translation],
-    options: PlanOptions,
+def _times_of_records(
+    pair: ClusterPair, watermarks: PairWatermarks, answers: dict[TopicPartition, Translation]
 ) -> dict[TopicPartition, datetime]:
-    if options.unmapped_time:
-        return dict.fromkeys(answers, options.unmapped_time)
-    readable = {
-        key: OffsetRange(answer.position, held.source[key].high - 1)
+    """Return the time of the source's record at each position."""
+    ranges = {
+        key: OffsetRange(answer.position, watermarks.source[key].high - 1)
         for key, answer in answers.items()
-        if key in held.source
+        if key in watermarks.source
     }
-    read = first_times(pair.source, readable)
-    if unknown := sorted(set(answers) - set(read)):
-        named = ", ".join(map(str, unknown))
+    times = first_times(pair.source, ranges)
+    if without_record := sorted(answers.keys() - times.keys()):
         raise ConfigurationError(
-            f"the source has no record at the position of {named} to tell the time by; give a "
-            f"time, such as that of the job's last batch",
+            f"the source has no record at the position of {', '.join(map(str, without_record))}, "
+            f"so the time of that position is unknown; give a time, such as that of the job's last "
+            f"batch",
             setting="unmapped_time",
         )
-    return {key: datetime.fromtimestamp(time / 1000, UTC) for key, time in read.items()}
+    return {key: datetime.fromtimestamp(time / 1000, UTC) for key, time in times.items()}

@@ -18,9 +18,10 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 
 EXAMPLE_TIME = "2026-11-21T09:10:00+00:00"
+_A_TIME = f"a time with its zone, such as {EXAMPLE_TIME}"
 
 
-def _shown(explanation: str, **limits: float) -> Mapping[str, Any]:
+def _metadata(explanation: str, **limits: float) -> Mapping[str, Any]:
     return {"explanation": explanation, **limits}
 
 
@@ -30,18 +31,20 @@ class PlanOptions:
 
     strategy: Strategy = field(
         default=Strategy.SAFE,
-        metadata=_shown(
+        metadata=_metadata(
             "Which target position to take: only safe loses nothing; linear is the formula of "
             "older tools, kafka what MirrorMaker 2 answers."
         ),
     )
     read_source: bool = field(
         default=True,
-        metadata=_shown("Ask the source too: positions are checked, records matched by content."),
+        metadata=_metadata(
+            "Ask the source too: positions are checked, records matched by content."
+        ),
     )
     sole_writer: bool = field(
         default=False,
-        metadata=_shown(
+        metadata=_metadata(
             "Your word that only MirrorMaker 2 writes to the target's topics, in order, that they "
             "are not compacted, and that no transform makes two copies of one record differ: then "
             "records may be counted."
@@ -49,34 +52,34 @@ class PlanOptions:
     )
     changed_records: bool = field(
         default=False,
-        metadata=_shown(
+        metadata=_metadata(
             "A transform changes records on the way, so that a record may differ from its copy. "
             "Needless where Connect can be asked."
         ),
     )
     max_evidence_bytes: int = field(
         default=256 * 2**20,
-        metadata=_shown(
+        metadata=_metadata(
             "How much of each cluster's records may be read as evidence; 0 reads none.", minimum=0
         ),
     )
     on_unmapped: OnUnmapped = field(
         default=OnUnmapped.FAIL,
-        metadata=_shown(
+        metadata=_metadata(
             "A partition with no answer: fail, or start it at the target's earliest or latest "
             "offset, or by timestamp. The plan names each that took it."
         ),
     )
     unmapped_time: datetime | None = field(
         default=None,
-        metadata=_shown(
+        metadata=_metadata(
             f"For timestamp: how old the position is, with a time zone, such as {EXAMPLE_TIME}; "
             f"else the time of the source's record there."
         ),
     )
     unmapped_margin: float = field(
         default=300.0,
-        metadata=_shown(
+        metadata=_metadata(
             "For timestamp: seconds to start earlier, for clocks that disagree and late records.",
             minimum=0,
             maximum=10**7,
@@ -86,26 +89,33 @@ class PlanOptions:
     """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
     topic that lies on the source."""
 
+    def __post_init__(self) -> None:
+        """Refuse a time without a zone: it means different moments on different machines."""
+        if self.unmapped_time is not None and self.unmapped_time.tzinfo is None:
+            raise ConfigurationError(
+                f"{self.unmapped_time.isoformat()!r} is not {_A_TIME}", setting="unmapped_time"
+            )
+
 
 DEFAULT_OPTIONS = PlanOptions()
 
 PLAN_OPTIONS: Mapping[str, Field[Any]] = MappingProxyType(
-    {each.name: each for each in fields(PlanOptions) if each.metadata}
+    {option.name: option for option in fields(PlanOptions) if option.metadata}
 )
 """The options that a user gives as text or numbers, by name: all but the archive."""
 
 
 def parse_plan_options(values: Mapping[str, object]) -> PlanOptions:
-    """Return options from what a user wrote; texts count as the values that they name.
+    """Return options from the values that a user wrote; texts are parsed.
 
     Args:
-        values: Values by the names of ``PLAN_OPTIONS``; one that is absent has its default.
+        values: Values by the names of ``PLAN_OPTIONS``; an absent one has its default.
 
     Raises:
-        ConfigurationError: A value is not one of its option.
+        ConfigurationError: A value is invalid. The field ``setting`` names the option.
     """
     return PlanOptions(
-        **{name: _parse(PLAN_OPTIONS[name], given) for name, given in values.items()}
+        **{name: _parse(PLAN_OPTIONS[name], value) for name, value in values.items()}
     )
 
 
@@ -118,17 +128,17 @@ def _parse(option: Field[Any], value: object) -> Any:  # noqa: ANN401 - the opti
 
 
 def _parser(option: Field[Any]) -> tuple[Callable[[Any], Any], str]:
-    """Return what parses an option's values, and what the values must be, for messages."""
+    """Return the parser of an option's values, and a description of valid values for messages."""
     kind: Any = option.type
     if kind is bool:
         return lambda value: _TRUTH[str(value).lower()], "True or False"
     if kind in {int, float}:
         lowest, highest = option.metadata["minimum"], option.metadata.get("maximum", inf)
-        most = "" if highest == inf else f" to {highest}"
-        return partial(_number, kind, lowest, highest), f"a number from {lowest}{most}"
+        limit = "" if highest == inf else f" to {highest}"
+        return partial(_number, kind, lowest, highest), f"a number from {lowest}{limit}"
     if kind in {Strategy, OnUnmapped}:
         return kind, f"one of {', '.join(kind)}"
-    return _time, f"a time with its zone, such as {EXAMPLE_TIME}"
+    return _time, _A_TIME
 
 
 _TRUTH = {"true": True, "false": False}

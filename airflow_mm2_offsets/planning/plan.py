@@ -1,4 +1,8 @@
-"""Makes the plan of a failover: every partition's answer, from all that can be known."""
+"""Makes the plan of a failover, and finds the partitions that MirrorMaker 2 still copies.
+
+Operators, REST, the command line and a migration call ``plan_failover``; the wait for MirrorMaker 2
+calls ``still_copying``.
+"""
 
 import logging
 from dataclasses import replace
@@ -39,7 +43,7 @@ STILL_COPYING = frozenset(
         Basis.NOT_REPLICATED_YET,
     }
 )
-"""What an answer rests on where waiting may bring a better one."""
+"""The bases of answers that may become better while MirrorMaker 2 copies."""
 
 _NOT_SEEN = (
     "cannot yet prove that MirrorMaker 2 has processed everything before this position; if a "
@@ -60,8 +64,8 @@ def plan_failover(
 
     Args:
         pair: The clusters.
-        positions: Where the job stands on the source.
-        pending: Where the batch ends that it began and did not commit, if any.
+        positions: The job's positions on the source.
+        pending: The end of the batch that the job began and did not commit, if any.
         options: What the user decides.
 
     Raises:
@@ -73,8 +77,8 @@ def plan_failover(
     """
     ids = read_ids(pair, positions, ask_source=options.read_source)
     connector = _find_connector(pair)
-    if connector is not None:
-        options = _options_for(connector, options)
+    if connector is not None and connector.changes_records:
+        options = replace(options, changed_records=True, sole_writer=False)
     collector, syncs = collect_evidence(
         pair, positions, options, connector=connector.name if connector else None
     )
@@ -88,16 +92,9 @@ def collect_evidence(
     *,
     connector: str | None = None,
 ) -> tuple[EvidenceCollector, LoadedSyncs]:
-    """Read all that tells where positions are on the target.
+    """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
-    Args:
-        pair: The clusters.
-        positions: Where the job stands on the source.
-        options: What the user decides.
-        connector: The name of the pair's connector, if it is known.
-
-    Raises:
-        Mm2OffsetsError: See ``plan_failover``.
+    Without ``connector``, Connect is asked for the name of the pair's connector where it counts.
     """
     syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
     collector = EvidenceCollector(
@@ -117,9 +114,9 @@ def _make_plan(
     collector: EvidenceCollector, syncs: LoadedSyncs, ids: PairIds, pending: Positions | None
 ) -> FailoverPlan:
     pair, options = collector.pair, collector.options
-    answers = [syncs.explain(each) for each in collector.translations()]
-    refused = (each for each in answers if each.status is Status.REFUSED)
-    fallbacks = choose_fallbacks(pair, collector.held, refused, options)
+    answers = [syncs.explain(answer) for answer in collector.translations()]
+    refused = (answer for answer in answers if answer.status is Status.REFUSED)
+    fallbacks = choose_fallbacks(pair, collector.watermarks, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
@@ -137,7 +134,7 @@ def _find_connector(pair: ClusterPair) -> MirrorConnector | None:
     """Return the pair's connector; None where Connect can't be asked.
 
     Raises:
-        ConfigurationError: It names other topics than the pair does.
+        ConfigurationError: The connector names other topics than the pair does.
     """
     if pair.connect is None:
         return None
@@ -150,15 +147,8 @@ def _find_connector(pair: ClusterPair) -> MirrorConnector | None:
     return connector
 
 
-def _options_for(connector: MirrorConnector, options: PlanOptions) -> PlanOptions:
-    """Return ``options`` with what the connector's configuration says about records."""
-    if not connector.changes_records:
-        return options
-    return replace(options, changed_records=True, sole_writer=False)
-
-
 def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:
-    """Return the partitions that MirrorMaker 2 is not known to have copied past a position.
+    """Return the positions before which MirrorMaker 2 may not have copied everything yet.
 
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
@@ -171,10 +161,10 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
         options=DEFAULT_OPTIONS,
     )
     collector.collect_offsets()
-    behind = (each for each in collector.translations() if each.basis in STILL_COPYING)
     return tuple(
-        replace(each, reason=f"{each.reason}; {_NOT_SEEN}")
-        if each.basis is Basis.AFTER_LAST_SYNC
-        else each
-        for each in behind
+        replace(answer, reason=f"{answer.reason}; {_NOT_SEEN}")
+        if answer.basis is Basis.AFTER_LAST_SYNC
+        else answer
+        for answer in collector.translations()
+        if answer.basis in STILL_COPYING
     )

@@ -1,4 +1,7 @@
-"""Keeps a plan in a file, so that a retry moves no position and an auditor finds it later."""
+"""Keeps a plan in a file, so that a retry moves no position and an auditor finds it later.
+
+Operators and ``plan --out`` write it; the tasks that go by a plan read it.
+"""
 
 import json
 
@@ -15,8 +18,8 @@ _STEP = (
     "path"
 )
 _RECREATED_STEP = (
-    "positions from before are of the old topic, and a new plan of them would lose records: start "
-    "a new run of the failover once the job has committed a batch of the topic that exists now"
+    "the positions are of the old topic, and a new plan of them would lose records: start a new "
+    "run of the failover once the job has committed a batch of the topic that exists now"
 )
 
 
@@ -39,17 +42,12 @@ def read_plan(path: UPath) -> FailoverPlan | None:
 def check_plan(
     plan: FailoverPlan, path: UPath, positions: Positions, pending: Positions | None, ids: PairIds
 ) -> None:
-    """Raise unless a kept plan answers what is asked, of these clusters and topics.
+    """Raise unless a kept plan is of these positions, clusters and topics.
 
-    Args:
-        plan: What the file holds.
-        path: The file, for messages.
-        positions: Where the job stands on the source.
-        pending: Where the batch ends that the job began and did not commit, if any.
-        ids: Of both clusters and their topics now.
+    For the arguments see ``check_kept_plan``.
 
     Raises:
-        PlanError: It does not; the field and both values are named.
+        PlanError: The field that differs and both values are named.
     """
     for change in plan.ids.changes(ids):
         is_source_topic = change.field.startswith("clusters.source.topic_ids")
@@ -65,13 +63,15 @@ def check_plan(
             f"than these ({positions}); {_STEP}",
             file=str(path),
         )
-    for each in plan.partitions:
-        answer, found = each.translation, pending_records(each.translation, pending)
-        if each.pending != found:
+    for planned in plan.partitions:
+        answer = planned.translation
+        if planned.pending != (pending_now := pending_records(answer, pending)):
             raise PlanError(
-                f"{answer.topic_partition} has {each.pending} pending records in the plan of "
-                f"{plan.created_at}, and {found} now; {_STEP}",
+                f"{planned.pending} pending records in the plan of {plan.created_at}, and "
+                f"{pending_now} now; {_STEP}",
                 file=str(path),
+                topic=answer.topic,
+                partition=answer.partition,
             )
 
 

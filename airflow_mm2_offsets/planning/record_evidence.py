@@ -1,7 +1,9 @@
-"""Reads the records that settle where a position is, and never more than that."""
+"""Reads the records that settle where a position is on the target, and no more.
+
+``EvidenceCollector`` calls it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -26,19 +28,11 @@ from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_rang
 from airflow_mm2_offsets.planning.offset_evidence import stable_ends
 
 MAX_WINDOW = 100_000
-"""Offsets of one partition that are read on either side at most; a wider stretch stays open."""
+"""The most offsets of one partition that are read on either side."""
 
 _MAY_BE_READ = frozenset(
     {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What of one partition settles its answer."""
-
-    source: OffsetRange | None
-    target: OffsetRange
 
 
 def gather_windows(
@@ -49,39 +43,38 @@ def gather_windows(
     *,
     max_bytes: int,
 ) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
-    """Return what both clusters hold around each answer that is not settled.
+    """Return the records of both clusters around each answer that is not settled.
 
     With the source, the target is read on to where the same records may have been copied again.
-    Without it, what the target holds tells something to ``sole_writer`` alone. Of each cluster
-    no more than ``max_bytes`` are read; what is beyond is left to the syncs.
+    Without it, the target's records count only with ``sole_writer``. At most ``max_bytes`` of each
+    cluster are read; the positions beyond keep the answers of the syncs.
     """
-    wanted = {}
-    for answer in answers:
-        key = answer.topic_partition
-        if found := _want(index.partitions.get(key), answer, evidence[key]):
-            wanted[key] = found
-    names = {key: pair.on_target(key) for key in wanted}
-    on_target = read_ranges(
-        pair.target, {names[key]: each.target for key, each in wanted.items()}, max_bytes=max_bytes
-    )
-    sources = {
-        key: each.source for key, each in wanted.items() if each.source and names[key] in on_target
+    ranges = {
+        answer.topic_partition: to_read
+        for answer in answers
+        if (to_read := _find_ranges(index, answer, evidence[answer.topic_partition]))
     }
-    on_source = _read_source(pair, sources, max_bytes=max_bytes)
+    names = {key: pair.on_target(key) for key in ranges}
+    on_target = {names[key]: target for key, (_, target) in ranges.items()}
+    copies = read_ranges(pair.target, on_target, max_bytes=max_bytes)
+    sources = {
+        key: source for key, (source, _) in ranges.items() if source and names[key] in copies
+    }
+    originals = _read_source(pair, sources, max_bytes=max_bytes)
     windows = {}
-    for key, each in wanted.items():
-        if (copies := on_target.get(names[key])) is None:
+    for key, (_, target) in ranges.items():
+        if (records := copies.get(names[key])) is None:
             continue
-        timed = are_timed(copies)
-        first = max(each.target.first, _low(evidence[key].target))
+        timed = are_timed(records)
+        first = max(target.first, _low(evidence[key].target))
         windows[key] = (
-            _source_window(*on_source[key], timed=timed) if key in on_source else None,
-            TargetWindow.of(first, each.target.last, contents(copies, timed=timed), timed=timed),
+            _source_window(*originals[key], timed=timed) if key in originals else None,
+            TargetWindow.of(first, target.last, contents(records, timed=timed), timed=timed),
         )
     return windows
 
 
-def gather_whole(
+def gather_source_to_end(
     pair: ClusterPair,
     index: SyncIndex,
     evidence: Mapping[TopicPartition, Evidence],
@@ -89,9 +82,9 @@ def gather_whole(
     *,
     max_bytes: int,
 ) -> dict[TopicPartition, SourceWindow]:
-    """Return what the source holds up to its end, where content left an answer open.
+    """Return the source's records up to its end, if their content left an answer open.
 
-    What the target holds twice counts as one record where the source has it once.
+    A record that the target has twice is known to be one record if the source has it once.
     """
     ranges = {}
     for answer in answers:
@@ -99,20 +92,22 @@ def gather_whole(
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
             # All of it, if that is little: a rewind that no sync shows may go back anywhere.
-            wanted = OffsetRange(source.low, source.high - 1)
-            if wanted.size > MAX_WINDOW:
+            to_end = OffsetRange(source.low, source.high - 1)
+            if to_end.size > MAX_WINDOW:
                 first = _first_source_offset(index.partitions[key], answer, evidence[key])
-                wanted = OffsetRange(first, source.high - 1)
-            if wanted.size <= MAX_WINDOW:
-                ranges[key] = wanted
-    read = _read_source(pair, ranges, max_bytes=max_bytes)
-    # Last: what retention has deleted meanwhile was not read.
-    lows = {key: marks.low for key, marks in pair.source.watermarks(read).items()}
+                to_end = OffsetRange(first, source.high - 1)
+            if to_end.size <= MAX_WINDOW:
+                ranges[key] = to_end
+    originals = _read_source(pair, ranges, max_bytes=max_bytes)
+    # Read last: records that retention has deleted meanwhile were not read.
+    watermarks = pair.source.watermarks(originals)
     return {
         key: _source_window(
-            OffsetRange(max(offsets.first, lows[key]), offsets.last), records, timed=copies.timed
+            OffsetRange(max(offsets.first, watermarks[key].low), offsets.last),
+            records,
+            timed=copies.timed,
         )
-        for key, (offsets, records) in read.items()
+        for key, (offsets, records) in originals.items()
         if (copies := evidence[key].target_window)
     }
 
@@ -126,10 +121,9 @@ def _read_source(
     same, unless it reads committed records only.
     """
     stable = stable_ends(pair, ranges)
-    read = read_ranges(pair.source, ranges, max_bytes=max_bytes)
     return {
         key: (OffsetRange(ranges[key].first, min(ranges[key].last, stable[key] - 1)), records)
-        for key, records in read.items()
+        for key, records in read_ranges(pair.source, ranges, max_bytes=max_bytes).items()
     }
 
 
@@ -149,8 +143,11 @@ def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: E
     return min((window.begin.upstream, *rewinds))
 
 
-def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence) -> _Wanted | None:
-    """Return what to read of a partition, or None where nothing helps or it is too much."""
+def _find_ranges(
+    index: SyncIndex, answer: Translation, evidence: Evidence
+) -> tuple[OffsetRange | None, OffsetRange] | None:
+    """Return what to read on source and target; None if nothing helps or it is too much."""
+    syncs = index.partitions.get(answer.topic_partition)
     if syncs is None or answer.basis not in _MAY_BE_READ:
         return None
     segments = segments_with(syncs, evidence)
@@ -175,21 +172,18 @@ def _want(syncs: PartitionSyncs | None, answer: Translation, evidence: Evidence)
             source = _range(first, read_on, 0, evidence.source)
             target = _range(first, last, 1, evidence.target)
             if source and target:
-                return _Wanted(source=source, target=target)
+                return source, target
     if evidence.sole_writer and bracket.after and is_bounded:
         target = _range(first, bracket.after, 1, evidence.target)
-        return _Wanted(source=None, target=target) if target else None
+        return (None, target) if target else None
     return None
 
 
 def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> list[SyncPoint]:
     """Return up to where the target may be read, the furthest first.
 
-    Args:
-        segments: The partition's.
-        end: Where the range ends that holds a position's copy. It may be a settled sync beyond the
-            last possible duplicate.
-        duplicate: The last sync before which records of the range may be copied again, if any.
+    ``end`` ends the range that holds a position's copy; it may be a settled sync beyond the last
+    possible ``duplicate``, before which records of the range may be copied again.
     """
     if duplicate is None:
         return [end]
@@ -202,17 +196,13 @@ def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> li
 def _range(
     first: SyncPoint, last: SyncPoint, side: int, watermarks: Watermarks | None
 ) -> OffsetRange | None:
-    """Return the offsets of one side, where those that are there are few enough.
+    """Return the offsets of one side; None if too many of them can be read.
 
-    Args:
-        first: Where to begin.
-        last: Where to end.
-        side: 0 is the source, 1 the target.
-        watermarks: Those of that side.
+    ``side`` is 0 for the source and 1 for the target.
     """
-    wanted = OffsetRange(first[side], last[side])
-    there = OffsetRange(max(wanted.first, _low(watermarks)), wanted.last)
-    return wanted if there.size <= MAX_WINDOW else None
+    offsets = OffsetRange(first[side], last[side])
+    readable = OffsetRange(max(offsets.first, _low(watermarks)), offsets.last)
+    return offsets if readable.size <= MAX_WINDOW else None
 
 
 def _low(watermarks: Watermarks | None) -> int:
@@ -235,6 +225,6 @@ def are_timed(copies: Sequence[RangeRecord]) -> bool:
 def contents(records: Sequence[RangeRecord], *, timed: bool) -> list[WindowRecord]:
     """Return what tells records apart, the same for a record and its copies."""
     return [
-        (each.offset, (each.digest, each.milliseconds) if timed else each.digest)
-        for each in records
+        (record.offset, (record.digest, record.milliseconds) if timed else record.digest)
+        for record in records
     ]

@@ -1,8 +1,8 @@
-"""Which topics of the target a job reads by its ``subscribePattern``, and whether it knows them.
+"""Finds the topics of the target that a job reads by its ``subscribePattern``.
 
-With ``subscribePattern`` Spark reads every topic whose name has a match
-(``SubscribePatternStrategy``: ``findFirstIn``, so anywhere in it). On the target that may be a
-topic of the target's own, MirrorMaker 2's ``heartbeats``, or a copy that the job has never read.
+The failover's checks and a migration call it. Spark reads every topic whose name has a match
+anywhere (``SubscribePatternStrategy``: ``findFirstIn``). On the target that may be a local topic,
+MirrorMaker 2's ``heartbeats``, or a copy that the job has never read.
 """
 
 import re
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ConfigurationError
 
-_KAFKAS_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Internal to brokers: no pattern is matched with them (``Admin.listTopics``)."""
+_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""The brokers' internal topics: no pattern matches them (``Admin.listTopics``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class JobPatterns:
     """The patterns that the job on the target subscribes with."""
 
     requested: str | None = None
-    """The user's word; empty text: it subscribes by name. None: as the job on the source does."""
+    """From the user; empty text: the job subscribes by name. None: as the job on the source."""
     source: Collection[str] = ()
-    """Those of the job on the source, as it wrote them into ``driver.json``."""
+    """The patterns of the job on the source, from its ``driver.json``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class PatternMatch:
     """What one pattern matches on the target."""
 
     label: str
-    """The pattern for messages, and whose word it is."""
+    """The pattern and its origin, for messages."""
     unread: list[str]
     """Copies of topics in the checkpoint that it does not match."""
     new: list[str]
@@ -42,38 +42,35 @@ class PatternMatch:
 def match_patterns(
     pair: ClusterPair, topics: Collection[str], patterns: JobPatterns
 ) -> list[PatternMatch]:
-    """Match the target's topics as Spark does; the source job's patterns where none is requested.
+    """Match the target's topics as Spark does; the source job's patterns if none is requested.
 
-    Args:
-        pair: The clusters.
-        topics: The topics in the checkpoint, by their names on the source.
-        patterns: The job's.
+    ``topics`` are those in the checkpoint, by their names on the source.
 
     Raises:
         ConfigurationError: A pattern can't be matched as Java does.
         ClusterUnreachableError: The target does not answer.
     """
-    compiled = list(_compiled(topics, patterns))
-    if not compiled:
+    compiled_patterns = list(_compile_patterns(topics, patterns))
+    if not compiled_patterns:
         return []
-    known = {pair.naming.target_topic(topic) for topic in topics}
-    others = pair.target.topic_names() - known - _KAFKAS_OWN
+    copies = {pair.naming.target_topic(topic) for topic in topics}
+    others = pair.target.topic_names() - copies - _INTERNAL_TOPICS
     return [
         PatternMatch(
             label=label,
             unread=sorted(
-                name for name in map(pair.naming.target_topic, own) if not pattern.search(name)
+                name for name in map(pair.naming.target_topic, sources) if not pattern.search(name)
             ),
             new=sorted(name for name in others if pattern.search(name)),
         )
-        for label, pattern, own in compiled
+        for label, pattern, sources in compiled_patterns
     ]
 
 
 def find_pattern_problems(
     pair: ClusterPair, topics: Collection[str], patterns: JobPatterns
 ) -> list[str]:
-    """Return why a job with a fresh checkpoint would not start by its pattern, or pass over topics.
+    """Return why a job with a fresh checkpoint would not start, or would skip topics.
 
     For arguments and errors see ``match_patterns``.
     """
@@ -95,10 +92,10 @@ def find_pattern_problems(
     return problems
 
 
-def _compiled(
+def _compile_patterns(
     topics: Collection[str], patterns: JobPatterns
 ) -> Iterator[tuple[str, re.Pattern[str], Collection[str]]]:
-    """Yield each pattern with the topics of the checkpoint that are read by it."""
+    """Yield each pattern's label, the pattern, and the checkpoint's topics that it reads."""
     if patterns.requested is not None:
         if patterns.requested:
             label = f"subscribe_pattern {patterns.requested!r}"
@@ -114,7 +111,7 @@ def _compiled(
 def _compile(label: str, text: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # of sets, which Java reads otherwise
+            warnings.simplefilter("error", FutureWarning)  # sets, which Java reads differently
             return re.compile(text)
     except (re.error, FutureWarning) as error:
         raise ConfigurationError(

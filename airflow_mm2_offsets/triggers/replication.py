@@ -9,7 +9,7 @@ from airflow_mm2_offsets.core import Basis, Positions, Translation, check_positi
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.planning.ids import read_ids
-from airflow_mm2_offsets.planning.offset_evidence import Held
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.planning.plan import still_copying
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
@@ -79,7 +79,7 @@ class ReplicatedTrigger(PollingTrigger):
         ):
             return False
         partitions = [translation.topic_partition for translation in behind]
-        ends = Held.by(pair, partitions, ask_source=True)
+        ends = PairWatermarks.read(pair, partitions, ask_source=True)
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
         return time.monotonic() - self._quiet_since >= self.quiet_after

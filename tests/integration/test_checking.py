@@ -96,7 +96,7 @@ def test_a_syncs_topic_in_another_place(writer: Writer, positions: Positions) ->
     """The problem names the missing topic and the syncs topics that exist."""
     pair = writer.mirror.pair
     told = replace(pair, syncs_location=SyncsLocation.SOURCE)
-    assert "we were told 'source'" in _only_problem(told, positions)
+    assert "'source' in our settings" in _only_problem(told, positions)
     elsewhere = _only_problem(replace(told, connect=None), positions)
     assert re.match(
         r"source: mm2-offset-syncs\.\S+-b\.internal: the offset-syncs topic does not exist; ",

@@ -1,11 +1,17 @@
-"""The settings of a real MirrorMaker 2 beside those that we were told."""
+"""The settings of a real MirrorMaker 2 beside ours."""
 
 from dataclasses import replace
 
 import httpx
+import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
-from airflow_mm2_offsets.planning.mirror_config import _DEFAULTS, compare_with_connect
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.planning.mirror_config import (
+    _DEFAULTS,
+    check_names,
+    read_mirror_connector,
+)
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
 
@@ -22,14 +28,17 @@ def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
 
 
 def test_a_connection_that_says_another_policy_is_found_out(stack: Stack) -> None:
-    """Topics are renamed by MirrorMaker 2, and we were told that they keep their names."""
+    """Topics are renamed by MirrorMaker 2, and our settings say that they keep their names."""
     with mirror(stack) as made:
         made.configure(**{"replication.policy.separator": "_"})
         told = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
-        assert compare_with_connect(told) == ()
+        connector = read_mirror_connector(told)
+        check_names(told, connector)
         renamed = replace(told.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
         wrong = replace(told, naming=renamed, syncs_location=SyncsLocation.SOURCE)
-        assert [each.field for each in compare_with_connect(wrong)] == [
+        with pytest.raises(ConfigurationError) as raised:
+            check_names(wrong, connector)
+        assert [each.split(" is ")[0] for each in str(raised.value).split("; ")] == [
             "replication.policy.class",
             "replication.policy.separator",
             "offset-syncs.topic.location",

@@ -20,7 +20,7 @@ def test_what_answers_says_who_it_is(clusters: Pair) -> None:
     clusters.sync("orders", (0, 0), (4, 9))
     source, target, syncs = check_health(clusters.pair)
     assert source.answer.startswith(f"cluster {clusters.source.cluster_id}")
-    assert clusters.pair.target.config["bootstrap.servers"] in target.answer
+    assert str(clusters.pair.target.config["bootstrap.servers"]) in target.answer
     assert syncs.part == f"syncs topic {clusters.pair.syncs_topic} on target"
     assert syncs.answer == "syncs: 2, partitions: 1"
     assert syncs.to_json() == {

@@ -84,8 +84,8 @@ def test_a_cluster_that_is_down_is_code_3(line: CommandLine) -> None:
     ("environ", "hint"),
     [
         ({"MM2_OFFSETS_CONFIG": None}, "Name the settings file by --config FILE"),
-        ({"MM2_OFFSETS_CONFIG": "nowhere.toml"}, "nowhere.toml can't be read"),
-        ({"MM2_OFFSETS_REPLICATION_POLICY": "same"}, "MM2_OFFSETS_REPLICATION_POLICY is 'same'"),
+        ({"MM2_OFFSETS_CONFIG": "nowhere.toml"}, "nowhere.toml: can't be read"),
+        ({"MM2_OFFSETS_REPLICATION_POLICY": "same"}, "MM2_OFFSETS_REPLICATION_POLICY: is 'same'"),
     ],
 )
 def test_wrong_settings_are_code_2(

@@ -39,19 +39,22 @@ def test_the_newest_syncs_of_each_partition_are_listed(line: CommandLine) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "message"),
     [
-        (("--topic", "order"), "topic order"),
-        (("--partition", "3"), "partition 3"),
-        (("--topic", "orders", "--partition", "3"), "orders[3]"),
+        (("--topic", "order"), "order: mm2-offset-syncs.a.internal has no sync of it"),
+        (("--partition", "3"), "mm2-offset-syncs.a.internal has no sync of partition 3"),
+        (
+            ("--topic", "orders", "--partition", "3"),
+            "orders[3]: mm2-offset-syncs.a.internal has no sync of it",
+        ),
     ],
 )
 def test_syncs_that_are_not_there_are_told(
-    line: CommandLine, options: tuple[str, ...], wanted: str
+    line: CommandLine, options: tuple[str, ...], message: str
 ) -> None:
     """A name that was mistyped is no empty table: the names that exist are listed."""
     error = line.error("syncs", *options, code=ExitCode.UNUSABLE)
-    assert f"has no sync of {wanted}; it has syncs of orders: " in error
+    assert f"Error: {message}; it has syncs of orders: " in error
 
 
 def test_a_checkpoint_is_shown(line: CommandLine, tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_damage_is_told_or_skipped(line: CommandLine, tmp_path: Path) -> None:
 def test_an_archive_that_is_none_is_told(line: CommandLine, tmp_path: Path) -> None:
     """A folder that is not there is mostly a wrong name."""
     error = line.error("archive", "show", str(tmp_path / "typo"), code=ExitCode.UNUSABLE)
-    assert "holds no archive" in error
+    assert "typo: there is no archive" in error
 
 
 def test_an_archive_needs_a_place(line: CommandLine) -> None:

@@ -76,7 +76,7 @@ def test_the_json_of_the_helm_chart_is_read() -> None:
         '{"mm2": {"offset-map": {"bootstrap-servers": "t.invalid:2",'
         ' "refresh-interval": 500}}, "spring": {}}'
     )
-    with pytest.raises(ConfigurationError, match=r"SPRING_APPLICATION_JSON is '0.5'; give a num"):
+    with pytest.raises(ConfigurationError, match=r"SPRING_APPLICATION_JSON: is '0.5'; give a num"):
         load_settings(None, {"SPRING_APPLICATION_JSON": text})
     settings = load_settings(None, {"SPRING_APPLICATION_JSON": text.replace("500", '"30s"')})
     # The source's address defaults to the target's.

@@ -110,7 +110,10 @@ def test_javas_client_properties_are_translated() -> None:
             r"sorce.alias in .*mm2.properties is not a known setting; did you mean source.al",
         ),
         ("gibberish=x", r"gibberish in .* is not a known setting; docs/rest.md lists them"),
-        ("refresh.seconds=soon", r"refresh.seconds in .* is 'soon'; give a number from 1 to 86400"),
+        (
+            "refresh.seconds=soon",
+            r"refresh.seconds in .*: is 'soon'; give a number from 1 to 86400",
+        ),
         ("refresh.seconds=nan", "give a number"),
         ("serve.port=65536", "give a number from 0 to 65535"),
         ("offset-syncs.topic.location=middle", "give one of source, target"),
@@ -120,7 +123,7 @@ def test_javas_client_properties_are_translated() -> None:
         ("connect.url=connect", "the Connect URL lacks http:// or a host"),
         ("serve.username=u", r"serve.username in .* is set without serve.password"),
         ("serve.tls.key=k", r"serve.tls.key in .* is set without serve.tls.certificate"),
-        ("serve.token.file=/nowhere", "/nowhere can't be read"),
+        ("serve.token.file=/nowhere", "/nowhere: serve.token.file in .*: can't be read"),
         ("mm2.offset-map.bootstrap=x", "is not a setting of mm2-offset-map; its settings are"),
         ("mm2.offset-map.refresh-interval=soon", "is 'soon'; give a duration like 30s"),
     ],
@@ -134,16 +137,19 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        ({}, r"source.bootstrap.servers is missing.*MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS"),
-        ({"MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS": "a.invalid:1"}, "target.bootstrap.servers is mi"),
+        ({}, r"source.bootstrap.servers: is missing.*MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS"),
+        (
+            {"MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS": "a.invalid:1"},
+            "target.bootstrap.servers: is mi",
+        ),
         (
             SERVERS | {"MM2_OFFSETS_REFRESH": "1"},
             "variable MM2_OFFSETS_REFRESH is not a known setting",
         ),
-        (SERVERS | {"MM2_OFFSETS_CONFIG": "/nowhere"}, "/nowhere can't be read: No such file"),
+        (SERVERS | {"MM2_OFFSETS_CONFIG": "/nowhere"}, "/nowhere: can't be read: No such file"),
         (
             SERVERS | {"SPRING_APPLICATION_JSON": "x"},
-            "SPRING_APPLICATION_JSON is not a JSON object",
+            "SPRING_APPLICATION_JSON: is not a JSON object",
         ),
     ],
 )

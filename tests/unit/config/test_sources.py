@@ -50,7 +50,7 @@ def test_toml_tables_are_prefixes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mm2.toml", "mm2.yaml"])
 def test_a_damaged_file_is_refused_without_its_text(tmp_path: Path, name: str) -> None:
     """The parser's message, which may quote a secret, is not shown."""
-    with pytest.raises(ConfigurationError, match=f"{name} is not") as raised:
+    with pytest.raises(ConfigurationError, match=f"{name}: is not") as raised:
         load(tmp_path, f"kafka: [{SECRET}\n  = :", name)
     assert SECRET not in str(raised.value)
     assert raised.value.__cause__ is None

@@ -111,7 +111,7 @@ def test_the_test_button_tells_of_a_wrong_connection(names: pytest.MonkeyPatch) 
     define(names, "mm2_default", extra={"replication_policy": "none"})
     is_well, text = Mm2OffsetHook().test_connection()
     assert not is_well
-    assert text.startswith("connection mm2_default: replication_policy is 'none'; give one of ")
+    assert text.startswith("connection mm2_default: replication_policy: is 'none'; give one of ")
 
 
 def test_the_test_button_waits_once(names: pytest.MonkeyPatch) -> None:

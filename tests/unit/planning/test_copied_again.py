@@ -7,6 +7,7 @@ import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Translation
+from airflow_mm2_offsets.kafka.ranges import find_empty
 from airflow_mm2_offsets.planning import offset_evidence
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
@@ -122,7 +123,6 @@ def test_retention_may_run_between_two_reads(
     clusters.write("orders", range(180))
     clusters.copy("orders", range(180))
     clusters.sync("orders", (0, 0), (101, 101))
-    find_empty = offset_evidence.find_empty
 
     def delete_and_find(*given: Any) -> Any:  # noqa: ANN401 - as it is called
         clusters.source.delete_records("orders", 0, 180)

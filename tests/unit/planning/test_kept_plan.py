@@ -50,7 +50,7 @@ def test_without_the_source_a_less_close_answer_passes_and_a_reset_shows(
     ids = read_ids(clusters.pair, POSITIONS, ask_source=False)
     _check(plan, clusters.pair, tmp_path, ids)
     _copy_again(clusters)
-    with pytest.raises(PlanError, match=r"plan\.json: starts orders\[0\] at 11 for position 6: "):
+    with pytest.raises(PlanError, match=r"plan\.json: orders\[0\]: starts at 11 for position 6: "):
         _check(plan, clusters.pair, tmp_path, ids)
 
 

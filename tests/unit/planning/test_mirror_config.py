@@ -1,4 +1,4 @@
-"""MirrorMaker 2's own settings beside those that we were told; Connect's answers are played."""
+"""MirrorMaker 2's own settings beside ours; Connect's answers are played."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Basis, Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.planning.mirror_config import compare_with_connect
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS
 from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support import pairs
@@ -40,19 +40,36 @@ def connect(**configs: dict[str, str]) -> ConnectClient:
     )
 
 
-def differences(pair: ClusterPair, **config: str) -> dict[str, tuple[str, str]]:
+def check(pair: ClusterPair, client: ConnectClient | None) -> None:
+    """Compare the pair with the connector that Connect has."""
+    pair = replace(pair, connect=client)
+    check_names(pair, read_mirror_connector(pair))
+
+
+def differences(pair: ClusterPair, **config: str) -> list[str]:
     """Return what differs where the connector has, beside the least, ``config`` (_ for dots)."""
     named = {key.replace("_", "."): value for key, value in config.items()}
-    found = compare_with_connect(replace(pair, connect=connect(mirror=LEAST | named)))
-    return {each.field: (each.told, each.connect) for each in found}
+    try:
+        check(pair, connect(mirror=LEAST | named))
+    except ConfigurationError as error:
+        return str(error).split("; ")
+    return []
+
+
+def difference(field: str, expected: str, value: str) -> str:
+    """Return the sentence on one setting."""
+    return (
+        f"{field} is '{value}' in connector mirror but '{expected}' in our settings: correct "
+        f"the mm2 connection or the settings file"
+    )
 
 
 def test_absent_settings_are_the_defaults_of_mirrormaker() -> None:
     """A connector that names nothing but what it must agrees with our defaults."""
-    assert differences(PAIR) == {}
-    assert differences(IDENTITY) == {
-        "replication.policy.class": ("identity", f"{MIRROR}.DefaultReplicationPolicy")
-    }
+    assert differences(PAIR) == []
+    assert differences(IDENTITY) == [
+        difference("replication.policy.class", "identity", f"{MIRROR}.DefaultReplicationPolicy")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,22 +77,22 @@ def test_absent_settings_are_the_defaults_of_mirrormaker() -> None:
 )
 def test_identity_is_known_by_its_class(policy: str) -> None:
     """MirrorMaker 2's own, and those of vendors that bear its name."""
-    assert differences(IDENTITY, replication_policy_class=policy) == {}
-    assert differences(PAIR, replication_policy_class=policy) == {
-        "replication.policy.class": ("default", policy)
-    }
+    assert differences(IDENTITY, replication_policy_class=policy) == []
+    assert differences(PAIR, replication_policy_class=policy) == [
+        difference("replication.policy.class", "default", policy)
+    ]
 
 
 def test_a_policy_that_is_neither_is_a_difference() -> None:
-    """Nobody knows what it calls topics."""
+    """How such a policy names topics is unknown."""
     own = {"replication_policy_class": "com.acme.OwnPolicy"}
     for pair, told in ((PAIR, "default"), (IDENTITY, "identity")):
-        expected = {"replication.policy.class": (told, "com.acme.OwnPolicy")}
-        assert differences(pair, **own) == expected
+        expected = difference("replication.policy.class", told, "com.acme.OwnPolicy")
+        assert differences(pair, **own) == [expected]
 
 
 def test_every_setting_is_compared_and_all_are_named() -> None:
-    """Aliases too, where there's one connector that this must be."""
+    """The aliases too, if Connect has only one connector."""
     pair = replace(
         PAIR,
         naming=Naming(
@@ -83,35 +100,29 @@ def test_every_setting_is_compared_and_all_are_named() -> None:
         ),
         syncs_location=SyncsLocation.TARGET,
     )
-    found = compare_with_connect(
-        replace(pair, connect=connect(mirror=LEAST | {"emit.offset-syncs.enabled": "False"}))
-    )
-    assert {each.field: (each.told, each.connect) for each in found} == {
-        "source.cluster.alias": ("east", "a"),
-        "target.cluster.alias": ("west", "target"),
-        "replication.policy.separator": ("_", "."),
-        "replication.policy.internal.topic.separator.enabled": ("false", "true"),
-        "offset-syncs.topic.location": ("target", "source"),
-        "emit.offset-syncs.enabled": ("true", "False"),
-    }
-    assert str(found[0]).startswith("source.cluster.alias is 'a' in connector mirror, and we were ")
+    assert differences(pair, **{"emit.offset-syncs.enabled": "False"}) == [
+        difference("source.cluster.alias", "east", "a"),
+        difference("target.cluster.alias", "west", "target"),
+        difference("replication.policy.separator", "_", "."),
+        difference("replication.policy.internal.topic.separator.enabled", "false", "true"),
+        difference("offset-syncs.topic.location", "target", "source"),
+        difference("emit.offset-syncs.enabled", "true", "False"),
+    ]
 
 
 def test_of_several_connectors_the_aliases_decide() -> None:
-    """Only the connector of this pair is compared; without one, what there is is named."""
+    """Only the connector of this pair is compared; the error names the connectors there are."""
     others = {"forth": LEAST, "other": LEAST | {"source.cluster.alias": "c"}}
-    assert compare_with_connect(replace(PAIR, connect=connect(**others))) == ()
+    check(PAIR, connect(**others))
     naming = replace(PAIR.naming, source_alias="d")
     with pytest.raises(ConnectError, match=r"d->target .* forth \(a->target\), other \(c->targ"):
-        compare_with_connect(replace(PAIR, naming=naming, connect=connect(**others)))
+        check(replace(PAIR, naming=naming), connect(**others))
 
 
-def test_a_value_that_stands_elsewhere_is_not_guessed() -> None:
+def test_a_value_that_stands_elsewhere_is_not_compared() -> None:
     """Connect tells the reference to a secret store or variable, and not what it stands for."""
-    config = LEAST | {"replication.policy.separator": "${env:SEPARATOR}"}
-    (found,) = compare_with_connect(replace(PAIR, connect=connect(mirror=config)))
-    assert not found.is_sure
-    assert "takes it from ${env:SEPARATOR}, which Connect does not tell; see that" in str(found)
+    assert differences(PAIR, replication_policy_separator="${env:SEPARATOR}") == []
+    assert differences(PAIR, replication_policy_separator="_") != []
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -120,15 +131,15 @@ def test_connect_that_refuses_says_so(status: int) -> None:
     refusing = httpx.MockTransport(lambda _: httpx.Response(status, json={"message": "no"}))
     client = ConnectClient(url="http://connect:8083", transport=refusing)
     with pytest.raises(ConnectError, match=f"HTTP {status}: no; check the"):
-        compare_with_connect(replace(PAIR, connect=client))
+        check(PAIR, client)
 
 
 def test_connect_that_is_down_or_not_given_says_so() -> None:
     """Nothing is taken for equal."""
     with pytest.raises(ClusterUnreachableError, match="the in-memory Connect does not run"):
-        compare_with_connect(replace(PAIR, connect=STOPPED_CONNECT.client()))
+        check(PAIR, STOPPED_CONNECT.client())
     with pytest.raises(ConfigurationError, match="no Connect URL is given"):
-        compare_with_connect(PAIR)
+        check(PAIR, None)
 
 
 def test_a_plan_by_another_policy_than_the_connector_s_is_refused(clusters: Pair) -> None:

@@ -81,3 +81,10 @@ def test_a_wrong_value_names_its_option(name: str, value: Any, message: str) -> 
         parse_plan_options({name: value})
     assert str(raised.value) == f"{name}: {message}"
     assert raised.value.fields == {"setting": name}
+
+
+def test_a_time_without_a_zone_is_refused_in_python_too() -> None:
+    """The options are also made without a parser."""
+    with pytest.raises(ConfigurationError, match="is not a time with its zone") as raised:
+        PlanOptions(unmapped_time=datetime(2026, 11, 21, 9, 10))  # noqa: DTZ001 - the case
+    assert raised.value.fields == {"setting": "unmapped_time"}

@@ -15,11 +15,10 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.core.evidence import WindowRecord
 from airflow_mm2_offsets.kafka import clients as kafka_clients
 from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.ranges import OffsetRange
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord
 from airflow_mm2_offsets.planning import contradictions, record_evidence
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
@@ -37,7 +36,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
     def noting(
         cluster: KafkaCluster, wanted: Mapping[TopicPartition, OffsetRange], **options: Any
-    ) -> dict[TopicPartition, list[WindowRecord]]:
+    ) -> dict[TopicPartition, list[RangeRecord]]:
         noted.setdefault(cluster.name, {}).update(wanted)
         return read(cluster, wanted, **options)
 

@@ -49,7 +49,7 @@ def test_a_plan_of_other_positions_is_refused(path: UPath) -> None:
     """A plan is never used for positions that it is not of; both are named."""
     with pytest.raises(PlanError, match=rf"2026-11-21T08.* \({POSITIONS}\) than these"):
         check_plan(PLAN, path, {"orders": {0: 2**60 + 1}}, None, PairIds())
-    with pytest.raises(PlanError, match=r"orders\[0\] has 0 pending records in .* and 3 now"):
+    with pytest.raises(PlanError, match=r"orders\[0\]: 0 pending records in .* and 3 now"):
         check_plan(PLAN, path, POSITIONS, {"orders": {0: 2**60 + 3}}, PairIds())
 
 

@@ -38,11 +38,15 @@ def _copy_twice_in_part(clusters: Pair, copies: list[Record]) -> None:
 COPIED = [*range(10), *range(20, 60), *range(50, 60), *range(60, 100)]
 
 
-def _answer(clusters: Pair, position: int, **options: bool) -> Translation:
+def _answer(
+    clusters: Pair, position: int, *, read_source: bool = True, changed_records: bool = False
+) -> Translation:
     plan = plan_failover(
         clusters.pair,
         {"orders": {0: position}},
-        options=PlanOptions(sole_writer=True, **options),
+        options=PlanOptions(
+            sole_writer=True, read_source=read_source, changed_records=changed_records
+        ),
     )
     (partition,) = plan.partitions
     return partition.translation

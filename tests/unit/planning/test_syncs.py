@@ -9,7 +9,7 @@ import pytest
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
 from airflow_mm2_offsets.archive.values import TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, SyncsLocation, Translation
+from airflow_mm2_offsets.core import Basis, SyncsLocation, TopicPartition, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
@@ -75,7 +75,7 @@ def test_the_same_topics_are_answered(named: Named, tmp_path: Path) -> None:
     assert (answer(named.pair, archive).basis, answer(named.pair, archive).target) == ("sync", 810)
     syncs = load_syncs(named.pair, archive, ask_source=False)
     assert syncs.as_of == "1970-01-01T00:00:01+00:00"
-    assert syncs.index.partitions["orders", 0].history is History.COMPLETE
+    assert syncs.index.partitions[TopicPartition("orders", 0)].history is History.COMPLETE
 
 
 def test_a_target_topic_recreated_since_the_last_run_is_refused(
@@ -90,7 +90,7 @@ def test_a_target_topic_recreated_since_the_last_run_is_refused(
     assert "and has t2 now" in refused.reason
     syncs = load_syncs(named.pair, archive, ask_source=False)
     assert syncs.as_of == "1970-01-01T00:00:01+00:00"
-    assert syncs.index.partitions["orders", 0].history is History.LATE
+    assert syncs.index.partitions[TopicPartition("orders", 0)].history is History.LATE
 
 
 @pytest.mark.parametrize(("side", "old", "new"), [("source", "s1", "s2"), ("target", "t1", "t2")])
@@ -164,6 +164,6 @@ def test_a_rewind_next_to_the_cut_is_known(
     named.ids["target"]["orders"] = "t2"
     for _ in range(2):
         index = load_syncs(named.pair, archive, ask_source=False).index
-        assert index.partitions["orders", 0].first == (first, 45)
+        assert index.partitions[TopicPartition("orders", 0)].first == (first, 45)
         assert index.translate("orders", 0, first).basis is basis
         archive.compact(over=0)
