@@ -120,7 +120,9 @@ class CheckpointCopy:
         """Return all but what this copy itself has to say, and what a killed try left."""
         found = list_files(self.root, CheckpointError)
         own = {METADATA, MARKER}
-        return {name: each for name, each in found.items() if not (name in own or is_scratch(name))}
+        return {
+            name: each for name, each in found.items() if not (name in own or is_temporary(name))
+        }
 
     def _has(self, original: UPath, name: str, there: Mapping[str, int], size: int) -> bool:
         if there.get(name) != size:
@@ -158,7 +160,7 @@ def crc_name(name: str) -> str:
     return f"{folder}{slash}.{last}.crc"
 
 
-def is_scratch(name: str) -> bool:
+def is_temporary(name: str) -> bool:
     """Tell whether a file is what a writer left that did not end."""
     last = name.rpartition("/")[2]
     return last.startswith(".") and (last.endswith((".tmp", ".tmp.crc")))

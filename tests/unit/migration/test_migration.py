@@ -258,11 +258,11 @@ def test_the_copy_of_another_time_is_refused(copied: Pair, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
 @pytest.mark.parametrize("place", ["original", "original/copy", "."])
-def test_a_copy_needs_a_place_of_its_own(
+def test_a_copy_needs_a_separate_location(
     copied: Pair, tmp_path: Path, place: str, scheme: str
 ) -> None:
     """Within the original, or around it, however it is spelled, it would change it."""
-    with pytest.raises(CheckpointError, match="needs a location of its own"):
+    with pytest.raises(CheckpointError, match="give the copy a separate location"):
         migrate(copied, write_checkpoint(tmp_path), UPath(f"{scheme}{tmp_path / place}"))
 
 

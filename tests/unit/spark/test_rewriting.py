@@ -6,22 +6,22 @@ import pytest
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark.logs import read_logs
-from airflow_mm2_offsets.spark.rewriting import Asked, kept_files
+from airflow_mm2_offsets.spark.rewriting import SourcePosition, offset_files
 from tests.unit.spark.checkpoints import batch, commit, orders, simple, start, write
 
 RECORDED = Path(__file__).with_name("recorded")
 
 
 def _kept(root: Path) -> dict[str, str]:
-    return {file.name: file.use.value for file in kept_files(read_logs(str(root)))}
+    return {file.name: file.role.value for file in offset_files(read_logs(str(root)))}
 
 
-def _shifted(asked: Asked) -> tuple[str, int]:
-    return f"a.{asked.topic}", asked.position + 1000
+def _shifted(position: SourcePosition) -> tuple[str, int]:
+    return f"a.{position.topic_partition.topic}", position.position + 1000
 
 
 def _rewritten(root: Path) -> dict[str, str]:
-    return {file.name: file.rewrite(_shifted) for file in kept_files(read_logs(str(root)))}
+    return {file.name: file.rewrite(_shifted) for file in offset_files(read_logs(str(root)))}
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_a_source_whose_beginning_is_lost(tmp_path: Path) -> None:
         _kept(write(tmp_path, files))
 
 
-def test_batches_that_spark_would_pass_over(tmp_path: Path) -> None:
+def test_batches_that_spark_would_skip(tmp_path: Path) -> None:
     """Where Spark itself would lose records, a copy that does the same is refused."""
     simple(tmp_path, offsets__2=batch(orders(6, 6)), offsets__3=batch(orders(9, 6)))
-    with pytest.raises(CheckpointError, match="would run that one alone and pass over those"):
+    with pytest.raises(CheckpointError, match="would run only that one and skip those between"):
         _kept(tmp_path)
 
 
@@ -75,7 +75,7 @@ def test_a_query_without_kafka(tmp_path: Path) -> None:
     """There's nothing to translate."""
     files = {"offsets/0": batch("17"), "commits/0": commit()}
     with pytest.raises(CheckpointError, match="offsets/0: no source is Kafka"):
-        kept_files(read_logs(str(write(tmp_path, files))))
+        offset_files(read_logs(str(write(tmp_path, files))))
 
 
 @pytest.mark.parametrize(
