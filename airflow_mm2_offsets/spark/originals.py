@@ -5,12 +5,12 @@ has ended, or has answered a stop. Meanwhile the job may run elsewhere. So the j
 locations are, and ``check``, the stop and the hand-over compare.
 """
 
-import time
 from dataclasses import dataclass
 
 from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.job.liveness import next_beat
 from airflow_mm2_offsets.locations import beside, same_folder, spark_location
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
@@ -21,12 +21,6 @@ from airflow_mm2_offsets.spark.control import (
 )
 from airflow_mm2_offsets.spark.control_files import field_of, read_object
 from airflow_mm2_offsets.spark.fence import read_fence
-
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-MOST_SECONDS = 30.0
-"""How long a heartbeat is waited for at most."""
-LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +90,10 @@ def is_beating(control: UPath, driver: Driver) -> bool:
     Raises:
         StopError: The control location can't be read.
     """
-    deadline = time.monotonic() + min(MISSED_BEATS * driver.interval, MOST_SECONDS)
-    while (found := read_driver(control)) is not None:
-        if (found.run_id, found.heartbeat) != (driver.run_id, driver.heartbeat):
-            return not found.ended
-        if driver.ended or time.monotonic() > deadline:
-            return False
-        time.sleep(LOOK_SECONDS)
-    return False
+    if driver.ended:
+        return False
+    found = next_beat(lambda: read_driver(control), driver, driver.interval)
+    return found is not None and not found.ended
 
 
 def check_before_stop(locations: JobLocations, request_id: str) -> None:

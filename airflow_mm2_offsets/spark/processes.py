@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.job.process import start_of
+from airflow_mm2_offsets.job.liveness import start_of
 from airflow_mm2_offsets.spark.control import Driver
 
 

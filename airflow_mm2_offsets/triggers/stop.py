@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
-from airflow_mm2_offsets.spark.originals import MISSED_BEATS, JobLocations, check_stopped
+from airflow_mm2_offsets.spark.originals import JobLocations, check_stopped
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     is_withdrawn,
@@ -184,7 +184,7 @@ class SparkStoppedTrigger(PollingTrigger):
     ) -> float | None:
         """Return for how many seconds nothing must change; None if silence proves nothing."""
         if answer is not None:
-            return max(self.quiet_period, MISSED_BEATS * driver.interval if driver else 0.0)
+            return max(self.quiet_period, driver.longest_silence if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
         times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from airflow_mm2_offsets.job.process import start_of
+from airflow_mm2_offsets.job.liveness import start_of
 from airflow_mm2_offsets.job.stop.query import checkpoint_of
 
 if TYPE_CHECKING:

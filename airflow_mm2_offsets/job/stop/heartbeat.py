@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
+from airflow_mm2_offsets.job.liveness import next_beat
 from airflow_mm2_offsets.job.stop.driver import describe_driver, describe_queries
 from airflow_mm2_offsets.job.stop.stream import summary
 
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STORAGE_ERRORS = (Py4JError, OSError, ValueError)
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-MOST_SECONDS = 30.0
-"""How long a heartbeat is waited for at most."""
-LOOK_SECONDS = 0.2
 _NAMES = ("application_id", "host", "pid", "processes")
 """What tells one driver from another: attempts of one application share its id."""
 _NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
@@ -75,17 +71,11 @@ class Heartbeat:
 
         One that died without a word costs three of its intervals, at most 30 s.
         """
-        first = found = self.find_other()
-        interval = (first or {}).get("interval") or self._interval
-        deadline = time.monotonic() + min(MISSED_BEATS * interval, MOST_SECONDS)
-        while found is not None and not found.get("ended"):
-            if found != first:
-                return found
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(LOOK_SECONDS)
-            found = self.find_other()
-        return None
+        other = self.find_other()
+        if other is None or other.get("ended"):
+            return None
+        other = next_beat(self.find_other, other, other.get("interval") or self._interval)
+        return None if other is None or other.get("ended") else other
 
     def begin(self) -> None:
         """Say that a driver starts, in the place of the one before; the job stays the same."""

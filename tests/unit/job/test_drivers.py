@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from airflow_mm2_offsets.job.stop import heartbeat
+from airflow_mm2_offsets.job import liveness
 from airflow_mm2_offsets.job.stop.control import (
     AnotherDriverError,
     JobMovedError,
@@ -44,7 +44,7 @@ class _Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     passing = _Clock()
-    monkeypatch.setattr(heartbeat, "time", passing)
+    monkeypatch.setattr(liveness, "time", passing)
     return passing
 
 

@@ -175,9 +175,9 @@ def test_an_answer_in_the_place_of_the_job(control: UPath) -> None:
     last = read_last_acknowledgement(control)
     assert last is not None
     assert (last.proof, last.clean, last.batch_id) == (Proof.SILENT, False, None)
-    assert last.is_last_word_of(read_driver(control))
+    assert last.answers("a later stop", read_driver(control))
     _job(control, application_id="app-2")
-    assert not last.is_last_word_of(read_driver(control))
+    assert not last.answers("a later stop", read_driver(control))
 
 
 def test_what_a_job_has_said_is_kept(control: UPath) -> None:
@@ -208,7 +208,7 @@ def test_what_was_put_in_a_jobs_place_counts_until_it_lives(control: UPath) -> N
     begin_stop(control, SECOND)
     last = read_last_acknowledgement(control)
     assert last is not None
-    assert not last.is_last_word_of(read_driver(control))
+    assert not last.answers("a later stop", read_driver(control))
     assert withdraw_request(control, SECOND.request_id) is Withdrawal.WITHDRAWN
     assert (_asked(control), read_fence(control)) == (None, None)
 
