@@ -195,8 +195,10 @@ class StopControl:
     def _finish(self, streams: Streams, request_id: str | None, failure: Exception | None) -> None:
         """Answer the request, and note that the queries have ended."""
         try:
-            request_id = request_id or open_request(self._files)
-            # A driver that another one has followed answers no stop of that one.
+            if request_id is None:
+                request = open_request(self._files, self._files.read("fence.json")) or {}
+                request_id = request.get("request_id")
+            # If another driver has followed, the stop is that driver's to answer.
             if request_id is not None and self._heartbeat.find_other() is None:
                 application = {"application_id": self._heartbeat.application_id}
                 found = streams.answer(self._spark, failure)

@@ -34,11 +34,13 @@ class _Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.accesses = 0
+        self.names_read: list[str] = []
         self.before: dict[int, Callable[[], None]] = {}
         self._one_at_a_time = threading.Lock()
 
     def read(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         self._access()
+        self.names_read.append(name)
         if name == "stop-heartbeat.json":  # of a stop step that waits
             return {"request_id": (self._read("fence.json") or {}).get("request_id"), "at": uuid4()}
         return self._read(name)
@@ -80,8 +82,9 @@ def _lease(files: _Files) -> Lease:
     lease = Lease(given, "the location", given, LEASE_SECONDS)
     before, files.before = files.before, {}
     for _ in range(2):
-        lease._requests.look()  # noqa: SLF001 - without finding that the job was moved
+        lease._requests.look(None)  # noqa: SLF001 - without finding that the job was moved
     files.before, files.accesses = before, 0
+    files.names_read.clear()
     return lease
 
 
@@ -94,6 +97,16 @@ def _control(files: _Files) -> StopControl:
 def _stop(files: _Files, streams: list[_Stream]) -> bool:
     given = Streams(cast("Any", streams))
     return _control(files)._stop(given, "first")  # noqa: SLF001 - the job's side
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_look_reads_each_file_once(tmp_path: Path, *, is_asked: bool) -> None:
+    """A job looks every two seconds for months; the answer is read again after the request."""
+    files = _asked(tmp_path) if is_asked else _Files(tmp_path)
+    assert _lease(files).renew(Streams([])) == ("first" if is_asked else None)
+    rest = ["stop-heartbeat.json", "stop-request.json"]
+    answer = ["stopped.json"] if is_asked else []
+    assert files.names_read == ["fence.json", *answer, *rest, *answer]
 
 
 @pytest.mark.parametrize(
