@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
-from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, read_fence
+from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
@@ -113,10 +113,9 @@ def test_an_answer_in_the_moment_of_the_withdrawal(
     """The job is found stopped, and its fence is raised again."""
     _job(control)
     begin_stop(control, FIRST)
-    lift = stopping.lift_fence
 
     def lift_late(root: UPath, request_id: str) -> None:
-        lift(root, request_id)
+        lift_fence(root, request_id)
         _answer(control, request_id)
 
     monkeypatch.setattr(stopping, "lift_fence", lift_late)
@@ -246,7 +245,7 @@ def test_a_stop_that_fails_once_written_is_taken_back(
 ) -> None:
     """The storage took the file and broke off: the job was asked, and must run on."""
     _job(control)
-    reached = []
+    reached: list[UPath] = []
 
     def write(path: UPath, values: Mapping[str, object]) -> None:
         control_files.write_object(path, values)
