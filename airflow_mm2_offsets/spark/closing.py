@@ -8,7 +8,7 @@ from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.spark.control import (
     Driver,
-    Proof,
+    StopProof,
     read_driver,
     read_last_acknowledgement,
 )
@@ -18,7 +18,7 @@ from airflow_mm2_offsets.storage import open_location
 
 
 def close_request(
-    location: UPath | str, request_id: str, proof: Proof, *, checkpoint: UPath | None = None
+    location: UPath | str, request_id: str, proof: StopProof, *, checkpoint: UPath | None = None
 ) -> None:
     """Write the answer to a stop, or keep the one that the driver has written.
 
@@ -43,7 +43,7 @@ def close_request(
     last = read_last_acknowledgement(root)
     if last is not None and last.answers(request_id, driver):
         answer = read_object(root / "stopped.json") or {}
-    elif proof is Proof.ACKNOWLEDGED:
+    elif proof is StopProof.ACKNOWLEDGED:
         raise StopError(
             f"{root}: the driver {driver.application_id} has begun since {request_id!r} was "
             f"answered; clear the task to ask again"
@@ -56,7 +56,7 @@ def close_request(
     write_object(root / "stopped.json", answer)
 
 
-def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
+def _answer_for(driver: Driver, proof: StopProof) -> dict[str, Any]:
     nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
     queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
     return {

@@ -20,7 +20,7 @@ from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
 
 
-class Proof(StrEnum):
+class StopProof(StrEnum):
     """How the stop of a job was established, beside a checkpoint that no longer changes."""
 
     ACKNOWLEDGED = "acknowledged"
@@ -106,7 +106,7 @@ class Acknowledgement:
     """Whether it stopped between two batches, and left no batch pending."""
     error: str | None
     """Why a query failed before it could be stopped, if it did."""
-    proof: Proof = Proof.ACKNOWLEDGED
+    proof: StopProof = StopProof.ACKNOWLEDGED
     heartbeat: int | None = None
     """The driver's, if the stop step answered in its place; a driver that has counted on since
     has not stopped."""
@@ -135,7 +135,7 @@ class Acknowledgement:
         """
         if self.request_id != request_id:
             return bool(self.queries) and self.is_of(driver)
-        return self.proof is not Proof.ACKNOWLEDGED or self.is_of(driver)
+        return self.proof is not StopProof.ACKNOWLEDGED or self.is_of(driver)
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
@@ -229,11 +229,11 @@ def _by_query(driver: dict[str, Any], root: UPath) -> dict[str, Any]:
     }
 
 
-def _proof(answer: dict[str, Any], root: UPath) -> Proof:
-    proof = answer.get("proof", Proof.ACKNOWLEDGED)
-    if proof not in set(Proof):
+def _proof(answer: dict[str, Any], root: UPath) -> StopProof:
+    proof = answer.get("proof", StopProof.ACKNOWLEDGED)
+    if proof not in set(StopProof):
         raise StopError(f"{root}: proof is {proof!r}; was it written by a newer release?")
-    return Proof(proof)
+    return StopProof(proof)
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:

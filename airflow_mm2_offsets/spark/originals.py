@@ -15,7 +15,7 @@ from airflow_mm2_offsets.locations import beside, same_folder, spark_location
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
-    Proof,
+    StopProof,
     read_driver,
     read_last_acknowledgement,
 )
@@ -155,7 +155,7 @@ def check_stopped(
 
 def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | None) -> bool:
     """Whether the job itself has answered a stop that was asked in this very folder."""
-    if answer is None or (answer.request_id, answer.proof) != (request_id, Proof.ACKNOWLEDGED):
+    if answer is None or (answer.request_id, answer.proof) != (request_id, StopProof.ACKNOWLEDGED):
         return False
     fence = read_fence(control)
     if fence is None or fence.request_id != request_id or fence.control is None:
