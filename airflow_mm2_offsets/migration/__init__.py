@@ -99,8 +99,8 @@ def migrate_checkpoint(
     _check_apart(original, target)
     checkpoint = _Original.read(original)
     copy = CheckpointCopy.open(target, checkpoint.identity(pair))
-    if copy.whole is not None:
-        return dict(copy.whole)
+    if copy.report is not None:
+        return dict(copy.report)
     _check_sink(checkpoint.logs, options)
     required = required_positions(checkpoint.files)
     state = {file.name: file.move(target, options.target_uri) for file in checkpoint.state}
@@ -213,10 +213,10 @@ def _decide(
     options: MigrationOptions,
 ) -> MigrationPlan:
     """Return the plan that an earlier try has saved, or make a new one and save it."""
-    if copy.decided is None:
+    if copy.plan is None:
         plan = _plan(pair, files, required, options)
     else:
-        plan = MigrationPlan.from_json(copy.decided)
+        plan = MigrationPlan.from_json(copy.plan)
     check_plan(plan, required, allow_bounded=options.allow_bounded)
     copy.begin(plan.to_json())
     return plan

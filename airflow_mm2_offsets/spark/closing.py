@@ -1,4 +1,7 @@
-"""Answers a stop in the place of a driver that can't: it is gone, or has answered before."""
+"""Answers a stop in the place of a driver that is gone, or has answered an earlier stop.
+
+The stop operator calls it when the stop is proved.
+"""
 
 from typing import Any
 
@@ -20,23 +23,25 @@ from airflow_mm2_offsets.storage import open_location
 def close_request(
     location: UPath | str, request_id: str, proof: StopProof, *, checkpoint: UPath | None = None
 ) -> None:
-    """Write the answer to a stop, or keep the one that the driver has written.
+    """Write the answer to a stop, or keep the answer that the driver has written.
 
     Args:
-        location: The control location that the job was given.
+        location: The control location.
         request_id: The stop.
-        proof: What proves the end.
+        proof: How the stop was established.
         checkpoint: The checkpoint that was proved to be the job's; the hand-over compares it.
 
     Raises:
-        StopError: Another stop was asked since, another driver has begun since the answer, the
+        StopError: Another stop was requested since, another driver has begun since the answer, the
             location can't be written, or no job has ever run with it.
     """
     root = open_location(location, StopError)
-    asked, _ = read_requests(root)
-    if asked not in {None, request_id}:
-        # Its own answer would be overwritten, and it would stop the job once more.
-        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} stays open")
+    last_request, _ = read_requests(root)
+    if last_request not in {None, request_id}:
+        # The other stop's answer would be overwritten, and it would stop the job again.
+        raise StopError(
+            f"{root}: {last_request!r} was requested since, so {request_id!r} stays open"
+        )
     driver = read_driver(root)
     if driver is None:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")

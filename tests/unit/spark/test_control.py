@@ -70,7 +70,7 @@ def test_an_answered_request_makes_room(control: UPath) -> None:
     assert _asked(control) == "stop-2"
     assert read_acknowledgement(control, "stop-2") is None
 
-    with pytest.raises(StopError, match="'stop-1' was asked and answered before 'stop-2'"):
+    with pytest.raises(StopError, match="'stop-1' was requested and answered before 'stop-2'"):
         request_stop(control, "stop-1")
 
 

@@ -268,6 +268,6 @@ def test_an_answer_to_another_run_is_left_to_it(control: UPath) -> None:
     forget_stop(control, FIRST.request_id)
     begin_stop(control, SECOND)
     _answer(control, SECOND.request_id)
-    with pytest.raises(StopError, match="manual__2' was asked since"):
+    with pytest.raises(StopError, match="manual__2' was requested since"):
         close_request(control, FIRST.request_id, StopProof.ACKNOWLEDGED)
     assert read_acknowledgement(control, SECOND.request_id) is not None
