@@ -18,12 +18,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.locations import LOCAL
 from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
-from airflow_mm2_offsets.storage import (
-    fetch_files,
-    list_directory,
-    read_text,
-    storage_errors,
-)
+from airflow_mm2_offsets.storage import fetch_files, list_directory, read_text, storage_errors
 
 LOG = "_delta_log"
 _VERSION = re.compile(r"(\d{20})\..+")
