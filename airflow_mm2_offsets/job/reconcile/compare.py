@@ -111,10 +111,8 @@ def _miscounted(counted: DataFrame, read: AbstractSet[str], *, lineage: bool) ->
     """Find rows that one side holds more often than another, in one pass for all pairs of sides."""
     pairs = []
     if {"source", "target"} <= read:  # from where the job left the source and began on the target
-        left, right = (
-            _Side(("after",), "copied_after", "nth_here"),
-            _Side(TARGET, "copied_target", "nth_here"),
-        )
+        left = _Side(("after",), "copied_after", "nth_here")
+        right = _Side(TARGET, "copied_target", "nth_here")
         pairs.append(_pair("source-target", left, right))
     if {"source", "sink"} <= read:
         # Only a row whose lineage names the source must have a record there.

@@ -87,11 +87,11 @@ class Lease:
         return request_id
 
     def decide(self, streams: Streams, request_id: str | None) -> StopDecision:
-        """Return whether to stop; without a request there is nothing to withdraw."""
+        """Return the decision on a stop; None for ``request_id``: no request can be withdrawn."""
         if request_id is None:
             return StopDecision(lambda: True, lambda _stops: None)
 
-        def is_asked() -> bool:
+        def look() -> bool:
             try:
                 fence = self._files.read("fence.json")
                 if self._find_refusal(fence, request_id) is not None:
@@ -104,4 +104,4 @@ class Lease:
         def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
             self._heartbeat.announce_stop(request_id if stops else None)
 
-        return StopDecision(is_asked, announce)
+        return StopDecision(look, announce)

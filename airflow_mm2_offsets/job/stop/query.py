@@ -129,7 +129,7 @@ class LastBatch:
                     return True
             finally:
                 self._loop.lock.unlock()
-            if not self._decision.is_wanted():
+            if not self._decision.is_valid():
                 return False
             time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
         return True
@@ -155,7 +155,7 @@ class LastBatch:
         while not loop.lock.hasQueuedThread(loop.thread):
             if time.monotonic() > deadline or not loop.thread.isAlive():
                 return False
-            if not self._decision.is_wanted():
+            if not self._decision.is_valid():
                 return False
             time.sleep(GAP_POLL_SECONDS)
         return True

@@ -134,7 +134,7 @@ class Stream:
                 log.warning("Waiting for a pause between two batches: %s", summary(error))
         # awaitTermination would return at once: the state says that the query has ended.
         while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if not decision.is_wanted():
+            if not decision.is_valid():
                 return
             time.sleep(GAP_POLL_SECONDS)
 

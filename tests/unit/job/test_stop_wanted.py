@@ -72,7 +72,7 @@ class _Stream(Query):
     stops: bool
 
     def stop(self, _deadline: float, decision: StopDecision) -> bool:
-        self.stops = decision.is_wanted() and decision.carry_out()
+        self.stops = decision.is_valid() and decision.carry_out()
         return self.stops
 
 
@@ -164,7 +164,7 @@ class _Slow(_Stream):
     """A query whose batch does not end."""
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
-        while decision.is_wanted():
+        while decision.is_valid():
             assert time.monotonic() < deadline
             time.sleep(0.001)
         return False
@@ -253,4 +253,4 @@ def test_a_decision_is_not_taken_back(tmp_path: Path, *, withdrawn: bool) -> Non
         begin_stop(str(tmp_path), STOP)
     else:
         assert withdraw_request(str(tmp_path), "first") is Withdrawal.STOPPED
-    assert (decision.is_wanted(), decision.carry_out()) == (not withdrawn, not withdrawn)
+    assert (decision.is_valid(), decision.carry_out()) == (not withdrawn, not withdrawn)
