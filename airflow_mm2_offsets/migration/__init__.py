@@ -149,13 +149,7 @@ class _Original:
     def copy_to(
         self, copy: CheckpointCopy, plan: MigrationPlan, state: Mapping[str, str]
     ) -> dict[str, int]:
-        """Copy and rewrite all files but the last one; return the number of files and bytes.
-
-        Args:
-            copy: Where to write.
-            plan: The translations.
-            state: The new texts of the files that name others by absolute paths, by file name.
-        """
+        """Copy and rewrite all files but the last one; return the number of files and bytes."""
         targets = plan.targets()
         copied = self._copied()
         written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}

@@ -23,13 +23,8 @@ def new_partitions(
 ) -> NewPartitions:
     """Return what must hold of the target's partitions that the checkpoint does not know.
 
-    On the source the job would also read them from the beginning, once it saw them.
-
-    Args:
-        pair: The clusters.
-        files: The offset files; the last one has the newest batch.
-        read_source: Whether the source may be asked for its partitions.
-        check: Whether to require anything; otherwise there are only notes.
+    On the source the job would also read them from the beginning, once it saw them. The last file
+    has the newest batch. Without ``check`` there are only notes.
 
     Raises:
         TranslationRefusedError: The source has no such partition, and the target has records.

@@ -16,12 +16,6 @@ def new_topics(
 ) -> list[str]:
     """Return a note for each topic that the job begins to read.
 
-    Args:
-        pair: The clusters.
-        files: The offset files; the last one has the newest batch.
-        patterns: The job's subscribe patterns.
-        allowed: The new topics that the job may read from their beginning.
-
     Raises:
         ConfigurationError: A pattern can't be matched as Java does.
         TranslationRefusedError: A pattern matches other new topics, or misses a topic of the

@@ -136,9 +136,7 @@ class Reconciliation:
 def read_report(location: UPath, allowed: int | None = 0) -> Reconciliation:
     """Return the reconciliation whose report lies in a folder.
 
-    Args:
-        location: The report folder.
-        allowed: How many records may be duplicated; None: any number.
+    ``allowed`` records may be duplicated; None: any number.
 
     Raises:
         ReconciliationError: There is no report, or it holds the error of a job that failed.

@@ -89,11 +89,6 @@ def partitions_of_topics(
 ) -> Partitions:
     """Return all partitions of topics, with all their records.
 
-    Args:
-        cluster: The cluster that tells the number of partitions.
-        names: The source's name of each topic, and its name on that cluster.
-        naming: The names of topics on the target.
-
     Raises:
         ConfigurationError: A topic does not exist.
         ClusterUnreachableError: The cluster does not answer.
@@ -113,11 +108,7 @@ def _ends(
 ) -> tuple[int, int]:
     """Return where the ranges end: at the sync furthest on the source that the target job passed.
 
-    Args:
-        index: The syncs; None if the source is not read.
-        partition: The partition, by the source's name.
-        position: The source's position.
-        done: The target job's first position, and its position now.
+    ``done`` is the target job's first position, and its position now.
     """
     start, reached = done
     if index is None:

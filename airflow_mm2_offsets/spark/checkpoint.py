@@ -56,9 +56,6 @@ class Checkpoint:
 def read_checkpoint(location: UPath | str) -> Checkpoint:
     """Read the committed positions of a streaming query, and its pending batch.
 
-    Args:
-        location: The query's ``checkpointLocation``.
-
     Raises:
         CheckpointError: It is missing, half-written, contradicts itself, has no Kafka source, or
             can't be read.

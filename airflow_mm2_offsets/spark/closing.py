@@ -25,11 +25,7 @@ def close_request(
 ) -> None:
     """Write the answer to a stop, or keep the answer that the driver has written.
 
-    Args:
-        location: The control location.
-        request_id: The stop.
-        proof: How the stop was established.
-        checkpoint: The checkpoint that was proved to be the job's; the hand-over compares it.
+    The hand-over compares ``checkpoint``, which was proved to be the job's.
 
     Raises:
         StopError: Another stop was requested since, another driver has begun since the answer, the

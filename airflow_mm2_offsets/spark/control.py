@@ -129,9 +129,7 @@ class Acknowledgement:
     def answers(self, request_id: str, driver: Driver | None) -> bool:
         """Tell whether it answers a stop: this one, or an earlier one if no query has run since.
 
-        Args:
-            request_id: The stop.
-            driver: The driver that ran last; the answer of another driver does not count.
+        ``driver`` is the driver that ran last; the answer of another driver does not count.
         """
         if self.request_id != request_id:
             return bool(self.queries) and self.is_of(driver)

@@ -14,12 +14,10 @@ SCHEMA_VERSION = 1
 
 
 def read_object(path: UPath, *, may_be_empty: bool = False) -> dict[str, Any] | None:
-    """Return the object that a file holds; None when there's no such file.
+    """Return the object that a file holds; None if there is no such file.
 
-    Args:
-        path: The file.
-        may_be_empty: Whether an empty file counts as absent: a job may be just creating it, on a
-            storage that can't replace a file as a whole.
+    An empty file counts as absent if it ``may_be_empty``: a job may be just creating it, on a
+    storage that can't replace a file as a whole.
 
     Raises:
         StopError: The file can't be read, or holds no JSON object.

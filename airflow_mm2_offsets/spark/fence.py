@@ -79,12 +79,8 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     """Raise a fence, and return the one that stands; the same run's earlier fence is kept.
 
     Storage has no locks. So the file is read again after it was written: of two runs that raise
-    a fence at the same moment, at most the later one continues.
-
-    Args:
-        location: The control location.
-        fence: The fence to raise.
-        instead_of: The stop whose fence this one may replace while the job is not moved.
+    a fence at the same moment, at most the later one continues. ``instead_of`` is the stop whose
+    fence this one may replace while the job is not moved.
 
     Raises:
         StopError: Another run's fence stands, or the location can't be written.

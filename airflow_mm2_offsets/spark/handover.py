@@ -48,13 +48,7 @@ def check_unmoved(
     *,
     earlier_run: str | None = None,
 ) -> None:
-    """Raise if a batch was begun or committed since a checkpoint was read.
-
-    Args:
-        checkpoint: The checkpoint now.
-        positions: Its positions then.
-        pending: The end of its pending batch then, if any.
-        earlier_run: See ``next_step``.
+    """Raise if a batch was begun or committed since a checkpoint was read with these positions.
 
     Raises:
         HandoverError: It has changed; both values are named.

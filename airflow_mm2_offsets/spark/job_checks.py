@@ -41,10 +41,6 @@ def find_fence_problems(control: UPath) -> list[str]:
 def find_job_problems(locations: JobLocations, checkpoint: Checkpoint | None) -> list[str]:
     """Return why the stop could reach no job, another job, or a copy of the job's folders.
 
-    Args:
-        locations: The job's.
-        checkpoint: What was read from its checkpoint location, if that could be read.
-
     Raises:
         StopError: The control location can't be read, or the checkpoint has gone on since the job
             ended.
@@ -94,11 +90,6 @@ def find_target_problems(
     target_checkpoint: UPath, target_control: UPath | None, request_id: str
 ) -> list[str]:
     """Return why a new job could not start in the target's locations.
-
-    Args:
-        target_checkpoint: Where it is to keep its checkpoint.
-        target_control: Its control location, where it is known.
-        request_id: The failover's stop.
 
     Raises:
         CheckpointError: The checkpoint location can't be read.

@@ -86,11 +86,7 @@ class CheckpointLogs:
 
 
 def read_logs(location: UPath | str, *, query_id: str | None = None) -> CheckpointLogs:
-    """Read a checkpoint's logs.
-
-    Args:
-        location: The query's ``checkpointLocation``.
-        query_id: The query's id, where its ``metadata`` is not there yet.
+    """Read a checkpoint's logs; ``query_id`` stands in for a ``metadata`` that is not written yet.
 
     Raises:
         CheckpointError: It is missing, half-written, contradicts itself, or can't be read.

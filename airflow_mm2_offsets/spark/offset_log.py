@@ -37,10 +37,6 @@ def rewrite_lines(text: str, first: int, rewrite: Callable[[str], str]) -> str:
 def parse_batch(text: str, place: str) -> dict[str, str]:
     """Return each source's offset, as text, by the source's name.
 
-    Args:
-        text: The content of ``offsets/N``.
-        place: The file, for messages.
-
     Raises:
         CheckpointError: The file is half-written, or of a version that is not known.
     """

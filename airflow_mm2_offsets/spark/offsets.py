@@ -13,9 +13,6 @@ from airflow_mm2_offsets.errors import PositionError
 def parse_offsets(text: str) -> Positions:
     """Read positions from Spark's offset JSON.
 
-    Args:
-        text: A JSON object of topic to an object of partition to the next offset to read.
-
     Raises:
         PositionError: It is not such text, names something twice, or holds -1 (latest) or -2
             (earliest), which are not positions.

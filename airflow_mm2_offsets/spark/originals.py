@@ -127,14 +127,8 @@ def check_stopped(
     """Raise unless a stop's proof is about the job, and not about a copy of its folders.
 
     A job that has answered this stop has read the request in this control location. An answer that
-    agrees with the checkpoint proves the checkpoint. Otherwise the job's written names count.
-
-    Args:
-        locations: Where Airflow reaches the job.
-        request_id: The stop.
-        driver: The driver that ran last.
-        answer: The answer that proves the stop, if one does.
-        agrees: Whether the answer names the last batch of this checkpoint.
+    ``agrees`` with the checkpoint's last batch proves the checkpoint. Otherwise the names that the
+    job has written count.
 
     Raises:
         StopError: The driver names other locations, or no location; or the job runs with another

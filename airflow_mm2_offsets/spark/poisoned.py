@@ -14,12 +14,6 @@ _CAUSES = {
 def check_follows(start: Positions, end: Positions, *, batch: int, file: str) -> None:
     """Raise if a source's pending batch can't follow the batch before it.
 
-    Args:
-        start: Where the batch starts.
-        end: Where it ends.
-        batch: Its number.
-        file: Where its end is written.
-
     Raises:
         CheckpointError: A partition has no end, or one below its start.
     """

@@ -87,12 +87,6 @@ def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds
     which the job has begun no batch since: a batch of other topics does not tell to which
     incarnation of a topic a position belongs.
 
-    Args:
-        checkpoint: The job's checkpoint location.
-        found: Its content.
-        request_id: The failover.
-        now: The current ids.
-
     Raises:
         HandoverError: The note can't be read.
     """
@@ -117,10 +111,6 @@ def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds
 
 def check_ids(first: PairIds, now: PairIds) -> None:
     """Raise if a cluster or topic id has changed since the positions were first read.
-
-    Args:
-        first: The ids from then.
-        now: The current ids; a cluster that was not asked is not compared.
 
     Raises:
         HandoverError: An id has changed; the field, both ids and the next step are named.

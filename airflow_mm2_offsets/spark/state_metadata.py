@@ -49,9 +49,7 @@ class StateMetadata:
     def move(self, target: UPath, uri: str | None) -> str:
         """Return its text with all paths below another checkpoint location.
 
-        Args:
-            target: The location.
-            uri: The same as Spark spells it; None to spell it as the paths in the file are.
+        ``uri`` is Spark's spelling of it; None: the spelling of the paths in the file.
 
         Raises:
             CheckpointError: They are on another kind of storage, so nobody knows how.
@@ -95,10 +93,6 @@ class StateMetadata:
 
 def read_state_metadata(root: UPath, inventory: Mapping[str, object]) -> list[StateMetadata]:
     """Return the files of a checkpoint that name others of it by their URI.
-
-    Args:
-        root: The checkpoint.
-        inventory: Its files.
 
     Raises:
         CheckpointError: One is damaged or names what is not there, or the storage can't be read.

@@ -83,10 +83,7 @@ def request_stop(location: UPath | str, request_id: str) -> None:
 def keep_asking(location: UPath | str, request_id: str, interval: float) -> None:
     """Write that the stop step still waits for the answer: without this sign the job runs on.
 
-    Args:
-        location: The control location.
-        request_id: The stop.
-        interval: Seconds until the next call.
+    The next call comes after ``interval`` seconds.
 
     Raises:
         StopError: The location can't be written.

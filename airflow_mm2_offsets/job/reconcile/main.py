@@ -75,12 +75,6 @@ def reconcile(
 ) -> dict[str, Any]:
     """Write all differences to a folder, and return the report.
 
-    Args:
-        spark: The session.
-        request: See the module.
-        options: For each side that is read: the Java client's properties.
-        place: The report folder.
-
     Raises:
         ValueError: The request contradicts itself.
         Py4JJavaError: A cluster does not answer, or its records are gone while they are read.

@@ -26,13 +26,7 @@ def count_rows(counted: DataFrame) -> list[dict[str, Any]]:
 
 
 def describe_range(side: str, span: Range, counts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the requested and the judged range of a partition, and its numbers of records.
-
-    Args:
-        side: ``source`` or ``target``.
-        span: The partition's range.
-        counts: The result of ``count_rows``.
-    """
+    """Return the requested and the judged range of a partition, and its numbers of records."""
     rows = [
         row
         for row in counts

@@ -28,10 +28,6 @@ class BatchGate:
 
     It is shut until it is renewed for the first time.
 
-    Args:
-        spark: The job's session.
-        query: The query.
-
     Raises:
         Py4JError: This Spark keeps its clock otherwise, or its Java is older than 9.
         TypeError: The same.

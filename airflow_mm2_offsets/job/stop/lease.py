@@ -29,14 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Lease:
-    """Looks for what asks the job to stop, and renews the lease where nothing forbids that.
-
-    Args:
-        files: The control location's.
-        location: The control location as the job was given it.
-        heartbeat: The driver's.
-        seconds: How long the lease lasts.
-    """
+    """Looks for a stop, and renews the lease of ``seconds`` unless the job counts as stopped."""
 
     def __init__(
         self, files: HadoopFiles, location: str, heartbeat: Heartbeat, seconds: float
@@ -60,9 +53,7 @@ class Lease:
     def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
         """Look, and let batches run until the lease ends; return the stop that counts.
 
-        Args:
-            streams: The job's queries.
-            stopping: The stop that the job carries out, if any.
+        ``stopping`` is the stop that the job carries out, if any.
 
         Raises:
             JobMovedError: The job counts as stopped; the queries are abandoned.

@@ -24,12 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointNote:
-    """The note beside a query's checkpoint.
-
-    Args:
-        open_files: Opens a directory.
-        checkpoint: The checkpoint location, as Spark names it.
-    """
+    """The note beside a query's checkpoint, whose location is spelled as Spark names it."""
 
     def __init__(self, open_files: Callable[[str], HadoopFiles], checkpoint: str) -> None:
         """Read the earlier note."""
@@ -95,12 +90,6 @@ def note_control(
     spark: SparkSession, checkpoints: Sequence[str], control: str, application_id: str
 ) -> None:
     """Note beside each checkpoint which control location its job runs with.
-
-    Args:
-        spark: The job's session.
-        checkpoints: The checkpoint locations of its queries, as Spark names them.
-        control: Its control location, likewise.
-        application_id: The driver's.
 
     Raises:
         JobMovedError: The job was moved away by another control location, which the note named.

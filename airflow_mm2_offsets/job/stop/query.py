@@ -95,12 +95,7 @@ class LastBatch:
     """Lets the running batch be a query's last, without interrupting it.
 
     With the lock in hand, the state is set to its end once the batch has come to its commit, or
-    when none is begun.
-
-    Args:
-        loop: The query's.
-        has_pending: Tells whether the checkpoint holds a batch that was begun and not committed.
-        decision: The job's; it is taken directly before the state is set.
+    while no batch is begun. The job's decision is taken directly before.
 
     Raises:
         TypeError: Calls of one Python thread come from several of the JVM.

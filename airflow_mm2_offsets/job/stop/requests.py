@@ -52,11 +52,8 @@ def moved_error(fence: dict[str, Any], location: str) -> JobMovedError:
 def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | None = None) -> bool:
     """Tell whether this job counts as stopped: the stop step answered in its place, or moved it.
 
-    Args:
-        files: The control location's.
-        fence: The one that stands there.
-        request_id: The stop that the job carries out and has not answered yet, if any. If the stop
-            step answered it, another run may have taken over the fence since.
+    ``request_id`` is the stop that the job carries out, if any. If the stop step answered it,
+    another run may have taken over the fence since.
     """
     answer = files.read("stopped.json") or {}
     unanswered = {fence.get("request_id"), request_id or fence.get("request_id")}
@@ -64,12 +61,7 @@ def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | Non
 
 
 def open_request(files: HadoopFiles, fence: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the request, or else the fence, that asks for a stop and is not answered yet.
-
-    Args:
-        files: The control location's.
-        fence: The one that stands there, if any.
-    """
+    """Return the request, or else the fence, that asks for a stop and is not answered yet."""
     requests = [files.read("stop-request.json") or {}, fence or {}]
     requests = [request for request in requests if request.get("request_id") is not None]
     # Read last: an answer that came before is seen.
@@ -85,9 +77,6 @@ class StopRequests:
     ``stop-heartbeat.json``, its sign of life, while it waits: the stop of a failover counts only if
     the sign has changed in the last minute, by this driver's clock. Any other request needs no
     sign, because it does not move the job.
-
-    Args:
-        files: The control location's.
     """
 
     def __init__(self, files: HadoopFiles) -> None:
@@ -100,11 +89,7 @@ class StopRequests:
         self._looking = threading.Lock()
 
     def look(self, fence: dict[str, Any] | None) -> str | None:
-        """Return the stop that counts, of the run that asked last; None if no stop counts.
-
-        Args:
-            fence: The one that stands in the control location, as of this look.
-        """
+        """Return the stop that counts, of the run that asked last; None if no stop counts."""
         with self._looking:
             begun = time.monotonic()
             # Also without a request: a sign from before the request does not count.

@@ -33,13 +33,7 @@ STOP_TIMEOUT_SECONDS = 30
 
 
 class Stream:
-    """A query that was started.
-
-    Args:
-        spark: The job's session.
-        query: The query.
-        files: The control location's, which also read the query's checkpoint.
-    """
+    """A query that was started."""
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, files: HadoopFiles) -> None:
         """Find what ends its batches; without it the query can only be stopped in a pause."""
@@ -78,11 +72,9 @@ class Stream:
             self._gate.shut()
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
-        """Stop between two batches; return False where the stop was withdrawn before.
+        """Stop between two batches; return False if the stop was withdrawn before.
 
-        Args:
-            deadline: A ``time.monotonic()`` after which the running batch is abandoned.
-            decision: The job's: all its queries stop, or all run on.
+        After ``deadline``, a ``time.monotonic()``, the running batch is abandoned.
         """
         try:
             self._await_pause(deadline, decision)

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The queries that were given to ``run``.
-
-    Args:
-        streams: Each of them.
-    """
+    """The queries that were given to ``run``."""
 
     def __init__(self, streams: Sequence[Stream]) -> None:
         """Keep them."""

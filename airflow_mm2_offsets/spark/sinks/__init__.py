@@ -27,10 +27,6 @@ FRESH = SinkWriter()
 def find_sink_problems(output: UPath, writer: SinkWriter = FRESH) -> list[str]:
     """Return what a job would lose in a sink, each as one sentence.
 
-    Args:
-        output: Where the job is to write: a folder of files, or a table's.
-        writer: The job.
-
     Raises:
         CheckpointError: The storage can't be read, or a table's log is damaged.
         ConfigurationError: The library that reads the table is not installed.

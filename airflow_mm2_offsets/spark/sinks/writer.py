@@ -28,11 +28,7 @@ class SinkWriter:
     def problem(self, output: UPath, *, has: str, who: str, remedy: str) -> str:
         """Return one sentence on a sink that drops batches.
 
-        Args:
-            output: The sink.
-            has: What it holds.
-            who: Who drops what the job writes.
-            remedy: What to give the job instead.
+        ``has`` says what the sink holds, ``who`` drops batches, and ``remedy`` is for the job.
         """
         begins, step = (
             f"the job goes on at batch {self.first_batch}",
