@@ -48,6 +48,6 @@ def next_beat(read: Callable[[], _Beat | None], beat: _Beat, interval: float) ->
         The next one; None where none comes.
     """
     deadline = time.monotonic() + min(MISSED_BEATS * interval, MAX_WAIT_SECONDS)
-    while (found := read()) == beat and time.monotonic() <= deadline:
+    while (last := read()) == beat and time.monotonic() <= deadline:
         time.sleep(POLL_SECONDS)
-    return None if found == beat else found
+    return None if last == beat else last

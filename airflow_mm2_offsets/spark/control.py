@@ -52,7 +52,7 @@ class Driver:
     processes: Mapping[int, int] = field(default_factory=dict)
     """Its Python and its JVM by their ids, each with its start in clock ticks since boot."""
     kubernetes_driver: str | None = None
-    """``namespace:pod`` of a driver in a pod of its own."""
+    """``namespace:pod`` of a driver that has a pod."""
     bootstrap_servers: frozenset[str] = frozenset()
     """The brokers that its Kafka sources were given."""
     runs: Mapping[str, str] = field(default_factory=dict)

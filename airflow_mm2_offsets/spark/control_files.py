@@ -59,9 +59,9 @@ def objects_of(values: Mapping[str, Any], name: str, place: UPath) -> list[dict[
         StopError: It holds something else.
     """
     objects: list[Any] = field_of(values, name, list | None, place) or []
-    for each in objects:
-        if not isinstance(each, dict):
-            raise StopError(f"{place}: {name} holds {each!r}; is it a control location?")
+    for value in objects:
+        if not isinstance(value, dict):
+            raise StopError(f"{place}: {name} holds {value!r}; is it a control location?")
     return objects
 
 

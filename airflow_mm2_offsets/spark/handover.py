@@ -76,7 +76,7 @@ def confirm_handover(
     read: Mapping[str, Any],
     earlier_run: str | None = None,
 ) -> Checkpoint:
-    """Raise unless the source job is stopped, fenced and where it was read.
+    """Raise unless the source job is stopped and fenced, at the positions that were read.
 
     Call it directly before the target job is started. It returns the checkpoint.
 

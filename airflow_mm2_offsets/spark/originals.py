@@ -91,8 +91,8 @@ def is_beating(control: UPath, driver: Driver) -> bool:
     """
     if driver.ended:
         return False
-    found = next_beat(lambda: read_driver(control), driver, driver.interval)
-    return found is not None and not found.ended
+    beat = next_beat(lambda: read_driver(control), driver, driver.interval)
+    return beat is not None and not beat.ended
 
 
 def check_before_stop(locations: JobLocations, request_id: str) -> None:

@@ -80,7 +80,7 @@ class _Note:
         )
 
 
-def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds) -> PairIds:
+def note_ids(location: UPath, checkpoint: Checkpoint, request_id: str, now: PairIds) -> PairIds:
     """Return the ids from when a job's positions were first read, and note them.
 
     An earlier note of the same failover counts. A note of another failover counts for the topics of
@@ -90,11 +90,11 @@ def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds
     Raises:
         HandoverError: The note can't be read.
     """
-    path = _note_path(checkpoint)
+    path = _note_path(location)
     fresh = _Note(
         request_id=request_id,
-        query_id=found.query_id,
-        read_until=found.read_until,
+        query_id=checkpoint.query_id,
+        read_until=checkpoint.read_until,
         clusters=now,
     )
     earlier, first = _read(path), now

@@ -52,7 +52,7 @@ class StateMetadata:
         ``uri`` is Spark's spelling of it; None: the spelling of the paths in the file.
 
         Raises:
-            CheckpointError: They are on another kind of storage, so nobody knows how.
+            CheckpointError: They are on another kind of storage, so its spelling is unknown.
         """
         content = self._content()
         for store in _stores(content):

@@ -154,8 +154,8 @@ def _has_stopped(root: UPath, request_id: str) -> bool:
 def _known_location(location: UPath | str) -> UPath:
     root = open_location(location, StopError)
     with storage_errors(root, StopError):
-        known = root.exists()
-    if not known:
+        exists = root.exists()
+    if not exists:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
     return root
 

@@ -62,7 +62,7 @@ class BatchLoop:
     """
 
     def __init__(self, spark: SparkSession, query: StreamingQuery) -> None:
-        """Find them."""
+        """Look them up in Spark."""
         jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
         execution = query._jsq.streamingQuery()  # noqa: SLF001
         self.query = query
@@ -104,7 +104,7 @@ class LastBatch:
     def __init__(
         self, loop: BatchLoop, has_pending: Callable[[], bool], decision: StopDecision
     ) -> None:
-        """Keep what is asked later."""
+        """Check that Python threads keep their JVM threads."""
         if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
             raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
         self._loop = loop

@@ -1,4 +1,4 @@
-"""One query under stop control: it is stopped, abandoned, and asked what it has done."""
+"""One query under stop control; ``Streams`` waits for it, stops it, and collects its answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Stream:
     """A query that was started."""
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, files: HadoopFiles) -> None:
-        """Find what ends its batches; without it the query can only be stopped in a pause."""
+        """Prepare to hold back batches; without that the query can only be stopped in a pause."""
         self.query = query
         self._spark = spark
         self._files = files
@@ -67,7 +67,7 @@ class Stream:
             self._gate.renew(until)
 
     def hold(self) -> None:
-        """Let no batch begin or be committed any more."""
+        """Hold back every batch from beginning and from its commit."""
         if self._gate is not None:
             self._gate.shut()
 
