@@ -1,8 +1,8 @@
 """What runs inside a user's Spark job; the job imports all of it from here.
 
-It needs PySpark and Python 3.9, and comes with the package, or as the zip of ``py_files``.
-``segments`` alone calls core, and needs Python 3.11. PySpark is imported when one of its names is
-asked for, so that a DAG file may call ``py_files``.
+It needs PySpark and Python 3.9, and comes with the package, or as the zip of ``py_files``. Only
+``segments`` calls core, and needs Python 3.11. PySpark is imported on first use, so that a DAG file
+may call ``py_files``.
 """
 
 from __future__ import annotations

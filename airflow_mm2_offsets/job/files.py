@@ -1,11 +1,12 @@
 """Files that a Spark job reads and writes through Hadoop, on any storage that its Spark knows.
 
-The stop control keeps its control location with them, the reconciliation its report.
+The stop control reads and writes its control location with them, the reconciliation its report.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Here a file takes another's place at once; object stores only ever show a file when it is whole.
+# A rename replaces a file at once here; object stores show a file only when it is whole.
 ATOMIC_RENAME = ("file", "hdfs", "viewfs")
 
 
@@ -27,7 +28,7 @@ class HadoopFiles:
         self._conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
         self._hadoop = self._jvm.org.apache.hadoop.fs
         self._directory = self._hadoop.Path(location)
-        # An instance of its own: the job's shared one must go on checking sums.
+        # A separate instance: the job's shared one must still verify check sums.
         self._fs = self._hadoop.FileSystem.newInstance(self._directory.toUri(), self._conf)
         self._fs.setWriteChecksum(False)
         self._fs.setVerifyChecksum(False)
@@ -54,17 +55,14 @@ class HadoopFiles:
     def _read(self, path: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a Java object
         if not self._fs.exists(path):
             return None
-        stream = self._fs.open(path)
-        try:
+        with closing(self._fs.open(path)) as stream:
             value = json.loads(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
         if not isinstance(value, dict):
             raise ValueError(f"{path} holds no JSON object")  # noqa: TRY004 - bad JSON all the same
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> None:
-        """Write a file so that a reader sees the one before it, or this one, whole."""
+        """Write a file so that a reader sees the old one or the new one, whole."""
         path = self._fs.makeQualified(self._hadoop.Path(self._directory, name))
         if path.toUri().getScheme() not in ATOMIC_RENAME:
             self._create(path, value)
@@ -86,7 +84,7 @@ class HadoopFiles:
         self._fs.delete(self._hadoop.Path(self._directory, name), False)  # noqa: FBT003 - Java
 
     def close(self) -> None:
-        """Let go of the storage."""
+        """Close the file system."""
         self._fs.close()
 
     def numbers_in(self, folder: str) -> list[int]:
@@ -99,8 +97,5 @@ class HadoopFiles:
         return [int(name) for name in names if name.isdecimal()]
 
     def _create(self, path: Any, value: dict[str, Any]) -> None:  # noqa: ANN401 - a Java object
-        stream = self._fs.create(path, True)  # noqa: FBT003 - Java has no keywords
-        try:
+        with closing(self._fs.create(path, True)) as stream:  # noqa: FBT003 - Java has no keywords
             stream.write(bytearray(json.dumps(value, indent=1), "utf-8"))
-        finally:
-            stream.close()

@@ -13,7 +13,7 @@ from zipfile import ZipFile, ZipInfo
 _PACKAGE = Path(__file__).parents[1]
 _ROOMS = ("job", "core")
 _INIT = """\
-# Where the package is installed as well, the rest of it is found there.
+# Where the package is installed as well, the rest of it is status there.
 __path__ = __import__("pkgutil").extend_path(__path__, __name__)
 """
 
@@ -52,8 +52,8 @@ def _folder() -> Path:
     """Return a folder of this user's; another one where somebody else could write to it."""
     folder = Path(tempfile.gettempdir(), f"airflow-mm2-offsets-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    private = found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
-    if stat.S_ISDIR(found.st_mode) and private:
+    status = folder.lstat()
+    private = status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
+    if stat.S_ISDIR(status.st_mode) and private:
         return folder
     return Path(tempfile.mkdtemp(prefix="airflow-mm2-offsets-"))

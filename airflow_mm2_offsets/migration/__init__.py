@@ -1,4 +1,7 @@
-"""Migrates a Spark checkpoint: a copy that goes on where the original stopped, on the target."""
+"""Copies a Spark checkpoint so that the query continues on the target.
+
+``MigrateSparkCheckpointOperator`` calls ``migrate_checkpoint``.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +17,10 @@ from airflow_mm2_offsets.migration.new_partitions import new_partitions
 from airflow_mm2_offsets.migration.new_topics import new_topics
 from airflow_mm2_offsets.migration.plan import (
     MigrationPlan,
-    Need,
+    RequiredPosition,
     check_plan,
     make_plan,
-    needs,
+    required_positions,
 )
 from airflow_mm2_offsets.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -28,10 +31,10 @@ from airflow_mm2_offsets.spark.checkpoint_copy import (
     CheckpointCopy,
     crc_name,
     inventory,
-    is_scratch,
+    is_temporary,
 )
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
-from airflow_mm2_offsets.spark.rewriting import KeptFile, kafka_sources, kept_files
+from airflow_mm2_offsets.spark.rewriting import OffsetFile, kafka_sources, offset_files
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
 
@@ -46,21 +49,21 @@ class MigrationOptions:
     """Take the lower bound where a position is not known exactly: nothing is lost, and records
     may be counted twice."""
     allow_new_partitions: bool = False
-    """Let partitions of the target that the checkpoint does not know be, whatever they hold: for
-    jobs that read partitions they name (``assign``)."""
+    """Accept any content in partitions of the target that the checkpoint does not know: for jobs
+    that name their partitions (``assign``)."""
     subscribe_pattern: str | None = None
-    """The job's ``subscribePattern`` on the target; empty text: it subscribes by name. None: as the
-    job on the source does."""
+    """The job's ``subscribePattern`` on the target; empty: it subscribes by name; None: as on the
+    source."""
     source_patterns: Sequence[str] = ()
-    """Each ``subscribePattern`` of the job on the source, as it says itself."""
+    """The ``subscribePattern`` texts that the job on the source has written."""
     new_topics: Collection[str] = ()
-    """Topics that match it, which the checkpoint does not know and the job may begin to read."""
+    """Matching topics that the checkpoint does not know and the job may begin to read."""
     sink: UPath | None = None
-    """Where the job writes; a sink that is further than the checkpoint is refused."""
+    """Where the job writes; a sink that is ahead of the checkpoint is refused."""
     txn_app_id: str | None = None
-    """Under which name it writes there, see ``SinkWriter``."""
+    """The name under which the job writes there, see ``SinkWriter``."""
     target_uri: str | None = None
-    """How Spark spells the copy's location, where that can't be told from the original's."""
+    """How Spark spells the copy's location, if the original's spelling does not tell."""
 
 
 DEFAULT_OPTIONS = MigrationOptions()
@@ -74,8 +77,8 @@ def migrate_checkpoint(
 ) -> dict[str, Any]:
     """Write a copy of a stopped query's checkpoint with the target cluster's offsets.
 
-    The original is only read. A copy that an earlier try has finished is accepted as it is, one
-    that it began goes on with what was decided then.
+    The original is only read. A copy that an earlier try finished is accepted as it is; a copy
+    that an earlier try began continues with the plan of that try.
 
     Args:
         pair: The clusters.
@@ -94,28 +97,28 @@ def migrate_checkpoint(
         Mm2OffsetsError: See ``planning.plan.plan_failover``.
     """
     _check_apart(original, target)
-    found = _Original.read(original)
-    copy = CheckpointCopy.open(target, found.identity(pair))
-    if copy.whole is not None:
-        return dict(copy.whole)
-    _check_sink(found.logs, options)
-    wanted = needs(found.files)
-    moved = found.state_for(target, options.target_uri)
-    plan = _decide(pair, found.files, wanted, copy, options)
-    sizes = found.copy_to(copy, plan, moved)
-    done = report(found.logs, wanted, plan, target) | sizes
+    checkpoint = _Original.read(original)
+    copy = CheckpointCopy.open(target, checkpoint.identity(pair))
+    if copy.report is not None:
+        return dict(copy.report)
+    _check_sink(checkpoint.logs, options)
+    required = required_positions(checkpoint.files)
+    state = {file.name: file.move(target, options.target_uri) for file in checkpoint.state}
+    plan = _decide(pair, checkpoint.files, required, copy, options)
+    sizes = checkpoint.copy_to(copy, plan, state)
+    done = report(checkpoint.logs, required, plan, target) | sizes
     copy.finish(original, done)
     return done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Original:
-    """The checkpoint to migrate, as it was found."""
+    """The checkpoint to migrate."""
 
     place: UPath
     inventory: Mapping[str, tuple[int, str]]
     logs: CheckpointLogs
-    files: Sequence[KeptFile]
+    files: Sequence[OffsetFile]
     state: Sequence[StateMetadata]
 
     @classmethod
@@ -126,12 +129,12 @@ class _Original:
             place=place,
             inventory=before,
             logs=logs,
-            files=kept_files(logs),
+            files=offset_files(logs),
             state=read_state_metadata(place, before),
         )
 
     def identity(self, pair: ClusterPair) -> dict[str, Any]:
-        """Return what tells this migration from any other: not the place, it has many names."""
+        """Return what tells this migration from any other; a location has too many names."""
         digest = sha256()
         for file in self.files:
             digest.update(f"{file.name}\n{file.text}\n".encode())
@@ -143,17 +146,14 @@ class _Original:
             "to": pair.naming.target_alias,
         }
 
-    def state_for(self, target: UPath, uri: str | None) -> dict[str, str]:
-        """Return the texts of the files that name others of the checkpoint by absolute paths."""
-        return {file.name: file.move(target, uri) for file in self.state}
-
     def copy_to(
-        self, copy: CheckpointCopy, plan: MigrationPlan, moved: dict[str, str]
+        self, copy: CheckpointCopy, plan: MigrationPlan, state: Mapping[str, str]
     ) -> dict[str, int]:
-        """Copy and rewrite all files but the last one; return how many files and bytes that is."""
+        """Copy and rewrite all files but the last one; return the number of files and bytes."""
         targets = plan.targets()
         copied = self._copied()
-        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files} | moved
+        written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}
+        written |= state
         copy.fill(self.place, copied, written)
         _check_reads_back(self.logs, copy.root)
         if inventory(self.place) != self.inventory:
@@ -166,7 +166,7 @@ class _Original:
     def _copied(self) -> dict[str, int]:
         """Return the files to copy as they are, and their sizes.
 
-        Hadoop's sums of files that are rewritten or left out are left out too.
+        Leaves out Hadoop's check sums of files that are rewritten or left out.
         """
         own = {METADATA, MARKER, *(file.name for file in self.state)}
         own |= {crc_name(name) for name in own}
@@ -174,7 +174,7 @@ class _Original:
         return {
             name: size
             for name, (size, _) in self.inventory.items()
-            if not (name in own or name.startswith(left) or is_scratch(name))
+            if not (name in own or name.startswith(left) or is_temporary(name))
         }
 
 
@@ -182,8 +182,8 @@ def _check_apart(original: UPath, target: UPath) -> None:
     one, other = folder_id(original), folder_id(target)
     if one.startswith(other) or other.startswith(one):
         raise CheckpointError(
-            f"{target}: lies in {original}, or the other way round; a copy needs a location of its "
-            f"own, for the original must stay as it is"
+            f"{target}: one of this location and {original} contains the other; give the copy a "
+            f"separate location, because the original must not change"
         )
 
 
@@ -201,37 +201,40 @@ def _check_sink(logs: CheckpointLogs, options: MigrationOptions) -> None:
 
 def _decide(
     pair: ClusterPair,
-    files: Sequence[KeptFile],
-    wanted: Sequence[Need],
+    files: Sequence[OffsetFile],
+    required: Sequence[RequiredPosition],
     copy: CheckpointCopy,
     options: MigrationOptions,
 ) -> MigrationPlan:
-    """Return the answers: those that an earlier try has noted, or new ones, which are noted."""
-    if copy.decided is None:
-        plan = _plan(pair, files, wanted, options)
+    """Return the plan that an earlier try has saved, or make a new one and save it."""
+    if copy.plan is None:
+        plan = _plan(pair, files, required, options)
     else:
-        plan = MigrationPlan.from_json(copy.decided)
-    check_plan(plan, wanted, allow_bounded=options.allow_bounded)
+        plan = MigrationPlan.from_json(copy.plan)
+    check_plan(plan, required, allow_bounded=options.allow_bounded)
     copy.begin(plan.to_json())
     return plan
 
 
 def _plan(
-    pair: ClusterPair, files: Sequence[KeptFile], wanted: Sequence[Need], options: MigrationOptions
+    pair: ClusterPair,
+    files: Sequence[OffsetFile],
+    required: Sequence[RequiredPosition],
+    options: MigrationOptions,
 ) -> MigrationPlan:
     new = new_partitions(
-        pair, files, ask_source=options.plan.read_source, check=not options.allow_new_partitions
+        pair, files, read_source=options.plan.read_source, check=not options.allow_new_partitions
     )
     patterns = JobPatterns(requested=options.subscribe_pattern, source=options.source_patterns)
     topics = new_topics(pair, files, patterns, options.new_topics)
     notes = [*new.notes, *topics]
-    plan = make_plan(pair, [*wanted, *new.needs], options=options.plan, notes=notes)
-    check_plan(plan, new.needs, allow_bounded=options.allow_bounded)
+    plan = make_plan(pair, [*required, *new.required], options=options.plan, notes=notes)
+    check_plan(plan, new.required, allow_bounded=options.allow_bounded)
     return plan
 
 
 def _check_reads_back(logs: CheckpointLogs, target: UPath) -> None:
-    """Raise unless the copy says of its batches what the original does."""
+    """Raise unless the copy has the same batches as the original."""
     copy = read_logs(target, query_id=logs.query_id)
     batches = (copy.committed, copy.base, copy.pending)
     if batches != (logs.committed, logs.base, logs.pending):

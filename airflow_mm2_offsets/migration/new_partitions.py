@@ -6,64 +6,59 @@ from typing import NamedTuple
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TranslationRefusedError
-from airflow_mm2_offsets.migration.plan import Need
-from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
+from airflow_mm2_offsets.migration.plan import RequiredPosition, beginning
+from airflow_mm2_offsets.spark.rewriting import OffsetFile
 
 
 class NewPartitions(NamedTuple):
-    """What they ask for."""
+    """What the target's new partitions require."""
 
-    needs: list[Need]
-    """That the beginning of each is that of the source's copies."""
+    required: list[RequiredPosition]
+    """The beginning of each, which must be that of the source's copies."""
     notes: list[str]
 
 
 def new_partitions(
-    pair: ClusterPair, files: Sequence[KeptFile], *, ask_source: bool, check: bool
+    pair: ClusterPair, files: Sequence[OffsetFile], *, read_source: bool, check: bool
 ) -> NewPartitions:
     """Return what must hold of the target's partitions that the checkpoint does not know.
 
-    On the source the job would read them from the beginning, too, once it saw them.
-
-    Args:
-        pair: The clusters.
-        files: The kept files; the last one has the newest batch.
-        ask_source: Whether the source may be asked for its partitions.
-        check: Whether anything must hold; else they are only told of.
+    On the source the job would also read them from the beginning, once it saw them. The last file
+    has the newest batch. Without ``check`` there are only notes.
 
     Raises:
         TranslationRefusedError: The source has no such partition, and the target has records.
     """
-    known: dict[str, set[int]] = {}
-    for topic, partition, _ in files[-1].asked():
-        known.setdefault(topic, set()).add(partition)
-    source = pair.source.topics(known) if ask_source else {}
-    found = NewPartitions([], [])
-    for topic, partition in _unknown(pair, known):
-        name = pair.naming.target_topic(topic)
-        on_target = TopicPartition(name, partition)
-        place = f"{on_target}, which the checkpoint does not know,"
-        found.notes.append(f"{place} is read from its beginning")
+    known = {position.topic_partition for position in files[-1].positions()}
+    topics = {partition.topic for partition in known}
+    source = pair.source.topics(topics) if read_source else {}
+    new = NewPartitions([], [])
+    for partition, on_target in _unknown(pair, topics, known):
+        label = f"{on_target}, which the checkpoint does not know,"
+        new.notes.append(f"{label} is read from its beginning")
         high = pair.target.watermarks([on_target])[on_target].high
         if not check or not high:
             continue
-        if topic in source and partition >= source[topic].partitions:
+        if partition.topic in source and partition.partition >= source[partition.topic].partitions:
             raise TranslationRefusedError(
-                f"{place} has held records up to {high}, and the source has no such partition: "
-                f"the job would read what is not its own; where it names its partitions (assign), "
-                f"say allow_new_partitions"
+                f"{label} has held records up to {high}, and the source has no such partition: "
+                f"the job would read foreign records; if it names its partitions (assign), set "
+                f"allow_new_partitions"
             )
-        asked = Asked(topic, partition, 0)
-        found.needs.append(Need(file=files[-1].name, use=Use.BEGINNING, asked=asked))
-    return found
+        new.required.append(beginning(files[-1], partition))
+    return new
 
 
-def _unknown(pair: ClusterPair, known: dict[str, set[int]]) -> list[tuple[str, int]]:
-    names = {topic: pair.naming.target_topic(topic) for topic in known}
-    held = pair.target.topics(names.values())
+def _unknown(
+    pair: ClusterPair, topics: set[str], known: set[TopicPartition]
+) -> list[tuple[TopicPartition, TopicPartition]]:
+    """Return the new partitions, each under its name on the source and on the target."""
+    names = {topic: pair.naming.target_topic(topic) for topic in sorted(topics)}
+    on_target = pair.target.topics(names.values())
     return [
-        (topic, partition)
+        (TopicPartition(topic, number), TopicPartition(name, number))
         for topic, name in names.items()
-        if name in held  # else the translation says so, as of any topic that is missing
-        for partition in sorted(set(range(held[name].partitions)) - known[topic])
+        if name in on_target  # the translation refuses a topic that is missing
+        for number in range(on_target[name].partitions)
+        if (topic, number) not in known
     ]

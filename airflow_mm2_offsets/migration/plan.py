@@ -1,71 +1,77 @@
-"""Translates every position that the copy of a checkpoint needs, and refuses what may not be."""
+"""Translates every position that the copy of a checkpoint needs, and refuses uncertain ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, FailoverPlan, PartitionPlan, Positions, Status
+from airflow_mm2_offsets.core import (
+    Basis,
+    FailoverPlan,
+    PartitionPlan,
+    Positions,
+    Status,
+    TopicPartition,
+)
 from airflow_mm2_offsets.errors import TranslationRefusedError
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
-from airflow_mm2_offsets.spark.rewriting import Asked, KeptFile, Use
+from airflow_mm2_offsets.spark.rewriting import OffsetFile, OffsetRole, SourcePosition
 
 _POISONED = (
-    "; the pending batch is of another cluster's offsets: the checkpoint is poisoned by a start "
-    "against the wrong one"
+    "; the pending batch holds another cluster's offsets: the checkpoint is poisoned by a start "
+    "against the wrong cluster"
 )
 _BOUNDED = (
-    "; wait until MirrorMaker 2 has copied it, let the source be read, or take allow_bounded, "
+    "; wait until MirrorMaker 2 has copied it, let the source be read, or set allow_bounded, "
     "which may count records twice"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """Why a position is asked for."""
+class RequiredPosition:
+    """A position that must be translated, and what for."""
 
     file: str
-    use: Use
-    asked: Asked
+    role: OffsetRole
+    position: SourcePosition
 
     def __str__(self) -> str:
-        """Return it as messages name it."""
-        return f"{self.file} ({self.use}): {self.asked}"
+        """Return the form that messages use."""
+        return f"{self.file} ({self.role}): {self.position}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationPlan:
-    """The answers for all positions of the kept files."""
+    """The translations of all positions that the copy needs."""
 
     plans: tuple[FailoverPlan, ...]
-    """Several, for a partition has one position in each."""
+    """Several, because a plan has one position of each partition."""
     notes: tuple[str, ...] = ()
-    """What the user must know of the target's topics."""
+    """What the user must know about the target's topics."""
 
     @property
-    def answers(self) -> dict[Asked, PartitionPlan]:
-        """The answers by what was asked."""
+    def by_position(self) -> dict[SourcePosition, PartitionPlan]:
+        """The partition plans by the position that they translate."""
         return {
-            Asked(
-                each.translation.topic, each.translation.partition, each.translation.position
-            ): each
+            SourcePosition(each.translation.topic_partition, each.translation.position): each
             for plan in self.plans
             for each in plan.partitions
         }
 
-    def targets(self) -> dict[Asked, tuple[str, int]]:
-        """Return topic and position on the target; 0 for history that nobody can tell.
+    def targets(self) -> dict[SourcePosition, tuple[str, int]]:
+        """Return topic and position on the target; 0 where a position of history is unknown.
 
         A lower bound is raised to that of an earlier position, which holds for later ones too.
         """
-        found: dict[Asked, tuple[str, int]] = {}
-        floor: dict[tuple[str, int], int] = {}
-        for asked, answer in sorted(self.answers.items()):
-            place = (asked.topic, asked.partition)
-            floor[place] = max(floor.get(place, 0), answer.translation.target or 0)
-            found[asked] = (answer.target_topic, floor[place])
-        return found
+        highest: dict[TopicPartition, int] = defaultdict(int)
+        targets: dict[SourcePosition, tuple[str, int]] = {}
+        for position, plan in sorted(self.by_position.items()):
+            partition = position.topic_partition
+            highest[partition] = max(highest[partition], plan.translation.target or 0)
+            targets[position] = (plan.target_topic, highest[partition])
+        return targets
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -80,98 +86,103 @@ class MigrationPlan:
         )
 
 
-def needs(files: Sequence[KeptFile]) -> tuple[Need, ...]:
-    """Return every position that must be known, by file.
+def required_positions(files: Sequence[OffsetFile]) -> tuple[RequiredPosition, ...]:
+    """Return every position that must be translated, by file.
 
-    A partition that is first seen by the pending batch is read from the topic's beginning, which
-    no file names: its position 0 is needed too.
+    A partition that the pending batch is the first to read is read from the topic's beginning,
+    which no file names: its position 0 is required too.
     """
     named = [
-        Need(file=file.name, use=file.use, asked=asked)
+        RequiredPosition(file=file.name, role=file.role, position=position)
         for file in files
-        for asked in sorted(file.asked())
+        for position in sorted(file.positions())
     ]
     return (*named, *_beginnings(files))
 
 
-def _beginnings(files: Sequence[KeptFile]) -> Iterable[Need]:
-    begun = {
-        (source, topic, partition)
-        for file in files
-        if file.use is Use.START
-        for source in file.sources
-        for topic, partitions in file.positions(source).items()
-        for partition in partitions
-    }
+def _beginnings(files: Sequence[OffsetFile]) -> Iterator[RequiredPosition]:
+    begun = {key for file in files if file.role is OffsetRole.START for key in file.by_source()}
     for file in files:
-        if file.use is not Use.END:
-            continue
-        for source in file.sources:
-            for topic, partitions in file.positions(source).items():
-                for partition in partitions:
-                    if (source, topic, partition) not in begun:
-                        asked = Asked(topic, partition, 0)
-                        yield Need(file=file.name, use=Use.BEGINNING, asked=asked)
+        if file.role is OffsetRole.END:
+            for source, partition in file.by_source():
+                if (source, partition) not in begun:
+                    yield beginning(file, partition)
+
+
+def beginning(file: OffsetFile, partition: TopicPartition) -> RequiredPosition:
+    """Return that Spark reads a partition from its beginning, since a file does not name it."""
+    return RequiredPosition(
+        file=file.name, role=OffsetRole.BEGINNING, position=SourcePosition(partition, 0)
+    )
 
 
 def make_plan(
-    pair: ClusterPair, wanted: Sequence[Need], *, options: PlanOptions, notes: Sequence[str]
+    pair: ClusterPair,
+    required: Iterable[RequiredPosition],
+    *,
+    options: PlanOptions,
+    notes: Sequence[str],
 ) -> MigrationPlan:
-    """Translate all that is needed.
+    """Translate all required positions.
 
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
     """
-    asked = {need.asked for need in wanted}
-    plans = [plan_failover(pair, layer, options=options) for layer in _layers(asked)]
+    maps = _split_by_partition({each.position for each in required})
+    plans = [plan_failover(pair, positions, options=options) for positions in maps]
     return MigrationPlan(plans=tuple(plans), notes=tuple(notes))
 
 
-def check_plan(plan: MigrationPlan, wanted: Iterable[Need], *, allow_bounded: bool) -> None:
-    """Raise unless each position that Spark uses has an answer that is good enough.
+def check_plan(
+    plan: MigrationPlan, required: Iterable[RequiredPosition], *, allow_bounded: bool
+) -> None:
+    """Raise unless each position that Spark uses is translated well enough.
 
     Raises:
-        TranslationRefusedError: Each one that has not is named, with its file and why.
+        TranslationRefusedError: Each of the other positions is named, with its file and why.
     """
-    answers = plan.answers
-    wrong = {
-        need: found
-        for need in wanted
-        if (found := _wrong(need, answers[need.asked], allow_bounded=allow_bounded))
+    plans = plan.by_position
+    refusals = {
+        each: refusal
+        for each in required
+        if (refusal := _refusal(each, plans[each.position], allow_bounded=allow_bounded))
     }
-    if wrong:
-        listed = "\n".join(f"  {need}: {found}" for need, found in wrong.items())
+    if refusals:
+        lines = "\n".join(f"  {each}: {refusal}" for each, refusal in refusals.items())
         raise TranslationRefusedError(
-            f"{len(wrong)} positions are not known as they must be for state, or an exactly-once "
-            f"sink, to go on:\n{listed}"
+            f"{len(refusals)} positions are not known well enough for state, or an exactly-once "
+            f"sink, to continue:\n{lines}"
         )
 
 
-def _wrong(need: Need, answer: PartitionPlan, *, allow_bounded: bool) -> str | None:
-    found = answer.translation
-    said = f"{found.status}: {found.reason}"
-    if need.use is Use.HISTORY:
-        return None
-    if need.use is Use.BEGINNING:
-        if found.target == 0 and (found.status is Status.EXACT or allow_bounded):
+def _refusal(required: RequiredPosition, plan: PartitionPlan, *, allow_bounded: bool) -> str | None:
+    translation = plan.translation
+    reason = f"{translation.status}: {translation.reason}"
+    is_accepted = translation.status is Status.EXACT or (
+        allow_bounded and translation.status is not Status.REFUSED
+    )
+    match required.role:
+        case OffsetRole.HISTORY:
             return None
-        return f"Spark reads it from its beginning, which must be that of its copies; {said}"
-    if found.status is Status.REFUSED:
-        poisoned = need.use is Use.END and found.basis is Basis.OUTSIDE_SOURCE
-        return f"{said}{_POISONED}" if poisoned else said
-    if found.status is Status.EXACT or allow_bounded:
+        case OffsetRole.BEGINNING:
+            if is_accepted and translation.target == 0:
+                return None
+            return f"Spark reads it from its beginning, which must be that of its copies; {reason}"
+    if is_accepted:
         return None
-    return f"{said}{_BOUNDED}"
+    if translation.status is not Status.REFUSED:
+        return f"{reason}{_BOUNDED}"
+    is_poisoned = required.role is OffsetRole.END and translation.basis is Basis.OUTSIDE_SOURCE
+    return f"{reason}{_POISONED}" if is_poisoned else reason
 
 
-def _layers(asked: Iterable[Asked]) -> list[Positions]:
-    """Return the positions as few maps as can hold them: each has one of a partition."""
-    layers: list[Positions] = []
-    depth: dict[tuple[str, int], int] = {}
-    for topic, partition, position in sorted(asked):
-        level = depth.setdefault((topic, partition), 0)
-        depth[topic, partition] += 1
-        if level == len(layers):
-            layers.append({})
-        layers[level].setdefault(topic, {})[partition] = position
-    return layers
+def _split_by_partition(positions: Iterable[SourcePosition]) -> list[Positions]:
+    """Return as few maps as can hold the positions: each map has one of a partition."""
+    maps: list[Positions] = []
+    count: dict[TopicPartition, int] = defaultdict(int)
+    for partition, position in sorted(positions):
+        if count[partition] == len(maps):
+            maps.append({})
+        maps[count[partition]].setdefault(partition.topic, {})[partition.partition] = position
+        count[partition] += 1
+    return maps

@@ -1,17 +1,17 @@
 """What a migration did, for XCom, the log, and the file beside the copy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.core import PartitionPlan, Status
+from airflow_mm2_offsets.core import Status
 from airflow_mm2_offsets.core.partition_plan import partition_to_json
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.migration.plan import MigrationPlan, Need
+from airflow_mm2_offsets.migration.plan import MigrationPlan, RequiredPosition
 from airflow_mm2_offsets.spark.logs import CheckpointLogs
-from airflow_mm2_offsets.spark.rewriting import Asked, Use
+from airflow_mm2_offsets.spark.rewriting import OffsetRole
 
 SCHEMA_VERSION = 1
 
@@ -19,12 +19,14 @@ _HEADER = ("position", "used as", "on the target", "status", "counted twice")
 
 
 def report(
-    logs: CheckpointLogs, wanted: Sequence[Need], plan: MigrationPlan, target: UPath
+    logs: CheckpointLogs, required: Sequence[RequiredPosition], plan: MigrationPlan, target: UPath
 ) -> dict[str, Any]:
-    """Return what was done, as plain JSON; offsets are text, for they may pass 2**53."""
-    answers, targets = plan.answers, plan.targets()
-    used = [need for need in wanted if need.use is not Use.HISTORY]
-    again = [answers[need.asked].translation.max_reread for need in used]
+    """Return what was done, as plain JSON; offsets are text, because they may pass 2**53."""
+    plans, targets = plan.by_position, plan.targets()
+    used = [each.position for each in required if each.role is not OffsetRole.HISTORY]
+    rereads = [plans[position].translation.max_reread for position in used]
+    topics = {position.topic_partition.topic: targets[position][0] for position in sorted(used)}
+    bounded = sum(plans[position].translation.status is not Status.EXACT for position in used)
     return {
         "schema_version": SCHEMA_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -33,17 +35,17 @@ def report(
         "query_id": logs.query_id,
         "committed_batch": logs.committed,
         "pending_batch": logs.pending,
-        "topics": {need.asked.topic: targets[need.asked][0] for need in sorted(used, key=_topic)},
-        "max_reread": None if None in again else sum(each for each in again if each),
-        "notes": [*_notes(used, answers, targets), *plan.notes],
+        "topics": topics,
+        "max_reread": None if None in rereads else sum(count or 0 for count in rereads),
+        "notes": [*_notes(topics, bounded), *plan.notes],
         "positions": [
             {
-                "file": need.file,
-                "use": need.use.value,
-                **partition_to_json(answers[need.asked]),
-                "target": str(targets[need.asked][1]),
+                "file": each.file,
+                "use": each.role.value,
+                **partition_to_json(plans[each.position]),
+                "target": str(targets[each.position][1]),
             }
-            for need in wanted
+            for each in required
         ],
     }
 
@@ -71,32 +73,19 @@ def _row(position: Mapping[str, Any]) -> tuple[object, ...]:
         f"{position['use']} in {position['file']}",
         position["target"],
         position["status"],
-        "-" if position["use"] == Use.HISTORY else again,
+        "-" if position["use"] == OffsetRole.HISTORY else again,
     )
 
 
-def _notes(
-    used: Iterable[Need],
-    answers: Mapping[Asked, PartitionPlan],
-    targets: Mapping[Asked, tuple[str, int]],
-) -> list[str]:
-    renamed = {
-        need.asked.topic: targets[need.asked][0]
-        for need in used
-        if targets[need.asked][0] != need.asked.topic
-    }
+def _notes(topics: Mapping[str, str], bounded: int) -> list[str]:
     notes = [
         f"{topic} is called {name} on the target: the job must subscribe to {name} there"
-        for topic, name in sorted(renamed.items())
+        for topic, name in topics.items()
+        if name != topic
     ]
-    bounded = [need for need in used if answers[need.asked].translation.status is not Status.EXACT]
     if bounded:
         notes.append(
-            f"{len(bounded)} positions are lower bounds: what is read again there is counted twice "
-            f"by state, and comes twice out of an exactly-once sink"
+            f"{bounded} positions are lower bounds: records that are read again there are counted "
+            f"twice by state, and leave an exactly-once sink twice"
         )
     return notes
-
-
-def _topic(need: Need) -> str:
-    return need.asked.topic

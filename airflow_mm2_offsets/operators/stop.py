@@ -13,7 +13,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.spark.closing import close_request
-from airflow_mm2_offsets.spark.control import Proof, read_driver
+from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.originals import check_before_stop
 from airflow_mm2_offsets.spark.stopping import begin_stop
@@ -160,7 +160,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
         return self._wait(
             context,
             self.quiet_period if end_is_seen else max(self.quiet_period, UNSEEN_END_SECONDS),
-            proof_if_silent=Proof.KILLED.value,
+            proof_if_silent=StopProof.KILLED.value,
         )
 
     def execute_complete(
@@ -172,7 +172,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
             close_request(
                 storage_path(self.control),
                 self.request_id,
-                Proof(result["proof"]),
+                StopProof(result["proof"]),
                 checkpoint=storage_path(self.checkpoint),
             )
         return result

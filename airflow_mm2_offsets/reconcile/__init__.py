@@ -1,4 +1,7 @@
-"""Reads and judges the report of a reconciliation, as ``job/reconcile/main.py`` wrote it."""
+"""Reads and judges the report of a reconciliation, as ``job/reconcile/main.py`` wrote it.
+
+``ReconcileOperator`` and the demo call it.
+"""
 
 import json
 from collections import Counter
@@ -9,6 +12,7 @@ from typing import Any
 
 from upath import UPath
 
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ReconciliationError
 from airflow_mm2_offsets.storage import open_location, read_text
@@ -21,21 +25,21 @@ NAMED_PARTITIONS = 20
 
 
 class Outcome(StrEnum):
-    """What a comparison came to."""
+    """The result of a reconciliation."""
 
     CLEAN = "clean"
     ANNOUNCED = "announced"
-    """Nothing was lost, and no more came twice than the plan had announced."""
+    """Nothing was lost, and no more was duplicated than the plan had announced."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """A report, and what was announced before."""
+    """A report, and the number of duplicates that the plan had announced."""
 
     report: Mapping[str, Any]
     allowed: int | None = 0
-    """How many records may be there twice; None: nobody could say how many (a fallback)."""
+    """How many records may be duplicated; None: an unknown number (a fallback was taken)."""
 
     @property
     def outcome(self) -> Outcome:
@@ -46,35 +50,35 @@ class Reconciliation:
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
-        """The counts of what must not be: one for each comparison, partition and kind."""
-        return [each for each in self.report["counts"] if self._is_failure(each)]
+        """The counts of forbidden differences, by comparison, partition and kind."""
+        return [count for count in self.report["counts"] if self._is_failure(count)]
 
     @property
     def not_judged(self) -> int:
-        """Offsets that were wanted, and that a cluster no longer or not yet held."""
-        return sum(each["not_judged"] for each in self.report["ranges"])
+        """Requested offsets that a cluster no longer or not yet held."""
+        return sum(span["not_judged"] for span in self.report["ranges"])
 
     def total(self, kind: str, comparison: str | None = None) -> int:
         """Return how many differences there are of a kind."""
         return sum(
-            each["count"]
-            for each in self.report["counts"]
-            if each["kind"] == kind and comparison in {None, each["comparison"]}
+            count["count"]
+            for count in self.report["counts"]
+            if count["kind"] == kind and comparison in {None, count["comparison"]}
         )
 
     def check(self) -> None:
         """Raise unless the outcome is clean or as announced.
 
         Raises:
-            ReconciliationError: It names partitions, counts, and where the differences are.
+            ReconciliationError: Partitions, counts, and the location of the differences are named.
         """
         failures = self.failures
         if not failures:
             return
         lines = [
-            f"  {_place(each)}: {each['count']} {each['kind'].replace('_', ' ')} "
-            f"{_between(each['comparison'])}"
-            for each in failures[:NAMED_PARTITIONS]
+            f"  {_label(count)}: {count['count']} {count['kind'].replace('_', ' ')} "
+            f"from {count['comparison'].replace('-', ' to ')}"
+            for count in failures[:NAMED_PARTITIONS]
         ]
         if more := len(failures) - len(lines):
             lines.append(f"  and {more} more")
@@ -90,16 +94,14 @@ class Reconciliation:
 
     def summary(self) -> str:
         """Return it as one sentence and a table."""
-        read = Counter(each["side"] for each in self.report["ranges"])
-        records = {
-            side: sum(each["records"] for each in self.report["ranges"] if each["side"] == side)
-            for side in read
-        }
-        told = ", ".join(f"{count} records of the {side}" for side, count in records.items())
-        rows = sum(each["records"] for each in self.report["sinks"])
+        records: Counter[str] = Counter()
+        for span in self.report["ranges"]:
+            records[span["side"]] += span["records"]
+        clusters = ", ".join(f"{count} records of the {side}" for side, count in records.items())
+        rows = sum(sink["records"] for sink in self.report["sinks"])
         gone = f"; NOT JUDGED: {self.not_judged} offsets not held" if self.not_judged else ""
         return (
-            f"{self.outcome.value.upper()}: compared {told} and {rows} rows of the sink by "
+            f"{self.outcome.value.upper()}: compared {clusters} and {rows} rows of the sink by "
             f"{', '.join(self.report['compared'])}{gone}.\n\n{self._table()}"
         )
 
@@ -108,66 +110,54 @@ class Reconciliation:
             case "duplicated":
                 twice = self.total("duplicated", count["comparison"])
                 return self.allowed is not None and twice > self.allowed
-            case (
-                "unknown"
-            ):  # others may write to the target; the sink must know where a row is from
+            case "unknown":  # others may write to the target, but not to the sink
                 return bool(count["comparison"] != "source-target")
             case _:
                 return True
 
     def _table(self) -> str:
-        held = {(_place(each), each["side"]): each["records"] for each in self.report["ranges"]}
-        places = {_place(each): None for each in (*self.report["ranges"], *self.report["counts"])}
-        lines = [
-            (
-                place,
-                *(held.get((place, side), "-") for side in ("source", "target")),
-                *self._at(place),
+        ranges, counts = self.report["ranges"], self.report["counts"]
+        records = {(_label(span), span["side"]): span["records"] for span in ranges}
+        lines = []
+        for label in dict.fromkeys(_label(row) for row in (*ranges, *counts)):
+            here = [count for count in counts if _label(count) == label]
+            lines.append(
+                (
+                    label,
+                    *(records.get((label, side), "-") for side in ("source", "target")),
+                    *(sum(row["count"] for row in here if row["kind"] == kind) for kind in KINDS),
+                    " ".join(sorted({count["comparison"] for count in here})) or "-",
+                )
             )
-            for place in places
-        ]
         kinds = (kind.replace("_", " ") for kind in KINDS)
         return table(("partition", "source", "target", *kinds, "from, to"), lines)
-
-    def _at(self, place: str) -> tuple[object, ...]:
-        """Return the sum of each kind in a partition, and between which sides it was."""
-        mine = [each for each in self.report["counts"] if _place(each) == place]
-        sums = (sum(each["count"] for each in mine if each["kind"] == kind) for kind in KINDS)
-        return *sums, " ".join(sorted({each["comparison"] for each in mine})) or "-"
 
 
 def read_report(location: UPath, allowed: int | None = 0) -> Reconciliation:
     """Return the reconciliation whose report lies in a folder.
 
-    Args:
-        location: The report folder.
-        allowed: How many records may be there twice; None: any number.
+    ``allowed`` records may be duplicated; None: any number.
 
     Raises:
-        ReconciliationError: There is no report, or the job says in it why it failed.
+        ReconciliationError: There is no report, or it holds the error of a job that failed.
     """
     path = open_location(location, ReconciliationError) / REPORT
     text = read_text(path, ReconciliationError)
     if text is None:
-        raise ReconciliationError(f"{path} is missing: the Spark job did not come to its end")
+        raise ReconciliationError(f"{path} is missing: the Spark job did not finish")
     try:
         report = json.loads(text)
         version = report["schema_version"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ReconciliationError(f"{path} is no report of a reconciliation: {error!r}") from error
+        raise ReconciliationError(f"{path} is not a reconciliation report: {error!r}") from error
     if version != SCHEMA_VERSION:
-        raise ReconciliationError(f"{path} is of version {version}; {SCHEMA_VERSION} is known here")
+        raise ReconciliationError(f"{path} has version {version}; only {SCHEMA_VERSION} is known")
     if "error" in report:
         raise ReconciliationError(f"the Spark job could not compare: {report['error']}")
     return Reconciliation(report=report, allowed=allowed)
 
 
-def _place(count: Mapping[str, Any]) -> str:
-    if count["topic"] is None:
+def _label(row: Mapping[str, Any]) -> str:
+    if row["topic"] is None:
         return "a sink without lineage"
-    return f"{count['topic']}[{count['partition']}]"
-
-
-def _between(comparison: str) -> str:
-    left, right = comparison.split("-")
-    return f"from {left} to {right}"
+    return str(TopicPartition(row["topic"], row["partition"]))

@@ -1,20 +1,13 @@
-"""Which stretches of both clusters a reconciliation compares.
+"""Chooses the offset ranges that a reconciliation compares; ``ReconcileOperator`` calls it.
 
-Each is a dict with what ``job/reconcile/main.py`` calls a partition of its request.
+Each range is a partition of the request that ``job/reconcile/main.py`` describes.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.core import (
-    FailoverPlan,
-    Naming,
-    Positions,
-    SyncIndex,
-    TopicPartition,
-)
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core import FailoverPlan, Naming, Positions, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.positions import check_position
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -29,33 +22,38 @@ def partitions_of_plan(
     committed: Positions | None = None,
     records_before: int,
 ) -> Partitions:
-    """Return the region around a plan's switch.
+    """Return the ranges around a plan's switch from source to target.
 
-    Before it, so many offsets of the source; after it, what both the target job has committed and
-    a sync ties to the source: that sync says which source offset the range ends at. Without
-    ``committed``, to the end of what either cluster holds.
+    A source range begins ``records_before`` before the position. Both ranges end at the last sync
+    that the target job has passed, or, without ``committed``, at the ends of the clusters.
 
     Args:
-        plan: The plan; none of its partitions may be refused.
-        index: The syncs; None where the source is not read, so that nothing must be tied to it.
-        committed: Where the target job stands, by the target's topic names.
-        records_before: Offsets to look back before the source position.
+        plan: The plan; it may have no refused partition.
+        index: The syncs; None if the source is not read: the target job's position is the end.
+        committed: The target job's positions, by the target's topic names.
+        records_before: How many offsets of the source before the position are compared.
 
     Raises:
         TranslationRefusedError: A partition of the plan is refused.
     """
     starts = plan.target_positions()
-    return [
-        _planned(
-            (each.translation.topic, each.target_topic, each.translation.partition),
-            each.translation.position,
-            starts[each.target_topic][each.translation.partition],
-            index=index,
-            committed=committed,
-            records_before=records_before,
+    partitions = []
+    for planned in plan.partitions:
+        partition, position = planned.translation.topic_partition, planned.translation.position
+        start = starts[planned.target_topic][partition.partition]
+        ends: tuple[int | None, int | None] = (None, None)
+        if committed is not None:
+            reached = committed.get(planned.target_topic, {}).get(partition.partition, start)
+            ends = _ends(index, partition, position, (start, max(start, reached)))
+        partitions.append(
+            _partition(partition, planned.target_topic)
+            | {
+                "source": [str(max(0, position - records_before)), _bound(ends[0])],
+                "target": [str(start), _bound(ends[1])],
+                "switch": str(position),
+            }
         )
-        for each in plan.partitions
-    ]
+    return partitions
 
 
 def partitions_of_ranges(
@@ -65,88 +63,67 @@ def partitions_of_ranges(
 ) -> Partitions:
     """Return ranges of offsets: topic to partition to the first offset and the end.
 
-    Either may be empty where that cluster is not read; both go by the source's topic names.
+    A cluster that is not read has no ranges; both are by the source's topic names.
 
     Raises:
-        ConfigurationError: A range is none, or only one cluster has one for a partition.
-        PositionError: An offset is none.
+        ConfigurationError: A range is not a pair, or only one cluster has a partition's range.
+        PositionError: An offset is invalid.
     """
-    flat = {side: _flat_ranges(each) for side, each in (("source", source), ("target", target))}
-    given = [ranges for ranges in flat.values() if ranges]
-    if not given or any(ranges.keys() != given[0].keys() for ranges in given):
+    sides = {"source": _by_partition(source), "target": _by_partition(target)}
+    requested = [ranges for ranges in sides.values() if ranges]
+    if not requested or any(ranges.keys() != requested[0].keys() for ranges in requested):
+        names = {side: ", ".join(map(str, sorted(ranges))) for side, ranges in sides.items()}
         raise ConfigurationError(
             "ranges must name the same partitions of each cluster that they name any of; got "
-            f"{sorted(flat['source'])} of the source and {sorted(flat['target'])} of the target"
+            f"[{names['source']}] of the source and [{names['target']}] of the target"
         )
     return [
-        _partition(topic, naming.target_topic(topic), number)
-        | {side: flat[side].get((topic, number)) for side in flat}
-        for topic, number in sorted(given[0])
+        _partition(partition, naming.target_topic(partition.topic))
+        | {side: ranges.get(partition) for side, ranges in sides.items()}
+        for partition in sorted(requested[0])
     ]
 
 
 def partitions_of_topics(
     cluster: KafkaCluster, names: Mapping[str, str], naming: Naming
 ) -> Partitions:
-    """Return all partitions of topics, with all that they hold.
-
-    Args:
-        cluster: Asked how many partitions there are.
-        names: The source's name of each topic, and what it is called on that cluster.
-        naming: What topics are called on the target.
+    """Return all partitions of topics, with all their records.
 
     Raises:
         ConfigurationError: A topic does not exist.
         ClusterUnreachableError: The cluster does not answer.
     """
-    found = cluster.topics(names.values())
-    if missing := sorted(set(names.values()) - found.keys()):
+    topics = cluster.topics(names.values())
+    if missing := sorted(set(names.values()) - topics.keys()):
         raise ConfigurationError(f"{cluster.name} has no topic {', '.join(missing)}")
     return [
-        _partition(topic, naming.target_topic(topic), number)
+        _partition(TopicPartition(topic, number), naming.target_topic(topic))
         for topic, name in sorted(names.items())
-        for number in range(found[name].partitions)
+        for number in range(topics[name].partitions)
     ]
 
 
-def _planned(
-    names: tuple[str, str, int],
-    position: int,
-    start: int,
-    *,
-    index: SyncIndex | None,
-    committed: Positions | None,
-    records_before: int,
-) -> dict[str, Any]:
-    topic, target_topic, number = names
-    source_end, target_end = None, None
-    if committed is not None:
-        stands = max(start, committed.get(target_topic, {}).get(number, start))
-        source_end, target_end = position, stands
-        if index is not None:
-            known = index.partitions.get(TopicPartition(topic, number))
-            tie = _last_tie(known, position, start, stands) if known else None
-            source_end, target_end = tie or (position, start)
-    return _partition(topic, target_topic, number) | {
-        "source": [str(max(0, position - records_before)), _bound(source_end)],
-        "target": [str(start), _bound(target_end)],
-        "switch": str(position),
-    }
+def _ends(
+    index: SyncIndex | None, partition: TopicPartition, position: int, done: tuple[int, int]
+) -> tuple[int, int]:
+    """Return where the ranges end: at the sync furthest on the source that the target job passed.
+
+    ``done`` is the target job's first position, and its position now.
+    """
+    start, reached = done
+    if index is None:
+        return position, reached
+    syncs = index.partitions.get(partition)
+    if syncs is None:
+        return position, start
+    first, stop = bisect_left(syncs.downstream, start), bisect_right(syncs.downstream, reached)
+    passed = (syncs[at] for at in range(first, stop) if syncs.upstream[at] >= position)
+    return max(passed, default=(position, start))
 
 
-def _last_tie(
-    syncs: PartitionSyncs, position: int, start: int, stands: int
-) -> tuple[int, int] | None:
-    """Return the sync furthest on the source that lies within what the target job has done."""
-    first, stop = bisect_left(syncs.downstream, start), bisect_right(syncs.downstream, stands)
-    ties = (syncs[at] for at in range(first, stop) if syncs.upstream[at] >= position)
-    return max(ties, default=None)
-
-
-def _partition(topic: str, target_topic: str, number: int) -> dict[str, Any]:
+def _partition(partition: TopicPartition, target_topic: str) -> dict[str, Any]:
     return {
-        "topic": topic,
-        "partition": number,
+        **partition._asdict(),
         "target_topic": target_topic,
         "source": None,
         "target": None,
@@ -158,19 +135,20 @@ def _bound(offset: int | None) -> str | None:
     return None if offset is None else str(offset)
 
 
-def _flat_ranges(
+def _by_partition(
     ranges: Mapping[str, Mapping[Any, Sequence[Any]]],
-) -> dict[tuple[str, int], list[str | None]]:
-    flat = {}
+) -> dict[TopicPartition, list[str | None]]:
+    checked = {}
     for topic, partitions in ranges.items():
         for number, bounds in partitions.items():
+            partition = TopicPartition(topic, int(number))
             if isinstance(bounds, str) or len(bounds) != 2:  # noqa: PLR2004 - a pair
                 raise ConfigurationError(
-                    f"{TopicPartition(topic, int(number))}: a range is the first offset and the "
-                    f'end, as in ["100", "200"] or [null, "200"]; got {bounds!r}'
+                    f"{partition}: a range is the first offset and the end, as in "
+                    f'["100", "200"] or [null, "200"]; got {bounds!r}'
                 )
-            flat[topic, int(number)] = [
-                None if each is None else str(check_position(topic, int(number), each))
-                for each in bounds
+            checked[partition] = [
+                None if offset is None else str(check_position(*partition, offset))
+                for offset in bounds
             ]
-    return flat
+    return checked

@@ -1,6 +1,6 @@
-"""What a reconciliation is to compare: the request that the Spark job reads.
+"""Makes the request that the Spark job of a reconciliation reads; ``ReconcileOperator`` calls it.
 
-``job/reconcile/main.py`` says what it holds.
+``job/reconcile/main.py`` describes the request.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, str | None] = {
     "timestamp": None,
     "arrival": None,
 }
-"""What a sink's columns are called unless said otherwise; None: it has none such."""
+"""The default names of a sink's columns; None: the sink has no such column."""
 LINEAGE = ("topic", "partition", "offset")
 SINK_FIELDS = frozenset({"cluster", "path", "format", "where", "columns"})
 
@@ -42,19 +42,19 @@ def make_request(
     """Return a request.
 
     Args:
-        partitions: What a function of ``reconcile_ranges`` returned.
-        sinks: For each sink ``path`` and, where it differs, ``cluster`` (``source`` or
+        partitions: The result of a function of ``reconcile.ranges``.
+        sinks: For each sink ``path`` and, if not the default, ``cluster`` (``source`` or
             ``target``: whose offsets its lineage columns hold), ``format``, ``where`` and
             ``columns``.
-        kafka: SQL expressions of what is compared of a Kafka record; unless given, what all sinks
-            have a column for, of key, value and headers.
+        kafka: SQL expressions of the parts of a Kafka record to compare; by default, key, value
+            and headers, if all sinks have a column for them.
         time: From the first to before the second, in milliseconds since 1970; None: any time.
         examples: How many differences of each kind the report shows.
 
     Raises:
-        ConfigurationError: A sink names what there is not, or sinks differ in what can be compared.
+        ConfigurationError: A sink has an unknown field, or only some sinks have lineage.
     """
-    checked = [_sink(each) for each in sinks]
+    checked = [_sink(sink) for sink in sinks]
     _check_lineage(checked)
     compared = [
         name
@@ -71,27 +71,19 @@ def make_request(
     }
 
 
-def _sink(given: Mapping[str, Any]) -> dict[str, Any]:
-    columns = given.get("columns") or {}
-    unknown = sorted({*given} - SINK_FIELDS) + sorted({*columns} - COLUMNS.keys())
-    if (
-        unknown
-        or not given.get("path")
-        or given.get("cluster", "source")
-        not in {
-            "source",
-            "target",
-        }
-    ):
+def _sink(settings: Mapping[str, Any]) -> dict[str, Any]:
+    columns, cluster = settings.get("columns") or {}, settings.get("cluster", "source")
+    is_known = settings.keys() <= SINK_FIELDS and columns.keys() <= COLUMNS.keys()
+    if not is_known or not settings.get("path") or cluster not in {"source", "target"}:
         raise ConfigurationError(
             f"a sink has a path, and may have a cluster (source or target), a format, where, and "
-            f"columns ({', '.join(COLUMNS)}); got {dict(given)!r}"
+            f"columns ({', '.join(COLUMNS)}); got {dict(settings)!r}"
         )
     return {
-        "cluster": given.get("cluster", "source"),
-        "path": given["path"],
-        "format": given.get("format", "parquet"),
-        "where": given.get("where"),
+        "cluster": cluster,
+        "path": settings["path"],
+        "format": settings.get("format", "parquet"),
+        "where": settings.get("where"),
         "columns": {**COLUMNS, **columns},
     }
 

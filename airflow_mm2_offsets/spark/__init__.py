@@ -1,1 +1,1 @@
-"""Spark's side from ours: checkpoints, stop and fence, hand-over, sinks. Knows no Kafka cluster."""
+"""Spark as Airflow sees it: checkpoints, stop and fence, hand-over, sinks; no Kafka cluster."""

@@ -1,4 +1,4 @@
-"""Compares what a job says when it has stopped with the checkpoint that is then read."""
+"""Compares a job's answer to a stop with its checkpoint; the stop trigger and the check call it."""
 
 from upath import UPath
 
@@ -11,35 +11,35 @@ from airflow_mm2_offsets.storage import open_location
 
 
 def check_answer(answer: Acknowledgement, checkpoint: UPath | str) -> bool:
-    """Compare what a job says it has committed with its checkpoint.
+    """Compare the last batch in a job's answer with a checkpoint.
 
     Returns:
-        Whether that shows the checkpoint to be the job's: it ends with the batch that the job has
-        committed last, and the job began no other.
+        Whether the checkpoint is proved to be the job's: it ends with the batch that the job has
+        committed last, and the job began no later batch.
 
     Raises:
         StopError: They differ: the checkpoint is another job's, or was copied too early.
         CheckpointError: The checkpoint can't be read.
     """
     root = open_location(checkpoint, StopError)
-    said = _said_of(answer, root)
-    if said is None or said.batch_id is None:
+    query = _answer_of_query(answer, root)
+    if query is None or query.batch_id is None:
         return False
     committed = read_logs(root).committed
-    _same(f"{root}/commits: the last committed batch", said.batch_id, committed)
-    positions = by_topic_partition(read_checkpoint(root).positions if said.offsets else {})
-    for partition, offset in by_topic_partition(said.offsets or {}).items():
-        _same(f"{root}: the position of {partition}", offset, positions.get(partition))
+    _check_equal(f"{root}/commits: the last committed batch", query.batch_id, committed)
+    positions = by_topic_partition(read_checkpoint(root).positions if query.offsets else {})
+    for partition, offset in by_topic_partition(query.offsets or {}).items():
+        _check_equal(f"{root}: the position of {partition}", offset, positions.get(partition))
     return answer.clean
 
 
 def check_ended(driver: Driver, checkpoint: UPath | str) -> None:
-    """Raise where a checkpoint has gone on since its driver said that its queries have ended.
+    """Raise if a checkpoint has new batches since its driver's queries have ended.
 
     Then the job runs with another control location, or without one.
 
     Raises:
-        StopError: It has: both batches are named.
+        StopError: The last batch is another one; both are named.
         CheckpointError: The checkpoint can't be read.
     """
     if not driver.ended or not driver.batches:
@@ -47,15 +47,13 @@ def check_ended(driver: Driver, checkpoint: UPath | str) -> None:
     root = open_location(checkpoint, StopError)
     try:
         logs = read_logs(root)
-    except CheckpointNotBegunError:  # nor was it begun then
+    except CheckpointNotBegunError:
         return
-    if logs.query_id not in driver.batches:
-        return
-    said = driver.batches[logs.query_id]
-    if said != logs.committed:
+    last = driver.batches.get(logs.query_id, logs.committed)
+    if last != logs.committed:
         raise StopError(
             f"{root}/commits: the last committed batch is {_text(logs.committed)}, and it was "
-            f"{_text(said)} when the queries of the driver {driver.application_id} had ended: the "
+            f"{_text(last)} when the queries of the driver {driver.application_id} had ended: the "
             f"job runs with another control location, or without one. Give the one that it runs "
             f"with; if that job has ended too, run it once more with this control location"
         )
@@ -65,18 +63,18 @@ def _text(batch: int | None) -> str:
     return "none" if batch is None else str(batch)
 
 
-def _same(what: str, said: int, found: int | None) -> None:
-    if said != found:
+def _check_equal(name: str, answered: int, actual: int | None) -> None:
+    if answered != actual:
         raise StopError(
-            f"{what} is {_text(found)}, and the job that has stopped says "
-            f"{said}: the checkpoint is another job's, or a copy from another time; give the one "
-            f"that the job writes"
+            f"{name} is {_text(actual)}, and {answered} in the answer of the job that has stopped: "
+            f"the checkpoint is another job's, or a copy from another time; give the one that the "
+            f"job writes"
         )
 
 
-def _said_of(answer: Acknowledgement, root: UPath) -> QueryAnswer | None:
-    """Return what an answer says of a checkpoint's query."""
-    if not answer.queries:  # of an older release: one query, which it does not name
+def _answer_of_query(answer: Acknowledgement, root: UPath) -> QueryAnswer | None:
+    """Return the part of an answer that is about a checkpoint's query."""
+    if not answer.queries:  # an older release has one query, and does not name it
         return QueryAnswer(query_id="", run_id="", batch_id=answer.batch_id, offsets=answer.offsets)
     if all(query.batch_id is None for query in answer.queries):
         return None

@@ -1,4 +1,4 @@
-"""What a Spark checkpoint says of its Kafka positions, and what it can't prove."""
+"""Reads the Kafka positions of a Spark checkpoint; operators, triggers and CLI call it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from upath import UPath
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
-from airflow_mm2_offsets.spark.logs import CheckpointLogs, Sources, read_logs
+from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
 from airflow_mm2_offsets.storage import change_mark, list_directory, open_location
 
 
@@ -23,20 +23,20 @@ class ListedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The Kafka positions in a checkpoint: every one is the next offset to read."""
+    """The Kafka positions in a checkpoint."""
 
     location: str
     query_id: str
     committed_batch: int | None
-    """The last batch that is done; None when the first one never was."""
+    """The last committed batch; None if no batch was committed."""
     positions: Positions
-    """Everything before them is done. A partition that is first seen later is not among them."""
+    """Where the committed batches end. Partitions that only the pending batch reads are missing."""
     pending_batch: int | None
     """The batch that was begun and not committed, if any."""
     pending: Positions | None
     """Where the pending batch ends."""
     start: Positions
-    """Where the first batch began; empty when the checkpoint no longer says so."""
+    """Where the first batch began; empty if the checkpoint no longer says so."""
 
     @property
     def reread(self) -> int:
@@ -49,31 +49,34 @@ class Checkpoint:
 
     @property
     def read_until(self) -> Positions:
-        """The positions before which all may have been read: the pending batch's end, if any."""
+        """The positions up to which records may have been read: the pending batch's end, if any."""
         return self.pending or self.positions
 
 
 def read_checkpoint(location: UPath | str) -> Checkpoint:
     """Read the committed positions of a streaming query, and its pending batch.
 
-    Args:
-        location: The query's ``checkpointLocation``.
-
     Raises:
         CheckpointError: It is missing, half-written, contradicts itself, has no Kafka source, or
             can't be read.
     """
     logs = read_logs(location)
-    # A source that was renamed away keeps its start on storage.
-    latest = logs.sources(logs.newest)
+    # A source that was renamed since keeps its start on storage.
+    newest = logs.sources(logs.newest)
     start = offset_log.kafka_positions(
-        [text for name, text in logs.starts.items() if name in latest], f"{logs.root}/sources"
+        [text for name, text in logs.starts.items() if name in newest], f"{logs.root}/sources"
     )
+    if logs.base is None and not start:
+        raise CheckpointError(
+            "no batch was committed, and sources/ does not say where a Kafka source began; start "
+            "the job with startingOffsets and a new checkpoint",
+            file=str(logs.root),
+        )
     return Checkpoint(
         location=str(location),
         query_id=logs.query_id,
         committed_batch=logs.committed,
-        positions=_check_start(logs.root, start) if logs.base is None else _ends(logs, logs.base),
+        positions=start if logs.base is None else _ends(logs, logs.base),
         pending_batch=logs.pending,
         pending=None if logs.pending is None else _ends(logs, logs.pending),
         start=start,
@@ -81,7 +84,7 @@ def read_checkpoint(location: UPath | str) -> Checkpoint:
 
 
 def listing(location: UPath | str) -> frozenset[ListedFile]:
-    """List the offset and commit logs, temporary files too: two that are equal lay still between.
+    """List the offset and commit logs, with temporary files; equal listings: no job wrote between.
 
     Raises:
         CheckpointError: The storage can't be read.
@@ -96,7 +99,7 @@ def listing(location: UPath | str) -> frozenset[ListedFile]:
 
 
 def _ends(logs: CheckpointLogs, batch: int) -> Positions:
-    sources: Sources = logs.sources(batch)
+    sources = logs.sources(batch)
     positions = offset_log.kafka_positions(sources.values(), logs.path(batch))
     if not positions:
         raise CheckpointError(
@@ -104,13 +107,3 @@ def _ends(logs: CheckpointLogs, batch: int) -> Positions:
             file=logs.path(batch),
         )
     return positions
-
-
-def _check_start(root: UPath, start: Positions) -> Positions:
-    if not start:
-        raise CheckpointError(
-            "no batch was committed, and sources/ does not say where a Kafka source "
-            "began; start the job with startingOffsets and a new checkpoint",
-            file=str(root),
-        )
-    return start

@@ -1,14 +1,14 @@
-"""The copy of a checkpoint: until it is whole, neither Spark nor this package takes it for one.
+"""Writes the copy of a checkpoint for ``migration/``; half a copy is no checkpoint to anybody.
 
-While it is being written, its file ``metadata`` holds a text that Spark fails on
-(``StreamMetadata.read``), with what the migration has decided. Its own comes last.
+While the copy is being written, its file ``metadata`` holds a text that Spark fails on
+(``StreamMetadata.read``), and the migration's plan. The original's ``metadata`` is written last.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from upath import UPath
 
@@ -28,59 +28,53 @@ from airflow_mm2_offsets.storage import (
 
 METADATA = "metadata"
 MARKER = "_mm2_migration.json"
-"""What a migration did; Spark passes it over."""
+"""The report of a migration; Spark ignores it."""
 
 _UNFINISHED = "This checkpoint is still being copied; no query may start from it.\n"
 _WORKERS = 16
-_File = TypeVar("_File")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCopy:
-    """A location, and what is known of the migration that it is for."""
+    """A location, and how far the migration that writes it has come."""
 
     root: UPath
     identity: Mapping[str, Any]
     """What tells this migration from another one."""
-    decided: Mapping[str, Any] | None
-    """What an earlier try decided; None where there was none."""
-    whole: Mapping[str, Any] | None
-    """What an earlier try did; None unless the copy is whole."""
+    plan: Mapping[str, Any] | None = None
+    """The plan of an earlier try that did not finish, if any."""
+    report: Mapping[str, Any] | None = None
+    """The report of an earlier try that finished, if any."""
 
     @classmethod
     def open(cls, root: UPath, identity: Mapping[str, Any]) -> "CheckpointCopy":
-        """Look at what is there.
+        """Read what an earlier try has left.
 
         Raises:
-            CheckpointError: Something else is there, or the storage can't be read.
+            CheckpointError: The location holds other files, or the storage can't be read.
         """
         open_location(root, CheckpointError)
         finish_write(root / METADATA, CheckpointError)
         metadata = read_text(root / METADATA, CheckpointError)
         if metadata is None:
-            if there := sorted(list_files(root, CheckpointError)):
+            if names := sorted(list_files(root, CheckpointError)):
                 raise CheckpointError(
-                    f"{root}: holds {', '.join(there[:3])} already; give another location"
+                    f"{root}: holds {', '.join(names[:3])} already; give another location"
                 )
-            return cls(root=root, identity=identity, decided=None, whole=None)
+            return cls(root=root, identity=identity)
         if metadata.startswith(_UNFINISHED):
-            decided = _parse(root, METADATA, metadata.removeprefix(_UNFINISHED), identity)
-            return cls(root=root, identity=identity, decided=decided, whole=None)
+            plan = _parse(root, METADATA, metadata.removeprefix(_UNFINISHED), identity)
+            return cls(root=root, identity=identity, plan=plan)
         marker = read_text(root / MARKER, CheckpointError)
         if marker is None:
             raise CheckpointError(
                 f"{root}: holds a checkpoint that no migration wrote; give another location"
             )
-        return cls(
-            root=root,
-            identity=identity,
-            decided=None,
-            whole=_parse(root, MARKER, marker, identity),
-        )
+        return cls(root=root, identity=identity, report=_parse(root, MARKER, marker, identity))
 
-    def begin(self, decided: Mapping[str, Any]) -> None:
-        """Take the location, and keep what was decided: a later try goes by it."""
-        text = json.dumps({"identity": self.identity, "kept": decided})
+    def begin(self, plan: Mapping[str, Any]) -> None:
+        """Claim the location, and save the plan for later tries."""
+        text = json.dumps({"identity": self.identity, "kept": plan})
         write_text(self.root / METADATA, f"{_UNFINISHED}{text}", CheckpointError)
 
     def fill(self, original: UPath, names: Mapping[str, int], written: Mapping[str, str]) -> None:
@@ -88,43 +82,57 @@ class CheckpointCopy:
 
         Args:
             original: The checkpoint to copy from.
-            names: The files that are copied as they are, and their sizes in bytes.
-            written: The files that are not, and their texts.
+            names: The files that are copied unchanged, and their sizes in bytes.
+            written: The texts of the other files, by name.
 
         Raises:
-            CheckpointError: A storage failed, a file differs after all, or another one is there.
+            CheckpointError: A storage failed, a file reads back differently, or the location holds
+                another file.
         """
-        there = {name: entry["size"] for name, entry in self._files().items()}
-        _each(
-            (name for name in names if not self._has(original, name, there, names[name])),
+        sizes = {name: entry["size"] for name, entry in self._files().items()}
+        _for_each(
+            (
+                name
+                for name, size in names.items()
+                if sizes.get(name) != size or not self._is_copied(original, name)
+            ),
             lambda name: copy_file(original / name, self.root / name, CheckpointError),
         )
         for name, text in written.items():
             write_text(self.root / name, text, CheckpointError)
         self._check_names({*names, *written})
-        _each(names, lambda name: self._check_copied(original, name))
-        for name, text in written.items():
-            if read_bytes(self.root / name, CheckpointError) != text.encode():
-                raise _differs(self.root / name)
 
-    def finish(self, original: UPath, done: Mapping[str, Any]) -> None:
-        """Say what was done, and make it a checkpoint."""
-        text = json.dumps({"identity": self.identity, "kept": done}, indent=1)
+        def check(name: str) -> None:
+            if name in written:
+                data = read_bytes(self.root / name, CheckpointError)
+                is_equal = data == written[name].encode()
+            else:
+                is_equal = self._is_copied(original, name)
+            if not is_equal:
+                raise CheckpointError(
+                    f"{self.root / name}: what was written does not read back; check its storage"
+                )
+
+        _for_each([*names, *written], check)
+
+    def finish(self, original: UPath, report: Mapping[str, Any]) -> None:
+        """Save the report, and make the copy a checkpoint."""
+        text = json.dumps({"identity": self.identity, "kept": report}, indent=1)
         write_text(self.root / MARKER, text, CheckpointError)
         metadata = read_bytes(original / METADATA, CheckpointError)
         if metadata is None:
-            raise CheckpointError(f"{original / METADATA} is gone; nothing may touch the original")
+            raise CheckpointError(f"{original / METADATA} is gone; the original must not change")
         write_bytes(self.root / METADATA, metadata, CheckpointError)
 
     def _files(self) -> dict[str, dict[str, Any]]:
-        """Return all but what this copy itself has to say, and what a killed try left."""
-        found = list_files(self.root, CheckpointError)
-        own = {METADATA, MARKER}
-        return {name: each for name, each in found.items() if not (name in own or is_scratch(name))}
+        """Return all files but metadata, report, and what a killed try left."""
+        return {
+            name: entry
+            for name, entry in list_files(self.root, CheckpointError).items()
+            if name not in {METADATA, MARKER} and not is_temporary(name)
+        }
 
-    def _has(self, original: UPath, name: str, there: Mapping[str, int], size: int) -> bool:
-        if there.get(name) != size:
-            return False
+    def _is_copied(self, original: UPath, name: str) -> bool:
         return same_content(original / name, self.root / name, CheckpointError)
 
     def _check_names(self, expected: set[str]) -> None:
@@ -134,10 +142,6 @@ class CheckpointCopy:
                 f"{self.root}: {', '.join(wrong[:3])} should not be there, or is missing after it "
                 f"was written; give another location"
             )
-
-    def _check_copied(self, original: UPath, name: str) -> None:
-        if not same_content(original / name, self.root / name, CheckpointError):
-            raise _differs(self.root / name)
 
 
 def inventory(root: UPath) -> dict[str, tuple[int, str]]:
@@ -153,13 +157,13 @@ def inventory(root: UPath) -> dict[str, tuple[int, str]]:
 
 
 def crc_name(name: str) -> str:
-    """Return where Hadoop keeps the check sum of a file on a local disk."""
+    """Return the name of the file with Hadoop's check sum, on a local disk."""
     folder, slash, last = name.rpartition("/")
     return f"{folder}{slash}.{last}.crc"
 
 
-def is_scratch(name: str) -> bool:
-    """Tell whether a file is what a writer left that did not end."""
+def is_temporary(name: str) -> bool:
+    """Tell whether a writer that did not finish has left a file."""
     last = name.rpartition("/")[2]
     return last.startswith(".") and (last.endswith((".tmp", ".tmp.crc")))
 
@@ -167,29 +171,24 @@ def is_scratch(name: str) -> bool:
 def _parse(root: UPath, name: str, text: str, identity: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         record = json.loads(text)
-        found, kept = record["identity"], record["kept"]
+        other, kept = record["identity"], record["kept"]
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{root / name}: not what a migration of this release writes ({error!r}); delete "
             f"{root}, or give another location"
         ) from error
-    if found != identity:
+    if other != identity:
         raise CheckpointError(
-            f"{root}: a copy of another checkpoint, or of this one at another time ({found}, not "
+            f"{root}: a copy of another checkpoint, or of this one at another time ({other}, not "
             f"{identity}); give another location, or delete it if no job was started from it"
         )
     return dict(kept)
 
 
-def _each(items: Iterable[_File], do: Callable[[_File], object]) -> None:
-    """Do it for each, many at a time; the first failure ends it."""
+def _for_each(names: Iterable[str], do: Callable[[str], object]) -> None:
+    """Do it for many names at a time; the first failure ends it."""
     pool = ThreadPoolExecutor(_WORKERS)
     try:
-        for _ in pool.map(do, list(items)):
-            pass
+        list(pool.map(do, list(names)))
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _differs(path: UPath) -> CheckpointError:
-    return CheckpointError(f"{path}: what was written does not read back; see to its storage")

@@ -1,4 +1,7 @@
-"""The claim on a target's checkpoint location: at most one run starts a job there."""
+"""The claim on a target's checkpoint location: at most one run starts a job there.
+
+The check reads it, and the hand-over writes it.
+"""
 
 import json
 from hashlib import sha256
@@ -35,12 +38,12 @@ def has_claimed(target_checkpoint: UPath, request_id: str) -> bool:
 
 
 def claim_target(target_checkpoint: UPath, request_id: str) -> None:
-    """Note beside a target's checkpoint location which run starts a job there; at most one does.
+    """Claim a target's checkpoint location for a run, by a file beside it.
 
-    Each run first writes its own file, then lists all files. Of two runs, the one that lists last
-    sees the other's file, if the storage lists what was written before: local disks, HDFS, S3, GCS
-    and Azure do. Two runs that write in the same moment may both give way; either can be cleared.
-    NFS may cache listings: there two runs in the same seconds may both go on.
+    Each run first writes its file, then lists all files. Of two runs, the one that lists last sees
+    the other's file, if the storage lists all files that were written before: local disks, HDFS,
+    S3, GCS and Azure do. Two runs that write at the same moment may both fail; either task can be
+    cleared. NFS may cache listings: there two runs within seconds may both continue.
 
     Raises:
         HandoverError: Another run has claimed it, or the claim can't be written.
@@ -65,7 +68,7 @@ def claim_target(target_checkpoint: UPath, request_id: str) -> None:
 
 
 def _read_claims(target_checkpoint: UPath) -> dict[str, UPath]:
-    """Return the files of all claims by the runs that they are of."""
+    """Return the file of each claim, by its run."""
     folder = open_location(_claims_folder(target_checkpoint), HandoverError)
     names = (name for name in list_directory(folder, HandoverError) if name.endswith(".json"))
     paths = [folder / name for name in sorted(names)]
@@ -87,5 +90,5 @@ def _claims_folder(target_checkpoint: UPath) -> UPath:
 
 
 def _claim_name(request_id: str) -> str:
-    # A run's id holds characters that not every storage takes in a name.
+    # Not every storage accepts all characters of a run's id in a file name.
     return f"{sha256(request_id.encode()).hexdigest()[:32]}.json"

@@ -1,4 +1,7 @@
-"""Answers a stop in the place of a driver that can't: it is gone, or has answered before."""
+"""Answers a stop in the place of a driver that is gone, or has answered an earlier stop.
+
+The stop operator calls it when the stop is proved.
+"""
 
 from typing import Any
 
@@ -8,7 +11,7 @@ from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.spark.control import (
     Driver,
-    Proof,
+    StopProof,
     read_driver,
     read_last_acknowledgement,
 )
@@ -18,32 +21,30 @@ from airflow_mm2_offsets.storage import open_location
 
 
 def close_request(
-    location: UPath | str, request_id: str, proof: Proof, *, checkpoint: UPath | None = None
+    location: UPath | str, request_id: str, proof: StopProof, *, checkpoint: UPath | None = None
 ) -> None:
-    """Write the answer to a stop, or keep the one that the driver has written.
+    """Write the answer to a stop, or keep the answer that the driver has written.
 
-    Args:
-        location: The control location that the job was given.
-        request_id: The stop.
-        proof: What proves the end.
-        checkpoint: The checkpoint that was proved to be the job's; the hand-over compares it.
+    The hand-over compares ``checkpoint``, which was proved to be the job's.
 
     Raises:
-        StopError: Another stop was asked since, another driver has begun since the answer, the
+        StopError: Another stop was requested since, another driver has begun since the answer, the
             location can't be written, or no job has ever run with it.
     """
     root = open_location(location, StopError)
-    asked, _ = read_requests(root)
-    if asked not in {None, request_id}:
-        # Its own answer would be overwritten, and it would stop the job once more.
-        raise StopError(f"{root}: {asked!r} was asked since, so {request_id!r} stays open")
+    last_request, _ = read_requests(root)
+    if last_request not in {None, request_id}:
+        # The other stop's answer would be overwritten, and it would stop the job again.
+        raise StopError(
+            f"{root}: {last_request!r} was requested since, so {request_id!r} stays open"
+        )
     driver = read_driver(root)
     if driver is None:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
     last = read_last_acknowledgement(root)
     if last is not None and last.answers(request_id, driver):
         answer = read_object(root / "stopped.json") or {}
-    elif proof is Proof.ACKNOWLEDGED:
+    elif proof is StopProof.ACKNOWLEDGED:
         raise StopError(
             f"{root}: the driver {driver.application_id} has begun since {request_id!r} was "
             f"answered; clear the task to ask again"
@@ -56,7 +57,7 @@ def close_request(
     write_object(root / "stopped.json", answer)
 
 
-def _answer_for(driver: Driver, proof: Proof) -> dict[str, Any]:
+def _answer_for(driver: Driver, proof: StopProof) -> dict[str, Any]:
     nothing = {"batch_id": None, "offsets": None, "clean": False, "error": None}
     queries = [{"query_id": query, "run_id": run} for query, run in driver.runs.items()]
     return {

@@ -1,6 +1,7 @@
-"""What a Spark job under stop control says of itself: ``driver.json`` and ``stopped.json``.
+"""Reads what a Spark job writes to its control location: ``driver.json`` and ``stopped.json``.
 
-The job's side is ``job/stop/control.py``; docs/stop-protocol.md says what each file holds.
+Check, stop and hand-over call it. The job's side is ``job/stop/``; docs/stop-protocol.md describes
+the files.
 """
 
 import json
@@ -13,12 +14,13 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.job.liveness import MISSED_BEATS
 from airflow_mm2_offsets.spark.control_files import field_of, numbers_of, objects_of, read_object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
 
 
-class Proof(StrEnum):
+class StopProof(StrEnum):
     """How the stop of a job was established, beside a checkpoint that no longer changes."""
 
     ACKNOWLEDGED = "acknowledged"
@@ -33,10 +35,9 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """The driver of a job that runs under stop control, or the last one that ran.
+    """The driver of a job under stop control: the one that runs, or the last one that ran.
 
-    A field with a default is unknown if the job has the ``job/stop/control.py`` of an older
-    release.
+    A job with an older release's ``StopControl`` leaves fields at their defaults, as unknown.
     """
 
     application_id: str
@@ -51,39 +52,44 @@ class Driver:
     processes: Mapping[int, int] = field(default_factory=dict)
     """Its Python and its JVM by their ids, each with its start in clock ticks since boot."""
     kubernetes_driver: str | None = None
-    """``namespace:pod`` of a driver in a pod of its own."""
+    """``namespace:pod`` of a driver that has a pod."""
     bootstrap_servers: frozenset[str] = frozenset()
     """The brokers that its Kafka sources were given."""
     runs: Mapping[str, str] = field(default_factory=dict)
     """The run id of each of its queries, by the query's id."""
     interval: float = 0.0
-    """Seconds between two heartbeats; 0 where it is not known."""
+    """Seconds between two heartbeats; 0: unknown."""
     lease: float = 0.0
     """Seconds without a look for a fence after which it begins no batch; 0: unknown."""
     ended: bool = False
     """Whether all of its queries have ended."""
     stopping: str | None = None
-    """The stop that it carries out: it has ended a query, or is about to."""
+    """The stop that it carries out."""
     control: str = ""
     """Its control location, as Spark spells it; empty: unknown."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     """The checkpoint location of each of its queries, as Spark spells it, by the query's id."""
     batches: Mapping[str, int | None] = field(default_factory=dict)
-    """The last batch that each query had committed when it ended, by its id, if it says so."""
+    """The last batch that each query had committed when it ended, by its id, if known."""
     subscribe_patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Each ``subscribePattern`` of a query's Kafka sources, by the query's id."""
+
+    @property
+    def longest_silence(self) -> float:
+        """Seconds between two heartbeats at most, while the driver lives."""
+        return MISSED_BEATS * self.interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAnswer:
-    """What a job says of one of its queries, when all have stopped."""
+    """A job's answer for one of its queries, when all have stopped."""
 
     query_id: str
     run_id: str
     batch_id: int | None
-    """The last batch in its checkpoint; None if it has no batch, or it is not known."""
+    """The last batch in its checkpoint; None if there is no batch, or it is unknown."""
     offsets: Positions | None
-    """Where that batch ended; None when another run of the job ran it."""
+    """Where that batch ended; None if another run of the job ran it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,48 +99,41 @@ class Acknowledgement:
     request_id: str
     application_id: str
     batch_id: int | None
-    """The last batch it committed; None when it committed none, or has several queries."""
+    """The last batch it committed; None if it committed no batch, or has several queries."""
     offsets: Positions | None
     """Where that batch ended: the next offset to read of each Kafka partition."""
     clean: bool
-    """Whether it stopped between batches: none was left begun and uncommitted."""
+    """Whether it stopped between two batches, and left no batch pending."""
     error: str | None
-    """Why a query failed, if it did before it could be stopped."""
-    proof: Proof = Proof.ACKNOWLEDGED
+    """Why a query failed before it could be stopped, if it did."""
+    proof: StopProof = StopProof.ACKNOWLEDGED
     heartbeat: int | None = None
-    """The driver's, when the stop step answered in its place; if it has risen since, the driver
+    """The driver's, if the stop step answered in its place; a driver that has counted on since
     has not stopped."""
     proved_control: str | None = None
     """The control location that the stop step has proved to be the job's, by ``folder_id``."""
     proved_checkpoint: str | None = None
     """The same of the checkpoint location."""
     queries: tuple[QueryAnswer, ...] = ()
-    """What each query says; an older release's ``job/stop/control.py`` says nothing."""
+    """The answer for each query; empty from a job with an older release's ``StopControl``."""
 
     def is_of(self, driver: Driver | None) -> bool:
-        """Tell whether the driver that ran last has given it, as far as their ids show."""
+        """Tell whether it is the answer of the driver that ran last, as far as their ids show."""
         if driver is None or driver.application_id != self.application_id:
             return False
         if self.heartbeat not in {None, driver.heartbeat}:
             return False
-        return not self.queries or self._runs == driver.runs
-
-    def is_last_word_of(self, driver: Driver | None) -> bool:
-        """Tell whether no query has run since: then it answers every later stop too."""
-        return bool(self.queries) and self.is_of(driver)
+        runs = {query.query_id: query.run_id for query in self.queries}
+        return not runs or runs == driver.runs
 
     def answers(self, request_id: str, driver: Driver | None) -> bool:
-        """Tell whether it answers a stop: this very one, or an earlier one that ended the job.
+        """Tell whether it answers a stop: this one, or an earlier one if no query has run since.
 
-        ``driver`` is the one that ran last; what another one answered says nothing of it.
+        ``driver`` is the driver that ran last; the answer of another driver does not count.
         """
         if self.request_id != request_id:
-            return self.is_last_word_of(driver)
-        return self.proof is not Proof.ACKNOWLEDGED or self.is_of(driver)
-
-    @property
-    def _runs(self) -> Mapping[str, str]:
-        return {answer.query_id: answer.run_id for answer in self.queries}
+            return bool(self.queries) and self.is_of(driver)
+        return self.proof is not StopProof.ACKNOWLEDGED or self.is_of(driver)
 
 
 def read_acknowledgement(location: UPath | str, request_id: str) -> Acknowledgement | None:
@@ -205,38 +204,34 @@ def read_driver(location: UPath | str) -> Driver | None:
         ended="ended" in driver and field_of(driver, "ended", bool, root),
         stopping=field_of(driver, "stopping", str | None, root),
         control=field_of(driver, "control", str | None, root) or "",
-        **_said_of_queries(driver, root),
+        **_by_query(driver, root),
     )
 
 
-def _said_of_queries(driver: dict[str, Any], root: UPath) -> dict[str, Any]:
-    """Return the fields of ``Driver`` that are by query."""
-    named = objects_of(driver, "queries", root) or [driver]
-    queries = {field_of(query, "query_id", str, root): query for query in named}
+def _by_query(driver: dict[str, Any], root: UPath) -> dict[str, Any]:
+    """Return the fields of ``Driver`` that map query ids."""
+    runs, checkpoints, batches, patterns = {}, {}, {}, {}
+    for query in objects_of(driver, "queries", root) or [driver]:
+        query_id = field_of(query, "query_id", str, root)
+        runs[query_id] = field_of(query, "run_id", str, root)
+        if checkpoint := field_of(query, "checkpoint", str | None, root):
+            checkpoints[query_id] = checkpoint
+        if "batch_id" in query:
+            batches[query_id] = field_of(query, "batch_id", int | None, root)
+        patterns[query_id] = tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
     return {
-        "runs": {each: field_of(query, "run_id", str, root) for each, query in queries.items()},
-        "checkpoints": {
-            each: checkpoint
-            for each, query in queries.items()
-            if (checkpoint := field_of(query, "checkpoint", str | None, root))
-        },
-        "batches": {
-            each: field_of(query, "batch_id", int | None, root)
-            for each, query in queries.items()
-            if "batch_id" in query
-        },
-        "subscribe_patterns": {
-            each: tuple(field_of(query, "subscribe_patterns", list | None, root) or ())
-            for each, query in queries.items()
-        },
+        "runs": runs,
+        "checkpoints": checkpoints,
+        "batches": batches,
+        "subscribe_patterns": patterns,
     }
 
 
-def _proof(answer: dict[str, Any], root: UPath) -> Proof:
-    given = answer.get("proof", Proof.ACKNOWLEDGED)
-    if given not in set(Proof):
-        raise StopError(f"{root}: proof is {given!r}; is it of a newer release?")
-    return Proof(given)
+def _proof(answer: dict[str, Any], root: UPath) -> StopProof:
+    proof = answer.get("proof", StopProof.ACKNOWLEDGED)
+    if proof not in set(StopProof):
+        raise StopError(f"{root}: proof is {proof!r}; was it written by a newer release?")
+    return StopProof(proof)
 
 
 def _positions(answer: dict[str, Any], root: UPath) -> Positions | None:

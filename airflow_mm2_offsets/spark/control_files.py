@@ -1,4 +1,4 @@
-"""The JSON files of a control location, as ``control.py`` and ``fence.py`` read and write them."""
+"""Reads and writes the JSON files of a control location, for ``control``, ``fence`` and others."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,10 @@ SCHEMA_VERSION = 1
 
 
 def read_object(path: UPath, *, may_be_empty: bool = False) -> dict[str, Any] | None:
-    """Return the object that a file holds; None when there's no such file.
+    """Return the object that a file holds; None if there is no such file.
 
-    Args:
-        path: The file.
-        may_be_empty: Whether an empty file counts as absent: one that a job is just creating,
-            where a file can't be replaced whole.
+    An empty file counts as absent if it ``may_be_empty``: a job may be just creating it, on a
+    storage that can't replace a file as a whole.
 
     Raises:
         StopError: The file can't be read, or holds no JSON object.
@@ -30,11 +28,11 @@ def read_object(path: UPath, *, may_be_empty: bool = False) -> dict[str, Any] | 
     try:
         return parse_object(text, str(path))
     except CheckpointError as error:
-        raise StopError(f"{error}; delete it if no job writes it any more") from error
+        raise StopError(f"{error}; delete the file if no job writes it any more") from error
 
 
 def write_object(path: UPath, values: Mapping[str, Any]) -> None:
-    """Write an object; a reader sees this file or the one before it, whole.
+    """Write an object; a reader sees the new file or the old one, whole.
 
     Raises:
         StopError: The file can't be written.
@@ -43,7 +41,7 @@ def write_object(path: UPath, values: Mapping[str, Any]) -> None:
 
 
 def field_of(values: Mapping[str, Any], name: str, kind: Any, place: UPath) -> Any:  # noqa: ANN401
-    """Return a field of an object; one of another kind is refused.
+    """Return a field of an object.
 
     Raises:
         StopError: The field is missing or of another kind.
@@ -55,26 +53,26 @@ def field_of(values: Mapping[str, Any], name: str, kind: Any, place: UPath) -> A
 
 
 def objects_of(values: Mapping[str, Any], name: str, place: UPath) -> list[dict[str, Any]]:
-    """Return a field that holds a list of objects; none where it is missing.
+    """Return a field that holds a list of objects; an empty list if it is missing.
 
     Raises:
         StopError: It holds something else.
     """
     objects: list[Any] = field_of(values, name, list | None, place) or []
-    for each in objects:
-        if not isinstance(each, dict):
-            raise StopError(f"{place}: {name} holds {each!r}; is it a control location?")
+    for value in objects:
+        if not isinstance(value, dict):
+            raise StopError(f"{place}: {name} holds {value!r}; is it a control location?")
     return objects
 
 
 def numbers_of(values: Mapping[str, Any], name: str, place: UPath) -> dict[int, int]:
-    """Return a field that maps numbers to numbers; JSON makes text of the first ones.
+    """Return a field that maps numbers to numbers; JSON has the keys as text.
 
     Raises:
         StopError: It holds something else.
     """
-    given = field_of(values, name, dict | None, place) or {}
+    numbers = field_of(values, name, dict | None, place) or {}
     try:
-        return {int(key): int(value) for key, value in given.items()}
+        return {int(key): int(value) for key, value in numbers.items()}
     except (TypeError, ValueError) as error:
-        raise StopError(f"{place}: {name} is {given!r}; is it a control location?") from error
+        raise StopError(f"{place}: {name} is {numbers!r}; is it a control location?") from error

@@ -1,10 +1,10 @@
 """The fence: ``fence.json`` in a job's control location says that the job was moved away.
 
-While it stands, no job runs with that control location: ``StopControl`` refuses to start, and
-stops a job that runs. The stop raises it before it asks. So a driver that the cluster manager
-restarts in between does not run either. The hand-over marks it as moved before it starts the target
-job. It stays after the failover until somebody lifts it. A stop without a proof is withdrawn
-together with its fence (``stopping.withdraw_request``).
+While it stands, no job runs with that control location: ``StopControl`` refuses to start, and stops
+a job that runs. The stop raises the fence before it asks the job. So a driver that the cluster
+manager restarts in between does not run either. The hand-over marks the fence as moved before it
+starts the target job. The fence stays after the failover until a user lifts it. A stop without a
+proof is withdrawn together with its fence (``stopping.withdraw_request``).
 """
 
 from dataclasses import dataclass, field, replace
@@ -43,13 +43,13 @@ class Fence:
     """When the stop was asked, with its zone."""
     state: FenceState = FenceState.STOPPING
     control: str | None = field(default=None, compare=False)
-    """The control location that it was raised in, by ``folder_id``: a copy names another one."""
+    """The control location that it was raised in, by ``folder_id``; a copy's differs."""
 
     def __str__(self) -> str:
-        """Say it in words for a message."""
-        deed = "was moved" if self.state is FenceState.MOVED else "is being moved"
-        where = f" to {self.moved_to}" if self.moved_to else ""
-        return f"the job {deed}{where} by {self.request_id!r}, since {self.at.isoformat()}"
+        """Return a sentence for messages."""
+        verb = "was moved" if self.state is FenceState.MOVED else "is being moved"
+        destination = f" to {self.moved_to}" if self.moved_to else ""
+        return f"the job {verb}{destination} by {self.request_id!r}, since {self.at.isoformat()}"
 
 
 def read_fence(location: UPath | str) -> Fence | None:
@@ -76,19 +76,11 @@ def read_fence(location: UPath | str) -> Fence | None:
 
 
 def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None = None) -> Fence:
-    """Raise a fence; the one that the same run has raised before stays as it is.
+    """Raise a fence, and return the one that stands; the same run's earlier fence is kept.
 
     Storage has no locks. So the file is read again after it was written: of two runs that raise
-    a fence at the same moment, at most the later one goes on.
-
-    Args:
-        location: The control location that the job was given.
-        fence: What to raise.
-        instead_of: The run whose fence this one may replace: its stop was answered, and the job
-            not moved.
-
-    Returns:
-        The fence that stands.
+    a fence at the same moment, at most the later one continues. ``instead_of`` is the stop whose
+    fence this one may replace while the job is not moved.
 
     Raises:
         StopError: Another run's fence stands, or the location can't be written.
@@ -98,20 +90,21 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     if standing is not None and standing.request_id == fence.request_id:
         _check_raised_here(root, standing)
         return standing
-    if standing is not None and not _may_replace(standing, instead_of):
-        raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
-    _write(root, fence)
-    return fence
+    if standing is not None:
+        is_moved = standing.state is FenceState.MOVED
+        if is_moved or standing.request_id != instead_of:
+            raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
+    return _write(root, fence)
 
 
 def mark_moved(location: UPath | str, request_id: str, moved_to: str) -> Fence:
-    """Note that the job is handed over; from here on no other run takes the fence over.
+    """Mark the job as handed over; from now on no other run takes over the fence.
 
-    Call it before the target job is started. Called again by the same run, it changes nothing.
+    Call it before the target job is started. A second call by the same run changes nothing.
 
     Raises:
-        StopError: The run's fence does not stand any more, it has moved the job elsewhere before,
-            or the location can't be written.
+        StopError: The run's fence was lifted or replaced, the run has moved the job elsewhere
+            before, or the location can't be written.
     """
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
@@ -119,16 +112,11 @@ def mark_moved(location: UPath | str, request_id: str, moved_to: str) -> Fence:
         if standing.moved_to != moved_to:
             raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
         return standing
-    moved = replace(standing, state=FenceState.MOVED, moved_to=moved_to)
-    _write(root, moved)
-    return moved
+    return _write(root, replace(standing, state=FenceState.MOVED, moved_to=moved_to))
 
 
 def lift_fence(location: UPath | str, request_id: str) -> Fence:
-    """Take a run's fence away: a job may run again with this control location.
-
-    Returns:
-        The fence that stood.
+    """Remove a run's fence, and return it: a job may run again with this control location.
 
     Raises:
         StopError: No fence stands, it is another run's, or the location can't be written.
@@ -163,10 +151,6 @@ def new_fence(request_id: str, moved_to: str) -> Fence:
     )
 
 
-def _may_replace(standing: Fence, instead_of: str | None) -> bool:
-    return standing.state is FenceState.STOPPING and standing.request_id == instead_of
-
-
 def _check_raised_here(root: UPath, standing: Fence) -> None:
     if standing.control is not None and not same_folder(root, standing.control):
         raise StopError(
@@ -175,7 +159,7 @@ def _check_raised_here(root: UPath, standing: Fence) -> None:
         )
 
 
-def _write(root: UPath, fence: Fence) -> None:
+def _write(root: UPath, fence: Fence) -> Fence:
     values = {
         "request_id": fence.request_id,
         "moved_to": fence.moved_to,
@@ -184,16 +168,17 @@ def _write(root: UPath, fence: Fence) -> None:
         "control": folder_id(root),
     }
     write_object(root / FENCE_FILE, values)
-    found = read_fence(root)
-    if found != fence:
-        raise StopError(f"{root}: another run has just raised its fence here: {found}")
+    standing = read_fence(root)
+    if standing != fence:
+        raise StopError(f"{root}: another run has just raised its fence here: {standing}")
+    return fence
 
 
 def _next_step(root: UPath, standing: Fence) -> str:
     if standing.state is FenceState.STOPPING:
         return (
             f"wait for that run, or end it; `airflow-mm2-offsets fence lift {root} --request-id "
-            f"'{standing.request_id}'` forgets its stop"
+            f"'{standing.request_id}'` removes fence and request"
         )
     return (
         f"stop the job that it started first; then `airflow-mm2-offsets fence lift {root} "

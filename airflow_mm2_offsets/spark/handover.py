@@ -1,4 +1,7 @@
-"""The last look before a job is started on the target: what was read earlier must still hold."""
+"""Checks, directly before a job is started on the target, that the source job has not moved.
+
+The hand-over and translate operators call it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +11,7 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
@@ -17,11 +20,10 @@ _NEW_RUN = "nothing was started on the target. Stop the job with a new run of th
 
 
 def next_step(earlier_run: str | None) -> str:
-    """Return what was started on the target, and what to do, where the job has left its place.
+    """Return what was started on the target and what to do, for the error that the job has moved.
 
     Args:
-        earlier_run: The DAG run that an earlier try of the hand-over may have triggered; None where
-            there was no such try.
+        earlier_run: The DAG run that an earlier try of the hand-over may have triggered, if any.
     """
     if earlier_run is None:
         return _NEW_RUN
@@ -33,38 +35,32 @@ def next_step(earlier_run: str | None) -> str:
 
 
 def describe_start(earlier_run: str | None) -> str:
-    """Return what may have been started on the target, for a message of a try that fails."""
+    """Return what may have been started on the target, for the error of a try that fails."""
     if earlier_run is None:
         return "nothing was started on the target"
     return f"an earlier try handed the job over and may have triggered {earlier_run}"
 
 
 def check_unmoved(
-    found: Checkpoint,
+    checkpoint: Checkpoint,
     positions: Positions,
     pending: Positions | None,
     *,
     earlier_run: str | None = None,
 ) -> None:
-    """Raise unless a checkpoint still stands where it was read.
-
-    Args:
-        found: The checkpoint now.
-        positions: Where it stood.
-        pending: Where the batch ended that was begun and not committed then, if any.
-        earlier_run: See ``next_step``.
+    """Raise if a batch was begun or committed since a checkpoint was read with these positions.
 
     Raises:
-        HandoverError: A batch was begun or committed since; both values are named.
+        HandoverError: It has changed; both values are named.
     """
-    for what, now, then in (
-        ("positions", found.positions, positions),
-        ("pending batch", found.pending, pending),
+    for name, now, then in (
+        ("positions", checkpoint.positions, positions),
+        ("pending batch", checkpoint.pending, pending),
     ):
         if now != then:
             raise HandoverError(
-                f"{found.location}: its {what} is {_text(now)} now, and was {_text(then)} when it "
-                f"was read: the job has run since; {next_step(earlier_run)}"
+                f"{checkpoint.location}: its {name} is {_text(now)} now, and was {_text(then)} "
+                f"when it was read: the job has run since; {next_step(earlier_run)}"
             )
 
 
@@ -80,46 +76,46 @@ def confirm_handover(
     read: Mapping[str, Any],
     earlier_run: str | None = None,
 ) -> Checkpoint:
-    """Raise unless the source job is where it was read to be, and is kept there.
+    """Raise unless the source job is stopped and fenced, at the positions that were read.
 
-    Call it directly before the target job is started.
+    Call it directly before the target job is started. It returns the checkpoint.
 
     Args:
-        control: The job's control location; None for a job without stop control, which could
-            be running again: only its checkpoint can be compared.
+        control: The job's control location; None: the job has no stop control.
         checkpoint: The job's checkpoint location.
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
         earlier_run: See ``next_step``.
 
-    Returns:
-        The checkpoint now.
-
     Raises:
-        HandoverError: The fence is gone or another run's, a driver has run, or a batch was begun or
-            committed, or a location is another than the stop was proved for; place and both values
-            are named.
+        HandoverError: The fence is gone or another run's, a driver has run, a batch was begun or
+            committed, or a location is not the one that the stop was proved for.
         StopError: The control location can't be read.
         CheckpointError: The checkpoint can't be read.
     """
     if control is not None:
         _check_fence(control, request_id, earlier_run)
-        _check_driver(control, read, earlier_run)
-        _check_originals(control, checkpoint, request_id)
-    found = read_checkpoint(checkpoint)
-    _check_checkpoint(found, read, earlier_run)
-    return found
+        driver = read_driver(control)
+        _check_driver(control, driver, read, earlier_run)
+        if driver is not None:
+            locations = JobLocations(control=control, checkpoint=checkpoint)
+            answer = read_acknowledgement(control, request_id)
+            if problems := find_unproved(locations, driver, answer):
+                raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")
+    current = read_checkpoint(checkpoint)
+    _check_checkpoint(current, read, earlier_run)
+    return current
 
 
-def _check_checkpoint(found: Checkpoint, read: Mapping[str, Any], earlier_run: str | None) -> None:
+def _check_checkpoint(now: Checkpoint, read: Mapping[str, Any], earlier_run: str | None) -> None:
     for field in ("query_id", "committed_batch", "pending_batch"):
-        if (now := getattr(found, field)) != read[field]:
+        if (value := getattr(now, field)) != read[field]:
             raise HandoverError(
-                f"{found.location}: its {field} is {now} now, and was {read[field]} when it was "
+                f"{now.location}: its {field} is {value} now, and was {read[field]} when it was "
                 f"read: the job has run since; {next_step(earlier_run)}"
             )
     pending = parse_offsets(read["pending"]) if read["pending"] else None
-    check_unmoved(found, parse_offsets(read["positions"]), pending, earlier_run=earlier_run)
+    check_unmoved(now, parse_offsets(read["positions"]), pending, earlier_run=earlier_run)
 
 
 def _check_fence(control: UPath, request_id: str, earlier_run: str | None) -> None:
@@ -137,8 +133,9 @@ def _check_fence(control: UPath, request_id: str, earlier_run: str | None) -> No
         )
 
 
-def _check_driver(control: UPath, read: Mapping[str, Any], earlier_run: str | None) -> None:
-    driver = read_driver(control)
+def _check_driver(
+    control: UPath, driver: Driver | None, read: Mapping[str, Any], earlier_run: str | None
+) -> None:
     now = (driver.run_id, driver.heartbeat) if driver else (None, None)
     then = (read["driver_run_id"], read["heartbeat"])
     if now != then:
@@ -147,14 +144,3 @@ def _check_driver(control: UPath, read: Mapping[str, Any], earlier_run: str | No
             f"was at {then[1]} when the positions were read: the job has run since; "
             f"{next_step(earlier_run)}"
         )
-
-
-def _check_originals(control: UPath, checkpoint: UPath, request_id: str) -> None:
-    """Raise where a location is not the one for which the stop was proved."""
-    driver = read_driver(control)
-    if driver is None:
-        return
-    locations = JobLocations(control=control, checkpoint=checkpoint)
-    answer = read_acknowledgement(control, request_id)
-    if problems := find_unproved(locations, driver, answer):
-        raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")

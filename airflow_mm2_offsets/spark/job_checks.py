@@ -1,4 +1,4 @@
-"""Finds what in a job's folders would make a failover fail, before anything is stopped.
+"""Finds problems in a job's folders that would make a failover fail, before the job is stopped.
 
 ``CheckFailoverOperator`` calls it. Each problem is one sentence with its next step.
 """
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def find_fence_problems(control: UPath) -> list[str]:
-    """Return which other run moves the job; a stop that was answered may be taken over.
+    """Return which other run moves the job; an answered stop may be taken over.
 
     Raises:
         StopError: The control location can't be read.
@@ -40,10 +40,6 @@ def find_fence_problems(control: UPath) -> list[str]:
 
 def find_job_problems(locations: JobLocations, checkpoint: Checkpoint | None) -> list[str]:
     """Return why the stop could reach no job, another job, or a copy of the job's folders.
-
-    Args:
-        locations: The job's.
-        checkpoint: What was read from its checkpoint location, if that could be read.
 
     Raises:
         StopError: The control location can't be read, or the checkpoint has gone on since the job
@@ -80,11 +76,11 @@ def _copy_problems(locations: JobLocations, driver: Driver) -> list[str]:
     if moved := locations.note_problem(driver):
         return [moved]
     problems = locations.problems(driver)
-    # Where the control location has the name that the job writes, so must the checkpoint.
+    # If the control location has the name that the job writes, so must the checkpoint.
     is_renamed = driver.control and locations.control_problem(driver) is not None
     if not problems or not is_renamed or not is_beating(locations.control, driver):
         return problems
-    # Airflow may reach the folder by a mount. The job's own answer to the stop then proves it.
+    # Airflow may reach the folder by a mount. The job's answer to the stop then proves it.
     for problem in problems:
         log.warning("The job lives, but %s", problem)
     return []
@@ -95,11 +91,6 @@ def find_target_problems(
 ) -> list[str]:
     """Return why a new job could not start in the target's locations.
 
-    Args:
-        target_checkpoint: Where it is to keep its checkpoint.
-        target_control: Its control location, where it is known.
-        request_id: The failover's stop.
-
     Raises:
         CheckpointError: The checkpoint location can't be read.
         StopError: The control location can't be read.
@@ -107,14 +98,14 @@ def find_target_problems(
     """
     problems = [] if target_control is None else _target_control_problems(target_control)
     place = open_location(target_checkpoint, CheckpointError)
-    claimed = read_claim(place)
-    if claimed not in {None, request_id}:
+    claimant = read_claim(place)
+    if claimant not in {None, request_id}:
         problem = (
-            f"{target_checkpoint} is the target of the run {claimed!r} already: give another "
+            f"{target_checkpoint} is the target of the run {claimant!r} already: give another "
             f"target checkpoint location"
         )
         return [*problems, problem]
-    # Not its batches alone: sources/0/0 is enough for Spark to begin where that says.
+    # Not only batches count: Spark also begins where a sources/0/0 says.
     if taken := sorted(list_directory(place, CheckpointError)):
         problems.append(
             f"{target_checkpoint} holds {', '.join(taken)} already, and Spark takes "
@@ -132,12 +123,12 @@ def _target_control_problems(control: UPath) -> list[str]:
             f"lift {control} --request-id '{fence.request_id}'`, or give another target folder"
         )
         return [problem]
-    asked, _ = read_requests(control)
-    if asked is not None and read_acknowledgement(control, asked) is None:
+    request_id, _ = read_requests(control)
+    if request_id is not None and read_acknowledgement(control, request_id) is None:
         problem = (
-            f"{control}: the stop {asked!r} is open where the target job is to run, so it would "
-            f"stop at once: delete {control / 'stop-request.json'} if no other run waits for it, "
-            f"or give another target folder"
+            f"{control}: the stop {request_id!r} is open where the target job is to run, so it "
+            f"would stop at once: delete {control / 'stop-request.json'} if no other run waits "
+            f"for it, or give another target folder"
         )
         return [problem]
     return []

@@ -1,8 +1,8 @@
-"""A checkpoint's logs: which batch is done, which one is pending, and what their files say.
+"""Reads a checkpoint's logs: which batch is committed, which one is pending, and their files.
 
 Rules: ``MicroBatchExecution.populateStartOffsets`` and its asynchronous and continuous kin. A
 batch's end is in ``offsets/N`` before it runs (real-time mode: when it ends); ``commits/N`` says
-that it is done.
+that it is committed.
 """
 
 from collections.abc import Mapping
@@ -17,23 +17,23 @@ from airflow_mm2_offsets.spark.poisoned import check_follows
 from airflow_mm2_offsets.storage import list_directory, open_location, read_bytes, read_text
 
 Sources = Mapping[str, str]
-"""What a file says of each source, as text, by the source's name: its number unless it has one."""
+"""The offset of each source in a file, as text, by the source's name, or else its number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointLogs:
-    """What a checkpoint's small files hold; nothing in them contradicts the rest."""
+    """The content of a checkpoint's small files, without contradictions."""
 
     root: UPath
     query_id: str
     committed: int | None
-    """The last batch that is done; None when the first one never was."""
+    """The last committed batch; None if no batch was committed."""
     base: int | None
-    """The batch up to whose end all is done; None where only ``starts`` tells."""
+    """The last committed batch that is in the offset log; None: ``starts`` is the base."""
     pending: int | None
     """The batch that was begun and not committed, if any."""
     previous: int | None
-    """The batch logged before the newest, if any; its file is not looked into."""
+    """The batch logged before the newest, if any; its file is not read."""
     texts: Mapping[int, str]
     """``offsets/N`` of ``base`` and ``pending``, by batch."""
     start_texts: Sources
@@ -46,7 +46,7 @@ class CheckpointLogs:
 
     @property
     def starts(self) -> Sources:
-        """Where each Kafka source began, as far as the checkpoint still says so."""
+        """Where each Kafka source began, if the checkpoint still says so."""
         return {
             name: start
             for name, text in self.start_texts.items()
@@ -81,23 +81,19 @@ class CheckpointLogs:
         return sources
 
     def base_sources(self) -> Sources:
-        """Return the offset of each source up to which all is done."""
+        """Return the offset of each source where the committed batches end."""
         return self.starts if self.base is None else self.sources(self.base)
 
 
 def read_logs(location: UPath | str, *, query_id: str | None = None) -> CheckpointLogs:
-    """Read a checkpoint's logs.
-
-    Args:
-        location: The query's ``checkpointLocation``.
-        query_id: The query's id, where its ``metadata`` is not there yet.
+    """Read a checkpoint's logs; ``query_id`` stands in for a ``metadata`` that is not written yet.
 
     Raises:
         CheckpointError: It is missing, half-written, contradicts itself, or can't be read.
     """
     root = open_location(location, CheckpointError)
     query_id = query_id or _query_id(root)
-    # Commits first: a job that still runs then looks pending, never committed ahead of itself.
+    # Commits first: a batch that is committed meanwhile then looks pending, not ahead of offsets.
     commits = _batches(root / "commits")
     offsets = _batches(root / "offsets")
     committed, base, pending = _choose(root, commits, offsets)
@@ -122,14 +118,14 @@ def read_logs(location: UPath | str, *, query_id: str | None = None) -> Checkpoi
 
 
 def _batches(log: UPath) -> set[int]:
-    """Return the batches in a log; other names are check sums, temporary or of no batch."""
+    """Return the batches in a log, without check sums, temporary and other files."""
     names = list_directory(log, CheckpointError)
     return {int(name) for name in names if name.isascii() and name.isdecimal()}
 
 
 class _Choice(NamedTuple):
     committed: int | None
-    base: int | None  # the offsets file up to which all is done; None means sources/N/0
+    base: int | None  # see ``CheckpointLogs``
     pending: int | None
 
 
@@ -163,7 +159,7 @@ def _choose(root: UPath, commits: set[int], offsets: set[int]) -> _Choice:
 def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> int:
     base = max((batch for batch in offsets if batch <= committed), default=None)
     every_batch = committed - 1 in offsets | commits
-    # Asynchronous progress tracking logs only some batches: what lies before the gap is done.
+    # Asynchronous progress tracking logs only some batches: those before the gap are committed.
     if base is None or (base < committed and every_batch):
         raise CheckpointError(
             f"offsets/{committed} is missing although commits/{committed} is there; "
@@ -174,7 +170,7 @@ def _base(root: UPath, committed: int, commits: set[int], offsets: set[int]) -> 
 
 
 def _check_pending(logs: CheckpointLogs) -> None:
-    """Refuse a pending batch that can't be the next: of another cluster or subscription."""
+    """Raise if the pending batch is of another cluster or subscription."""
     if logs.pending is None:
         return
     place = logs.path(logs.pending)
@@ -187,13 +183,13 @@ def _check_pending(logs: CheckpointLogs) -> None:
 
 
 def _start_texts(root: UPath) -> Sources:
-    """Return what each Kafka source's first file holds, by the source's name."""
+    """Return the first file of each Kafka source, by the source's name."""
     first = {
         name: read_bytes(root / "sources" / name / "0", CheckpointError) or b""
         for name in sorted(list_directory(root / "sources", CheckpointError))
         if not name.startswith((".", "_"))
     }
-    # Of other sources not even the encoding is known.
+    # The encoding of other sources is unknown.
     texts = {name: data.decode(errors="replace") for name, data in first.items()}
     return {name: text for name, text in texts.items() if offset_log.parse_start(text) is not None}
 

@@ -37,12 +37,8 @@ def rewrite_lines(text: str, first: int, rewrite: Callable[[str], str]) -> str:
 def parse_batch(text: str, place: str) -> dict[str, str]:
     """Return each source's offset, as text, by the source's name.
 
-    Args:
-        text: The content of ``offsets/N``.
-        place: The file, for messages.
-
     Raises:
-        CheckpointError: The file is half-written, or of a version that is not known.
+        CheckpointError: The file is half-written, or of an unknown version.
     """
     version, metadata, lines = split_log(text)
     if version not in ("v1", "v2"):
@@ -71,7 +67,7 @@ def parse_object(text: str, place: str) -> dict[str, object]:
     """Return a JSON object.
 
     Raises:
-        CheckpointError: The text is none; the file, ``place``, is half-written.
+        CheckpointError: The text is not a JSON object; ``place`` names the half-written file.
     """
     try:
         value = json.loads(text)
@@ -85,7 +81,7 @@ def parse_object(text: str, place: str) -> dict[str, object]:
 
 
 def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
-    """Return the positions of the Kafka sources among ``offsets``; empty when there are none.
+    """Return the positions of the Kafka sources among ``offsets``, if any.
 
     Raises:
         CheckpointError: One is cut off, or two sources read a partition at different offsets.
@@ -94,10 +90,10 @@ def kafka_positions(offsets: Iterable[str], place: str) -> Positions:
     for offset in offsets:
         for topic, partitions in _kafka_offset(offset, place).items():
             for partition, position in partitions.items():
-                known = merged.setdefault(topic, {}).setdefault(partition, position)
-                if known != position:
+                other = merged.setdefault(topic, {}).setdefault(partition, position)
+                if other != position:
                     raise CheckpointError(
-                        f"two sources read {TopicPartition(topic, partition)}, at {known} and at "
+                        f"two sources read {TopicPartition(topic, partition)}, at {other} and at "
                         f"{position}; one map of positions can't hold both: migrate the "
                         f"checkpoint, which keeps each one's own",
                         file=place,

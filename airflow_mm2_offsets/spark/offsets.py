@@ -13,16 +13,13 @@ from airflow_mm2_offsets.errors import PositionError
 def parse_offsets(text: str) -> Positions:
     """Read positions from Spark's offset JSON.
 
-    Args:
-        text: A JSON object of topic to an object of partition to the next offset to read.
-
     Raises:
         PositionError: It is not such text, names something twice, or holds -1 (latest) or -2
             (earliest), which are not positions.
     """
     try:
-        given = json.loads(text, object_pairs_hook=_object)
-        positions = check_positions(given)
+        offsets = json.loads(text, object_pairs_hook=_object)
+        positions = check_positions(offsets)
     except PositionError:
         raise
     except (ValueError, RecursionError) as error:
@@ -30,7 +27,7 @@ def parse_offsets(text: str) -> Positions:
             f"Spark's offsets must be JSON such as "
             f'{{"orders":{{"0":42}}}}: {error}; got {text[:200]!r}'
         ) from error
-    _check_spelling(given)
+    _check_spelling(offsets)
     return positions
 
 
@@ -44,16 +41,16 @@ def format_offsets(positions: Positions) -> str:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    given = dict(pairs)
-    if len(given) != len(pairs):
+    offsets = dict(pairs)
+    if len(offsets) != len(pairs):
         # Python would keep the last of two equal names in silence.
         raise PositionError(f"Spark's offsets name something twice: {pairs!r}")
-    return given
+    return offsets
 
 
-def _check_spelling(given: dict[str, dict[str, object]]) -> None:
+def _check_spelling(offsets: dict[str, dict[str, object]]) -> None:
     # XCom may carry offsets as text and "07" may be meant as 7; Spark writes neither.
-    for topic, partitions in given.items():
+    for topic, partitions in offsets.items():
         for partition, offset in partitions.items():
             if isinstance(offset, str) or partition != str(int(partition)):
                 raise PositionError(

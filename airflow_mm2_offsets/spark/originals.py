@@ -1,32 +1,26 @@
-"""Tells a job's own control and checkpoint location from copies of them.
+"""Tells a job's control and checkpoint location from copies of them.
 
-A copy (a backup, an old path, a replica in another bucket) says of a job what it was once: that it
-has ended, or has answered a stop. Meanwhile the job may run elsewhere. So the job writes where its
-locations are, and ``check``, the stop and the hand-over compare.
+A copy (a backup, an old path, a replica in another bucket) shows an old state of a job: that it has
+ended, or has answered a stop. Meanwhile the job may run elsewhere. So the job writes where its
+locations are, and check, stop and hand-over compare.
 """
 
-import time
 from dataclasses import dataclass
 
 from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.job.liveness import next_beat
 from airflow_mm2_offsets.locations import beside, same_folder, spark_location
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
-    Proof,
+    StopProof,
     read_driver,
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.control_files import field_of, read_object
 from airflow_mm2_offsets.spark.fence import read_fence
-
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-MOST_SECONDS = 30.0
-"""How long a heartbeat is waited for at most."""
-LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,27 +30,26 @@ class JobLocations:
     control: UPath
     checkpoint: UPath
     spark_control: str | None = None
-    """The user's word that ``control`` is this folder of Spark's: a mount, another name node..."""
+    """The folder that the user says ``control`` is to Spark: a mount, another name node..."""
     spark_checkpoint: str | None = None
     """The same of the checkpoint location."""
 
     def problems(self, driver: Driver) -> list[str]:
-        """Return which of them is not known to be the driver's own, as sentences."""
-        found = (self.control_problem(driver), self.checkpoint_problem(driver))
-        return [problem for problem in found if problem is not None]
+        """Return why either location may be a copy, as sentences."""
+        return [*filter(None, (self.control_problem(driver), self.checkpoint_problem(driver)))]
 
     def control_problem(self, driver: Driver) -> str | None:
         """Return why the control location may be a copy; None if the driver names the same."""
         written = [driver.control] if driver.control else []
-        return _problem("control", self.control, self.spark_control, written)
+        return _copy_problem("control", self.control, self.spark_control, written)
 
     def checkpoint_problem(self, driver: Driver) -> str | None:
         """Return why the checkpoint may be a copy; None if it is the one of a driver's query."""
         written = sorted(driver.checkpoints.values())
-        return _problem("checkpoint", self.checkpoint, self.spark_checkpoint, written)
+        return _copy_problem("checkpoint", self.checkpoint, self.spark_checkpoint, written)
 
     def note_problem(self, driver: Driver) -> str | None:
-        """Return which other control location the job runs with, as noted beside its checkpoint.
+        """Return a problem if the note beside the checkpoint names another control location.
 
         Raises:
             StopError: The note can't be read.
@@ -64,7 +57,7 @@ class JobLocations:
         path = beside(self.checkpoint, "control.json")
         note = read_object(path, may_be_empty=True)
         noted = field_of(note, "control", str, path) if note else driver.control
-        # Airflow may reach the folder by another name than the job, which has written both.
+        # The job has written both; Airflow may reach the folder by another name.
         if noted == driver.control or same_folder(self.control, noted):
             return None
         return (
@@ -74,19 +67,19 @@ class JobLocations:
         )
 
 
-def _problem(what: str, path: UPath, spark_name: str | None, written: list[str]) -> str | None:
+def _copy_problem(kind: str, path: UPath, spark_name: str | None, written: list[str]) -> str | None:
     if not written:
         return (
-            f"the job in {path} does not write where its {what} location is, so a copy of it looks "
+            f"the job in {path} does not write where its {kind} location is, so a copy would look "
             f"the same: start the job with this release's files"
         )
     named = (spark_location(spark_name) or UPath(spark_name)) if spark_name else path
-    if any(same_folder(named, each) for each in written):
+    if any(same_folder(named, location) for location in written):
         return None
     return (
-        f"{spark_name or path} is not the {what} location of the job, which writes to "
+        f"{spark_name or path} is not the {kind} location of the job, which writes to "
         f"{', '.join(written)}: a copy does not show where the job is now. Give the job's own; "
-        f"only if Airflow reaches that one as {path}, give spark_{what}={written[0]!r} with it"
+        f"only if Airflow reaches that one as {path}, give spark_{kind}={written[0]!r} with it"
     )
 
 
@@ -96,24 +89,20 @@ def is_beating(control: UPath, driver: Driver) -> bool:
     Raises:
         StopError: The control location can't be read.
     """
-    deadline = time.monotonic() + min(MISSED_BEATS * driver.interval, MOST_SECONDS)
-    while (found := read_driver(control)) is not None:
-        if (found.run_id, found.heartbeat) != (driver.run_id, driver.heartbeat):
-            return not found.ended
-        if driver.ended or time.monotonic() > deadline:
-            return False
-        time.sleep(LOOK_SECONDS)
-    return False
+    if driver.ended:
+        return False
+    beat = next_beat(lambda: read_driver(control), driver, driver.interval)
+    return beat is not None and not beat.ended
 
 
 def check_before_stop(locations: JobLocations, request_id: str) -> None:
-    """Raise where a job counts as stopped already, and its control location may be a copy.
+    """Raise if a job counts as stopped already, and its control location may be a copy.
 
-    A stop that was begun in this folder before has been looked at then.
+    A stop that this run has begun in this folder before was checked then.
 
     Raises:
-        StopError: The driver names another location, or none; the job runs with another control
-            location; or the location can't be read.
+        StopError: The driver names another location, or no location; the job runs with another
+            control location; or the location can't be read.
     """
     control = locations.control
     fence, driver = read_fence(control), read_driver(control)
@@ -135,21 +124,15 @@ def check_stopped(
     *,
     agrees: bool,
 ) -> None:
-    """Raise unless a stop's proof is about the job itself, and not about a copy of its folders.
+    """Raise unless a stop's proof is about the job, and not about a copy of its folders.
 
-    A job that has answered this very stop has read it in this control location. An answer that
-    agrees with the checkpoint shows that this is the job's. All else rests on the job's names.
-
-    Args:
-        locations: Where Airflow reaches the job.
-        request_id: The stop.
-        driver: The driver that ran last.
-        answer: The answer that proves the stop, if one does.
-        agrees: Whether the answer names the last batch of this checkpoint.
+    A job that has answered this stop has read the request in this control location. An answer that
+    ``agrees`` with the checkpoint's last batch proves the checkpoint. Otherwise the names that the
+    job has written count.
 
     Raises:
-        StopError: The driver names other locations, or none; or the job runs with another control
-            location by now.
+        StopError: The driver names other locations, or no location; or the job runs with another
+            control location by now.
     """
     if driver is None:
         return
@@ -158,14 +141,13 @@ def check_stopped(
         problems.append(locations.control_problem(driver))
     if not agrees:
         problems.append(locations.checkpoint_problem(driver))
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise StopError("; ".join(found))
+    if sentences := [*filter(None, problems)]:
+        raise StopError("; ".join(sentences))
 
 
 def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | None) -> bool:
-    """Whether the job itself has answered a stop that was asked in this very folder."""
-    if answer is None or (answer.request_id, answer.proof) != (request_id, Proof.ACKNOWLEDGED):
+    """Tell whether the job has answered a stop that was requested in this folder, not in a copy."""
+    if answer is None or (answer.request_id, answer.proof) != (request_id, StopProof.ACKNOWLEDGED):
         return False
     fence = read_fence(control)
     if fence is None or fence.request_id != request_id or fence.control is None:
@@ -176,7 +158,7 @@ def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | Non
 def find_unproved(
     locations: JobLocations, driver: Driver, answer: Acknowledgement | None
 ) -> list[str]:
-    """Return which location is not the one that the stop has proved, or the driver names.
+    """Return which location is neither proved by the stop nor, without a proof, the driver's.
 
     Raises:
         StopError: The note beside the checkpoint can't be read.
@@ -190,7 +172,7 @@ def find_unproved(
         locations.checkpoint: answer.proved_checkpoint,
     }
     return [
-        f"{path} is not {proof}, for which the stop was proved: give the same to every task"
+        f"{path} is not {proof}, for which the stop was proved: give every task the same location"
         for path, proof in proved.items()
         if not same_folder(path, proof)
     ]

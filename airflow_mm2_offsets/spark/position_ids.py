@@ -1,10 +1,10 @@
-"""Which clusters and topics a job's positions are of.
+"""Notes and compares the clusters and topic ids that a job's positions belong to.
 
-A Spark checkpoint names topics, not their ids. A topic that is deleted and created again keeps its
-name, and its offsets begin again: positions of the old one would be translated with the new one's
-data. So the ids are noted when the positions are first read, best while the job still runs, and
-every later step of the failover compares them. The note lies beside the checkpoint and outlives a
-cleared task and a failed run.
+A Spark checkpoint names topics, not their ids. A recreated topic keeps its name, and its offsets
+begin again: positions of the old incarnation would be translated with the new one's syncs. So the
+ids are noted when the positions are first read, best while the job still runs, and every later step
+of the failover compares them. The note lies beside the checkpoint and outlives a cleared task and a
+failed run.
 """
 
 import json
@@ -51,19 +51,19 @@ class _Note:
     clusters: PairIds
 
     def source_ids(self, now: "_Note") -> ClusterIds:
-        """Return the source's ids of now, and the noted ones of topics that stand where they stood.
+        """Return the source's current ids, but the noted ids of topics without progress since.
 
-        A job that has moved on all topics may read another cluster since.
+        A job that has read on in all topics may read another cluster now.
         """
         noted = self.clusters.source
-        kept = {
+        unmoved = {
             topic: topic_id
             for topic, topic_id in noted.topic_ids.items()
             if self.read_until.get(topic) == now.read_until.get(topic)
         }
-        if not kept:
+        if not unmoved:
             return now.clusters.source
-        return replace(noted, topic_ids=kept).completed_by(now.clusters.source)
+        return replace(noted, topic_ids=unmoved).completed_by(now.clusters.source)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
@@ -80,27 +80,21 @@ class _Note:
         )
 
 
-def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds) -> PairIds:
+def note_ids(location: UPath, checkpoint: Checkpoint, request_id: str, now: PairIds) -> PairIds:
     """Return the ids from when a job's positions were first read, and note them.
 
-    An earlier note counts if it is of the same failover. That of another failover counts for the
-    topics of which the job has begun no batch since: a batch of other topics does not tell which
-    incarnation of a topic a position is of.
-
-    Args:
-        checkpoint: The job's checkpoint location.
-        found: What it holds.
-        request_id: The failover.
-        now: The ids of now.
+    An earlier note of the same failover counts. A note of another failover counts for the topics of
+    which the job has begun no batch since: a batch of other topics does not tell to which
+    incarnation of a topic a position belongs.
 
     Raises:
         HandoverError: The note can't be read.
     """
-    path = _note_path(checkpoint)
+    path = _note_path(location)
     fresh = _Note(
         request_id=request_id,
-        query_id=found.query_id,
-        read_until=found.read_until,
+        query_id=checkpoint.query_id,
+        read_until=checkpoint.read_until,
         clusters=now,
     )
     earlier, first = _read(path), now
@@ -116,14 +110,10 @@ def note_ids(checkpoint: UPath, found: Checkpoint, request_id: str, now: PairIds
 
 
 def check_ids(first: PairIds, now: PairIds) -> None:
-    """Raise where a cluster or topic is another one than when the positions were first read.
-
-    Args:
-        first: The ids from then.
-        now: The ids of now; a cluster that was not asked is not compared.
+    """Raise if a cluster or topic id has changed since the positions were first read.
 
     Raises:
-        HandoverError: One is; the field, both ids and the next step are named.
+        HandoverError: An id has changed; the field, both ids and the next step are named.
     """
     for change in first.changes(now):
         step = next(step for field, step in _STEPS.items() if change.field.startswith(field))
@@ -155,4 +145,4 @@ def _write(path: UPath, note: _Note) -> None:
         write_text(path, json.dumps(note.to_json()), HandoverError)
     except HandoverError as error:
         # The source's storage may be read-only for us: the ids still pass from task to task.
-        log.warning("The ids are not kept for a cleared task or another run: %s", error)
+        log.warning("The ids are not saved for a cleared task or another run: %s", error)

@@ -1,4 +1,7 @@
-"""Ends processes of this machine, and none that merely has the id of one that ended."""
+"""Ends a driver's processes on this machine, never a later process with the same id.
+
+The hook that kills a driver in client mode calls it.
+"""
 
 import os
 import select
@@ -9,27 +12,23 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.job.process import start_of
+from airflow_mm2_offsets.job.liveness import start_of
 from airflow_mm2_offsets.spark.control import Driver
 
 
 def end_driver(driver: Driver, *, grace: float = 10.0) -> None:
-    """End a driver that runs on this machine: TERM, and KILL for what is left after a while.
+    """End a driver on this machine by TERM, and after ``grace`` seconds by KILL.
 
-    Returns when all of its processes are gone; none that was left is no error.
-
-    Args:
-        driver: As it described itself.
-        grace: Seconds between TERM and KILL, and again for an end after that.
+    Returns when all of its processes are gone, at most ``grace`` seconds after the KILL.
 
     Raises:
-        StopError: It runs elsewhere, did not say what its processes are, or can't be ended.
+        StopError: It runs elsewhere, has not named its processes, or can't be ended.
     """
     place = f"the driver {driver.application_id} on {driver.host} (process {driver.pid})"
     if driver.host != socket.gethostname():
         raise StopError(
-            f"{place} is no driver of a cluster, and nothing on {socket.gethostname()} can end "
-            f"it: run this task on {driver.host}, or end it there and clear this task"
+            f"{place} runs outside a cluster, and nothing on {socket.gethostname()} can end it: "
+            f"run this task on {driver.host}, or end it there and clear this task"
         )
     if not driver.processes or not hasattr(os, "pidfd_open"):
         raise StopError(
@@ -50,7 +49,7 @@ def end_driver(driver: Driver, *, grace: float = 10.0) -> None:
 
 
 def _open(pid: int, start: int, opened: ExitStack) -> int | None:
-    """Return a handle that stays this very process's; None where it is gone."""
+    """Return a handle of this process, which no later one can take; None if it is gone."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,7 @@
-"""A checkpoint's texts with the Kafka offsets of another cluster; all else stays byte by byte."""
+"""Finds the files of a checkpoint that hold Kafka offsets, and rewrites them for another cluster.
+
+``migration/`` calls it. What is not a Kafka source's offset stays byte by byte.
+"""
 
 import json
 from collections.abc import Callable
@@ -11,24 +14,25 @@ from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark import offset_log
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, Sources, read_required
 
+_NEW_CHECKPOINT = "start the job with startingOffsets and a new checkpoint"
 
-class Asked(NamedTuple):
-    """A position on the source cluster."""
 
-    topic: str
-    partition: int
+class SourcePosition(NamedTuple):
+    """A position on the source cluster; prints as ``orders[0] at 42``."""
+
+    topic_partition: TopicPartition
     position: int
 
     def __str__(self) -> str:
-        """Return it as messages name it."""
-        return f"{TopicPartition(self.topic, self.partition)} at {self.position}"
+        """Return the form that messages use."""
+        return f"{self.topic_partition} at {self.position}"
 
 
-Answer: TypeAlias = Callable[[Asked], tuple[str, int]]
+PositionTranslator: TypeAlias = Callable[[SourcePosition], tuple[str, int]]
 """Returns the topic's name on the target, and the position there."""
 
 
-class Use(StrEnum):
+class OffsetRole(StrEnum):
     """What Spark does with the offsets of a file when the query starts again."""
 
     START = "start"
@@ -38,124 +42,125 @@ class Use(StrEnum):
     BEGINNING = "beginning"
     """Reads a partition that no batch has seen from its beginning, which no file names."""
     HISTORY = "history"
-    """Wants the file to be there; no batch begins or ends at its offsets any more."""
+    """Only requires the file: no batch begins or ends at its offsets any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFile:
+class OffsetFile:
     """A file with Kafka offsets that the copy of a checkpoint needs."""
 
     name: str
     """Its path in the checkpoint."""
     text: str
-    use: Use
+    role: OffsetRole
     sources: Sources
-    """What it says of each source, as text."""
+    """The offset of each source in it, as text."""
 
-    def positions(self, source: str) -> Positions:
-        """Return what it says of one source; nothing where that is not Kafka's."""
-        text = self.sources.get(source)
-        return offset_log.kafka_positions([text], self.name) if text else {}
-
-    def asked(self) -> set[Asked]:
-        """Return all positions in it, of every source."""
+    def by_source(self) -> dict[tuple[str, TopicPartition], int]:
+        """Return the positions of each Kafka source, by the source's name and topic-partition."""
         return {
-            Asked(*partition, position)
-            for source in self.sources
-            for partition, position in by_topic_partition(self.positions(source)).items()
+            (source, topic_partition): position
+            for source, text in self.sources.items()
+            for topic_partition, position in by_topic_partition(self._positions(text)).items()
         }
 
-    def rewrite(self, answer: Answer) -> str:
+    def positions(self) -> set[SourcePosition]:
+        """Return the positions of all Kafka sources."""
+        return {
+            SourcePosition(topic_partition, position)
+            for (_, topic_partition), position in self.by_source().items()
+        }
+
+    def rewrite(self, translate: PositionTranslator) -> str:
         """Return its text with each position of a Kafka source replaced."""
+
+        def rewrite_offset(offset: str) -> str:
+            moved: dict[str, dict[str, int]] = {}
+            for partition, position in by_topic_partition(self._positions(offset)).items():
+                topic, target = translate(SourcePosition(partition, position))
+                moved.setdefault(topic, {})[str(partition.partition)] = target
+            return json.dumps(moved, separators=(",", ":")) if moved else offset
+
+        def rewrite_named(line: str) -> str:
+            name, colon, offset = line.partition(":")
+            return f"{name}{colon}{rewrite_offset(offset)}"
+
         if self.name.startswith("sources/"):
             head, newline, offset = self.text.partition("\n")
-            return f"{head}{newline}{_rewrite(offset, self.name, answer)}"
-        named = self.text.startswith("v2")
-        return offset_log.rewrite_lines(
-            self.text, 2, lambda line: _rewrite_line(line, self.name, answer, named)
-        )
+            return f"{head}{newline}{rewrite_offset(offset)}"
+        is_named = self.text.startswith("v2")
+        return offset_log.rewrite_lines(self.text, 2, rewrite_named if is_named else rewrite_offset)
+
+    def _positions(self, offset: str) -> Positions:
+        return offset_log.kafka_positions([offset], self.name)
 
 
-def kept_files(logs: CheckpointLogs) -> tuple[KeptFile, ...]:
-    """Return the files with Kafka offsets without which Spark can't go on.
+def offset_files(logs: CheckpointLogs) -> tuple[OffsetFile, ...]:
+    """Return the files with Kafka offsets that Spark needs to continue; the newest batch is last.
 
-    The newest two batches (``MicroBatchExecution.populateStartOffsets`` takes no fewer), and
-    where no batch is committed the beginning of each source. Older ones only tell history.
+    These are the newest two batches (``MicroBatchExecution.populateStartOffsets`` takes no fewer),
+    and where no batch is committed the beginning of each source.
 
     Raises:
-        CheckpointError: No source is Kafka's, nobody knows where the first batch began, or Spark
-            itself would pass over batches.
+        CheckpointError: No source is Kafka's, it is unknown where the first batch began, or Spark
+            itself would skip batches.
     """
     kafka = kafka_sources(logs)
     if logs.base is None:
-        if lacking := sorted(kafka - logs.start_texts.keys()):
-            raise CheckpointError(
-                f"{logs.root}: no batch was committed, and sources/ does not say where the Kafka "
-                f"source {', '.join(lacking)} began; start the job with startingOffsets and a new "
-                f"checkpoint"
-            )
-        starts = [
-            KeptFile(
-                name=f"sources/{name}/0",
-                text=text,
-                use=Use.START,
-                sources={name: logs.starts[name]},
-            )
-            for name, text in logs.start_texts.items()
-            if name in kafka
-        ]
-        return (*starts, _batch(logs, logs.newest, Use.END))
+        return (*_first_offsets(logs, kafka), _batch(logs, logs.newest, OffsetRole.END))
     if logs.pending is not None:
         if logs.previous != logs.base:
             raise CheckpointError(
                 f"{logs.root}: commits/ ends at batch {logs.committed}, and batch {logs.pending} "
-                f"is pending: Spark would run that one alone and pass over those between; start "
-                f"the job with startingOffsets and a new checkpoint"
+                f"is pending: Spark would run only that one and skip those between; "
+                f"{_NEW_CHECKPOINT}"
             )
-        return (_batch(logs, logs.base, Use.START), _batch(logs, logs.pending, Use.END))
-    last = _batch(logs, logs.base, Use.START)
-    return (last,) if logs.previous is None else (_batch(logs, logs.previous, Use.HISTORY), last)
+        start = _batch(logs, logs.base, OffsetRole.START)
+        return (start, _batch(logs, logs.pending, OffsetRole.END))
+    last = _batch(logs, logs.base, OffsetRole.START)
+    if logs.previous is None:
+        return (last,)
+    return (_batch(logs, logs.previous, OffsetRole.HISTORY), last)
 
 
 def kafka_sources(logs: CheckpointLogs) -> frozenset[str]:
     """Return the names of the sources that are, or once were, Kafka's.
 
     Raises:
-        CheckpointError: There is none.
+        CheckpointError: No source is Kafka's.
     """
     newest = logs.path(logs.newest)
-    found = frozenset(
+    kafka = frozenset(
         name
         for name, text in (*logs.starts.items(), *logs.sources(logs.newest).items())
         if offset_log.kafka_positions([text], newest)
     )
-    if not found:
+    if not kafka:
         raise CheckpointError(f"{newest}: no source is Kafka, so there's nothing to translate")
-    return found
+    return kafka
 
 
-def _batch(logs: CheckpointLogs, batch: int, use: Use) -> KeptFile:
+def _first_offsets(logs: CheckpointLogs, kafka: frozenset[str]) -> list[OffsetFile]:
+    """Return the files that say where the first batch of each Kafka source began."""
+    if missing := sorted(kafka - logs.start_texts.keys()):
+        raise CheckpointError(
+            f"{logs.root}: no batch was committed, and sources/ does not say where the Kafka "
+            f"source {', '.join(missing)} began; {_NEW_CHECKPOINT}"
+        )
+    return [
+        OffsetFile(
+            name=f"sources/{name}/0",
+            text=text,
+            role=OffsetRole.START,
+            sources={name: logs.starts[name]},
+        )
+        for name, text in logs.start_texts.items()
+        if name in kafka
+    ]
+
+
+def _batch(logs: CheckpointLogs, batch: int, role: OffsetRole) -> OffsetFile:
     name = f"offsets/{batch}"
     text = logs.texts.get(batch) or read_required(logs.root / "offsets" / str(batch))
     sources = offset_log.parse_batch(text, f"{logs.root}/{name}")
-    return KeptFile(name=name, text=text, use=use, sources=sources)
-
-
-def _rewrite_line(line: str, place: str, answer: Answer, named: bool) -> str:  # noqa: FBT001 - private
-    if not named:
-        return _rewrite(line, place, answer)
-    name, colon, offset = line.partition(":")
-    return f"{name}{colon}{_rewrite(offset, place, answer)}"
-
-
-def _rewrite(text: str, place: str, answer: Answer) -> str:
-    """Return one source's offset on the target; what is not Kafka's as it is."""
-    positions = offset_log.kafka_positions([text], place)
-    if not positions:
-        return text
-    moved: dict[str, dict[str, int]] = {}
-    for topic, partitions in positions.items():
-        for partition, position in partitions.items():
-            name, target = answer(Asked(topic, partition, position))
-            moved.setdefault(name, {})[str(partition)] = target
-    return json.dumps(moved, separators=(",", ":"))
+    return OffsetFile(name=name, text=text, role=role, sources=sources)

@@ -1,8 +1,8 @@
 """Absolute paths in a checkpoint: operators' metadata names the files of their state's schema.
 
 ``OperatorStateMetadataV2``, which ``transformWithState`` writes (Spark 4.0 on), keeps the whole
-URI of each ``state/N/_stateSchema/...``. In a copy these must name the copy's own files: Spark
-reads the schema there, and makes the folder where it's gone.
+URI of each ``state/N/_stateSchema/...``. In a copy they must name the copy's files: Spark reads the
+schema there, and creates the folder if it is missing. ``migration/`` calls this module.
 """
 
 import json
@@ -34,14 +34,13 @@ class StateMetadata:
     text: str
 
     def check(self, inventory: Mapping[str, object]) -> None:
-        """Raise unless all that it names is in the checkpoint.
+        """Raise unless all files that it names are in the checkpoint.
 
         Raises:
             CheckpointError: It is damaged, of an unknown version, or names another file.
         """
         for path in self._paths():
-            _, name = self._split(path)
-            if name not in inventory:
+            if (name := self._split(path)[1]) not in inventory:
                 raise CheckpointError(
                     f"{self.name}: names {path}, and the checkpoint has no {name}; restore it"
                 )
@@ -49,12 +48,10 @@ class StateMetadata:
     def move(self, target: UPath, uri: str | None) -> str:
         """Return its text with all paths below another checkpoint location.
 
-        Args:
-            target: The location.
-            uri: The same as Spark spells it; None to spell it as the paths in the file are.
+        ``uri`` is Spark's spelling of it; None: the spelling of the paths in the file.
 
         Raises:
-            CheckpointError: They are on another kind of storage, so nobody knows how.
+            CheckpointError: They are on another kind of storage, so its spelling is unknown.
         """
         content = self._content()
         for store in _stores(content):
@@ -87,8 +84,8 @@ class StateMetadata:
         match = _SCHEMA.fullmatch(path)
         if match is None:
             raise CheckpointError(
-                f"{self.name}: names {path}, which is no file of a checkpoint's state schema; a "
-                f"copy can't keep it: {_STEP}"
+                f"{self.name}: names {path}, which is not a file of a checkpoint's state schema; "
+                f"a copy can't keep it: {_STEP}"
             )
         return match["root"], match["name"]
 
@@ -96,12 +93,8 @@ class StateMetadata:
 def read_state_metadata(root: UPath, inventory: Mapping[str, object]) -> list[StateMetadata]:
     """Return the files of a checkpoint that name others of it by their URI.
 
-    Args:
-        root: The checkpoint.
-        inventory: Its files.
-
     Raises:
-        CheckpointError: One is damaged or names what is not there, or the storage can't be read.
+        CheckpointError: One is damaged or names a missing file, or the storage can't be read.
     """
     files = [
         StateMetadata(name=name, text=read_required(root / name)) for name in _names(inventory)
@@ -118,8 +111,8 @@ def _names(inventory: Iterable[str]) -> Iterable[str]:
             continue
         if match["layout"] != "v2" or not match["batch"]:
             raise CheckpointError(
-                f"{name}: operator metadata of a layout that is not known; it may name files by "
-                f"absolute paths, which a copy can't keep: {_STEP}"
+                f"{name}: operator metadata of an unknown layout; it may name files by absolute "
+                f"paths, which a copy can't keep: {_STEP}"
             )
         yield name
 

@@ -1,4 +1,4 @@
-"""Asks a Spark job to stop, and takes that back.
+"""Asks a Spark job to stop, and withdraws the request: operators, triggers and CLI call it.
 
 The fence is raised before the job is asked, and lifted after the request was withdrawn. So a step
 that fails never leaves two jobs running.
@@ -42,16 +42,10 @@ class Withdrawal(StrEnum):
 
 
 def begin_stop(location: UPath | str, fence: Fence) -> Fence:
-    """Raise the fence of a stop, and ask the job to stop. The same run never asks twice.
+    """Raise a fence, ask the job to stop, and return the fence that stands.
 
-    A fence of another run is taken over where its stop was answered and the job not moved.
-
-    Args:
-        location: The control location that the job was given.
-        fence: Names the stop.
-
-    Returns:
-        The fence that stands.
+    The same run never asks twice. Another run's fence is taken over if its stop was answered and
+    the job was not moved.
 
     Raises:
         StopError: Another run moves the job, or has moved it; or see ``request_stop``.
@@ -73,15 +67,11 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
 
 
 def request_stop(location: UPath | str, request_id: str) -> None:
-    """Ask the job to stop, and raise no fence. The same request never asks twice.
-
-    Args:
-        location: The control location that the job was given.
-        request_id: A name for this stop, the same when it is tried again.
+    """Ask the job to stop, and raise no fence. The same request id never asks twice.
 
     Raises:
-        StopError: Another request is open, this one was asked and answered before a later one,
-            no job has ever run with the location, or it can't be written.
+        StopError: Another request is open, this one was answered before a later one, no job has
+            ever run with the location, or the location can't be written.
     """
     root = _known_location(location)
     request = _next_request(root, request_id)
@@ -93,10 +83,7 @@ def request_stop(location: UPath | str, request_id: str) -> None:
 def keep_asking(location: UPath | str, request_id: str, interval: float) -> None:
     """Write that the stop step still waits for the answer: without this sign the job runs on.
 
-    Args:
-        location: The control location that the job was given.
-        request_id: The stop.
-        interval: Seconds until this is called again.
+    The next call comes after ``interval`` seconds.
 
     Raises:
         StopError: The location can't be written.
@@ -107,18 +94,11 @@ def keep_asking(location: UPath | str, request_id: str, interval: float) -> None
 
 
 def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:
-    """Take back a stop that has proved nothing: its open request, and its fence.
+    """Withdraw a stop without a proof: remove its open request and its fence.
 
     A job announces that it stops, then looks for the request once more, and only then ends a
-    query. This takes the request and the fence away, and then looks for the announcement. So one
-    sees the other: the job runs on, or it is found stopping and its fence is raised again.
-
-    Args:
-        location: The control location that the job was given.
-        request_id: The stop.
-
-    Returns:
-        Whether the job runs on, or has stopped.
+    query. This removes the request and the fence, and then looks for the announcement. So one
+    sees the other: the job runs on, or this finds it stopping and raises the fence again.
 
     Raises:
         StopError: The location can't be read or written.
@@ -139,20 +119,20 @@ def withdraw_request(location: UPath | str, request_id: str) -> Withdrawal:
 
 
 def forget_stop(location: UPath | str, request_id: str) -> Fence:
-    """Lift a fence, and forget the request that came with it: a job may run here again.
+    """Lift a fence and clear the request that came with it: a job may run here again.
 
     Raises:
         StopError: The run's fence does not stand, or the location can't be written.
     """
     root = open_location(location, StopError)
     own_fence(root, request_id)
-    # The fence last: while it stands, what fails here can be done again.
+    # The fence last: while it stands, a failed try can be repeated.
     _clear_request(root, request_id)
     return lift_fence(root, request_id)
 
 
 def is_withdrawn(location: UPath | str) -> bool:
-    """Tell whether the last request was taken back.
+    """Tell whether the last request was withdrawn.
 
     Raises:
         StopError: The location can't be read, or holds something else.
@@ -163,7 +143,7 @@ def is_withdrawn(location: UPath | str) -> bool:
 
 
 def _has_stopped(root: UPath, request_id: str) -> bool:
-    """Tell whether a job carries out this stop, has answered it, or an earlier one was its end."""
+    """Tell whether the job carries out this stop, has answered it, or has ended before."""
     # The driver first: it announces a stop before the answer is written.
     driver, last = read_driver(root), read_last_acknowledgement(root)
     if driver is not None and driver.stopping == request_id:
@@ -174,48 +154,48 @@ def _has_stopped(root: UPath, request_id: str) -> bool:
 def _known_location(location: UPath | str) -> UPath:
     root = open_location(location, StopError)
     with storage_errors(root, StopError):
-        known = root.exists()
-    if not known:
+        exists = root.exists()
+    if not exists:
         raise StopError(f"{root}: no job has ever run with this control location; is it right?")
     return root
 
 
 def _next_request(root: UPath, request_id: str) -> dict[str, Any] | None:
-    """Return what to write to ask; None where this was asked already."""
-    asked, earlier = read_requests(root)
-    if asked == request_id:
+    """Return the request to write; None if it is the last one already."""
+    last, earlier = read_requests(root)
+    if last == request_id:
         return None
     if request_id in earlier:
         raise StopError(
-            f"{root}: the stop {request_id!r} was asked and answered before {asked!r} was; ask "
-            f"with a new id to stop the job that runs now"
+            f"{root}: the stop {request_id!r} was requested and answered before {last!r}; use a "
+            f"new id to stop the job that runs now"
         )
-    if asked is not None:
-        if read_acknowledgement(root, asked) is None:
+    if last is not None:
+        if read_acknowledgement(root, last) is None:
             raise StopError(
-                f"{root}: the stop {asked!r} is open, no job has acknowledged it yet; wait for "
-                f"it, or delete {root / 'stop-request.json'} if nobody else does; a job that is "
-                f"started with this location stops at once"
+                f"{root}: the stop {last!r} is open, no job has acknowledged it yet; wait for it, "
+                f"or delete {root / 'stop-request.json'} if no other run waits for it; a job that "
+                f"is started with this location stops at once"
             )
-        earlier = [*earlier, asked][-REMEMBERED_REQUESTS:]
+        earlier = [*earlier, last][-REMEMBERED_REQUESTS:]
     return {"request_id": request_id, "earlier": earlier}
 
 
 def _forget_old_answer(root: UPath, request_id: str) -> None:
-    """Remove the answer to an earlier stop of the same name, if a job has run since."""
+    """Remove the answer to an earlier stop of the same id, if another driver has run since."""
     answer, driver = read_acknowledgement(root, request_id), read_driver(root)
     if answer is not None and driver is not None and not answer.is_of(driver):
         remove_file(root / "stopped.json", StopError)
 
 
 def _clear_request(root: UPath, request_id: str) -> None:
-    asked, earlier = read_requests(root)
-    if asked == request_id:
+    last, earlier = read_requests(root)
+    if last == request_id:
         write_object(root / "stop-request.json", {"request_id": None, "earlier": earlier})
 
 
 def read_requests(root: UPath) -> tuple[str | None, list[str]]:
-    """Return the id of the last request, and of those before it.
+    """Return the id of the last request (None: withdrawn, or no request), and the earlier ids.
 
     Raises:
         StopError: The file can't be read, or holds something else.

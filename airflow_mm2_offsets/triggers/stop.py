@@ -12,11 +12,11 @@ from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
-    Proof,
+    StopProof,
     read_driver,
     read_last_acknowledgement,
 )
-from airflow_mm2_offsets.spark.originals import MISSED_BEATS, JobLocations, check_stopped
+from airflow_mm2_offsets.spark.originals import JobLocations, check_stopped
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     is_withdrawn,
@@ -86,7 +86,7 @@ class SparkStoppedTrigger(PollingTrigger):
         quiet_period: Seconds for which heartbeat and checkpoint must not change.
         heartbeat_timeout: The same for a driver that has not answered and then counts as gone;
             None: never.
-        proof_if_silent: The ``Proof`` of the end of such a driver.
+        proof_if_silent: The ``StopProof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
         spark_checkpoint: The checkpoint location as Spark names it, where that differs.
     """
@@ -101,7 +101,7 @@ class SparkStoppedTrigger(PollingTrigger):
         request_id: str,
         quiet_period: float,
         heartbeat_timeout: float | None = None,
-        proof_if_silent: str = Proof.SILENT,
+        proof_if_silent: str = StopProof.SILENT,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
         **times: float,
@@ -184,7 +184,7 @@ class SparkStoppedTrigger(PollingTrigger):
     ) -> float | None:
         """Return for how many seconds nothing must change; None if silence proves nothing."""
         if answer is not None:
-            return max(self.quiet_period, MISSED_BEATS * driver.interval if driver else 0.0)
+            return max(self.quiet_period, driver.longest_silence if driver else 0.0)
         unheard = driver.lease + driver.interval if driver else 0.0
         times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
@@ -228,4 +228,4 @@ class SparkStoppedTrigger(PollingTrigger):
         }
 
     def _proof(self, driver: Driver | None) -> str:
-        return Proof.ENDED if driver is not None and driver.ended else self.proof_if_silent
+        return StopProof.ENDED if driver is not None and driver.ended else self.proof_if_silent

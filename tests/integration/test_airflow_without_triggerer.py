@@ -131,9 +131,13 @@ def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
 def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
     """The worker renews the stop request at each poke, so that the job obeys it."""
     requests = StopRequests(job)  # type: ignore[arg-type]
-    assert requests.look() is None
+    assert requests.look(None) is None
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
-    wait_until(lambda: requests.look() == f"stops:{run_id}", "a stop that counts", seconds=180)
+    wait_until(
+        lambda: requests.look(job.read("fence.json")) == f"stops:{run_id}",
+        "a stop that counts",
+        seconds=180,
+    )
     signs: set[str] = set()
 
     def has_signed_thrice() -> bool:

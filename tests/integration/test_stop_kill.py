@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
+from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import ASKED, stop_task
@@ -59,7 +59,7 @@ def test_a_driver_that_does_not_stop_is_killed_if_allowed(
     assert worker.xcoms["stop", "return_value"]["proof"] == "killed"
     answer = read_acknowledgement(str(job.control), ASKED)
     assert answer is not None
-    assert answer.proof is Proof.KILLED
+    assert answer.proof is StopProof.KILLED
 
 
 def test_a_job_without_stop_control_is_killed(

@@ -1,1 +1,1 @@
-"""Compares two clusters and a sink in a Spark job that ``ReconcileOperator`` submits."""
+"""Compares two clusters and a sink, in the Spark job that ``ReconcileOperator`` submits."""

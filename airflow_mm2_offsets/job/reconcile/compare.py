@@ -1,15 +1,15 @@
-"""Finds the differences between what two clusters and a sink hold: the comparing half.
+"""Finds the differences between two clusters and a sink; ``job/reconcile/main.py`` calls it.
 
-``job/reconcile/main.py`` reads; here is what the words mean. Each record is one row with a ``tag``:
+Each record is one row with a ``tag``:
 
 ``before`` and ``after``
-    A record of the source, before or at and after the position where the job left it.
+    A record of the source: before the position where the job left it, or from there on.
 ``target``
     A record of the target.
 ``from_source`` and ``from_target``
-    A row of the sink, and which cluster its lineage columns name.
+    A row of the sink, by the cluster that its lineage columns name.
 
-Two records are equal where their CONTENT is. Equal records are counted, not told apart.
+Two records are equal if their CONTENT is equal. Equal records are counted, not told apart.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class _Side(NamedTuple):
 
     tags: tuple[str, ...]
     copies: str
-    """The column that holds how many equal rows there are."""
-    position: str
-    """Which one a row is, of the equal rows on its side."""
+    """The column with the number of equal rows."""
+    nth: str
+    """The row's number among the equal rows of its side."""
 
 
 def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
-    """Return rows with the number of equal ones under each tag, and which of these each is.
+    """Return rows with the number of equal rows under each tag, and the row's number among them.
 
-    One shuffle brings equal contents together; all that is counted here stays where it is then.
+    One shuffle brings equal contents together; the counts need no other one.
 
     Args:
         rows: With ``tag``, PLACE, ``offset`` and CONTENT.
-        lineage: Whether the sink's rows name a place; else they are equal to records of any.
+        lineage: Whether the sink's rows name a place; if not, they equal records of any place.
     """
     scope = (*PLACE, *CONTENT) if lineage else CONTENT
     place, anywhere = Window.partitionBy(*PLACE, *CONTENT), Window.partitionBy(*scope)
@@ -76,7 +76,7 @@ def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
 
 
 def _find_counterparts(counted: DataFrame) -> DataFrame:
-    """Add where the source has what a copy is a copy of, and a cluster the record of a row."""
+    """Add the source offset of a copied record, and the offset of the record of a sink's row."""
     copies = Window.partitionBy(*PLACE, *CONTENT, "nth_here")
     records = Window.partitionBy("cluster", *PLACE, *CONTENT, "nth_there")
     return counted.select(
@@ -92,73 +92,61 @@ def differences(counted: DataFrame, *, read: AbstractSet[str], lineage: bool) ->
     """Return every difference as a row: ``comparison``, ``kind``, and the record.
 
     Args:
-        counted: What ``count_copies`` returned.
-        read: Which of ``source``, ``target`` and ``sink`` were read: at least two; and
-            ``arrival`` where the sink's rows say in which order they came.
+        counted: The result of ``count_copies``.
+        read: Which of ``source``, ``target`` and ``sink`` were read, at least two; and
+            ``arrival`` if the sink's rows have an order of arrival.
         lineage: Whether the sink's rows name topic, partition and offset.
     """
-    found = [_miscounted(counted, read, lineage=lineage)]
+    parts = [_miscounted(counted, read, lineage=lineage)]
     if {"source", "target"} <= read:
-        found.append(_copy_order(counted))
+        parts.append(_copy_order(counted))
     if "sink" in read and lineage:
-        found.append(_misplaced(counted))
+        parts.append(_misplaced(counted))
     if {"sink", "arrival"} <= read and lineage:
-        found.append(_late(counted))
-    return reduce(DataFrame.unionByName, found)
+        parts.append(_late(counted))
+    return reduce(DataFrame.unionByName, parts)
 
 
 def _miscounted(counted: DataFrame, read: AbstractSet[str], *, lineage: bool) -> DataFrame:
-    """Find what one side holds more often than another, in one pass for all pairs of sides."""
+    """Find rows that one side holds more often than another, in one pass for all pairs of sides."""
     pairs = []
-    if {"source", "target"} <= read:
-        pairs.append(_copies())
+    if {"source", "target"} <= read:  # from where the job left the source and began on the target
+        left = _Side(("after",), "copied_after", "nth_here")
+        right = _Side(TARGET, "copied_target", "nth_here")
+        pairs.append(_pair("source-target", left, right))
     if {"source", "sink"} <= read:
-        pairs.append(_source_delivery(lineage=lineage))
+        # Only a row whose lineage names the source must have a record there.
+        own = f"{lineage} AND tag = 'from_source'"
+        left, right = _Side(SOURCE, "n_source", _IN_SOURCE), _Side(SINK, "n_sink", _IN_SINK)
+        pairs.append(_pair("source-sink", left, right, known_if=own))
     if {"target", "sink"} <= read:
-        pairs.append(_target_delivery(lineage=lineage, alone="source" not in read))
-    each = F.explode(F.filter(F.array(*pairs), lambda pair: pair["kind"].isNotNull()))
-    rows = counted.withColumn("pair", each).selectExpr("*", "pair.*")
+        pairs.append(_target_sink(lineage=lineage, alone="source" not in read))
+    pair = F.explode(F.filter(F.array(*pairs), lambda pair: pair["kind"].isNotNull()))
+    rows = counted.withColumn("pair", pair).selectExpr("*", "pair.*")
     return _as_difference(rows, expected="expected", found="found")
 
 
-def _copies() -> Column:
-    """Compare the source from where the job left it with the target from where it went on."""
-    left = _Side(tags=("after",), copies="copied_after", position="nth_here")
-    right = _Side(tags=TARGET, copies="copied_target", position="nth_here")
-    return _pair("source-target", left, right)
-
-
-def _source_delivery(*, lineage: bool) -> Column:
-    """Compare the source with the sink."""
-    # Rows that came from the target are known there; without lineage, none of its rows is.
-    own = f"{lineage} AND tag = 'from_source'"
-    left = _Side(tags=SOURCE, copies="n_source", position=_IN_SOURCE)
-    right = _Side(tags=SINK, copies="n_sink", position=_IN_SINK)
-    return _pair("source-sink", left, right, known_if=own)
-
-
-def _target_delivery(*, lineage: bool, alone: bool) -> Column:
-    """Compare the target with what the sink has from there."""
-    left = _Side(tags=TARGET, copies="n_target", position="nth")
+def _target_sink(*, lineage: bool, alone: bool) -> Column:
+    """Compare the target with the sink's rows from there."""
+    left = _Side(TARGET, "n_target", "nth")
     if lineage:
-        right = _Side(tags=("from_target",), copies="n_from_target", position="nth")
-        return _pair("target-sink", left, right)
-    # Without lineage the source, if there is one, judges the records that it holds too.
-    right = _Side(tags=SINK, copies="n_sink", position="nth")
+        return _pair("target-sink", left, _Side(("from_target",), "n_from_target", "nth"))
+    # Without lineage, the source is compared with the records that both clusters hold.
     judged = "true" if alone else "n_source = 0"
+    right = _Side(SINK, "n_sink", "nth")
     return _pair("target-sink", left, right, judged_if=judged, known_if="false")
 
 
 def _pair(
     comparison: str, left: _Side, right: _Side, *, judged_if: str = "true", known_if: str = "true"
 ) -> Column:
-    """Tell the left side's records beyond the right's number of copies, and the reverse."""
+    """Return the kind of difference between a row's number of copies on two sides; null: none."""
     on_left, on_right = F.col("tag").isin(*left.tags), F.col("tag").isin(*right.tags)
     kind = (
         F.when(~F.expr(judged_if), F.lit(None))
-        .when(on_left & F.expr(f"{left.position} > {right.copies}"), LOST)
+        .when(on_left & F.expr(f"{left.nth} > {right.copies}"), LOST)
         .when(on_right & F.expr(f"{left.copies} = 0"), F.when(F.expr(known_if), UNKNOWN))
-        .when(on_right & F.expr(f"{right.position} > {left.copies}"), DUPLICATED)
+        .when(on_right & F.expr(f"{right.nth} > {left.copies}"), DUPLICATED)
     )
     return F.struct(
         F.lit(comparison).alias("comparison"),
@@ -171,8 +159,8 @@ def _pair(
 def _copy_order(counted: DataFrame) -> DataFrame:
     """Find copies that have another place among the target's records than among the source's.
 
-    Only what both hold equally often has a place: among equal records, nobody knows which one is
-    the lost or the additional one, so that a place would be a guess.
+    Only records that both hold equally often are compared: among equal records it is unknown which
+    one is lost or additional.
     """
     pairs = counted.where("tag = 'target' AND copied_after = copied_target")
     partition = Window.partitionBy(*PLACE)
@@ -181,31 +169,24 @@ def _copy_order(counted: DataFrame) -> DataFrame:
         F.row_number().over(partition.orderBy("copied_from")).alias("on_source"),
         F.row_number().over(partition.orderBy("offset")).alias("on_target"),
     )
-    swapped = ranked.where("on_source <> on_target").selectExpr(
-        "*",
-        "'source-target' AS comparison",
-        f"'{OUT_OF_ORDER}' AS kind",
-    )
-    return _as_difference(swapped, meant_at="copied_from")
+    swapped = ranked.where("on_source <> on_target")
+    return _out_of_order(swapped, "'source-target'", "copied_from")
 
 
 def _misplaced(counted: DataFrame) -> DataFrame:
-    """Find rows of the sink whose lineage names a record that holds something else.
+    """Find rows of the sink whose lineage names a record with another content.
 
-    Only contents that are there as often as they should be: see ``_copy_order``.
+    Only contents with the right number of copies are compared: see ``_copy_order``.
     """
     misplaced = counted.where(
         "tag LIKE 'from%' AND record_at <> offset AND "
         "CASE cluster WHEN 'source' THEN n_source = n_sink ELSE n_target = n_from_target END"
     )
-    named = misplaced.selectExpr(
-        "*", "concat(cluster, '-sink') AS comparison", f"'{OUT_OF_ORDER}' AS kind"
-    )
-    return _as_difference(named, meant_at="record_at")
+    return _out_of_order(misplaced, "concat(cluster, '-sink')", "record_at")
 
 
 def _late(counted: DataFrame) -> DataFrame:
-    """Find records that came to the sink after a later one of their partition had come."""
+    """Find records that arrived in the sink after a later record of their partition."""
     first = (
         counted.where("tag LIKE 'from%' AND arrival IS NOT NULL")
         .groupBy("tag", *PLACE, "offset")
@@ -217,12 +198,12 @@ def _late(counted: DataFrame) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     late = first.withColumn("meant_at", F.max("offset").over(earlier)).where("offset < meant_at")
-    named = late.selectExpr(
-        "*",
-        "concat(substring(tag, 6), '-sink') AS comparison",
-        f"'{OUT_OF_ORDER}' AS kind",
-    )
-    return _as_difference(named, meant_at="meant_at")
+    return _out_of_order(late, "concat(substring(tag, 6), '-sink')", "meant_at")
+
+
+def _out_of_order(rows: DataFrame, comparison: str, meant_at: str) -> DataFrame:
+    named = rows.selectExpr("*", f"{comparison} AS comparison", f"'{OUT_OF_ORDER}' AS kind")
+    return _as_difference(named, meant_at=meant_at)
 
 
 def _as_difference(rows: DataFrame, **numbers: str) -> DataFrame:

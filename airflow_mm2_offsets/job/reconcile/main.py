@@ -1,4 +1,4 @@
-"""Compares what a source held, what its target holds, and what a sink got: a Spark batch job.
+"""Compares the records of a source, of its target, and of a sink: a Spark batch job.
 
 ``ReconcileOperator`` submits it; by hand::
 
@@ -12,22 +12,21 @@ given. The request is a JSON object:
 
 ``partitions``
     A list of ``topic``, ``partition``, ``target_topic``; ``source`` and ``target``, each a pair of
-    the first offset and the end, null for what the cluster holds; and ``switch``, null or the
-    source's position from which on records came to the sink by way of the target.
+    the first offset and the end, null for all that the cluster holds; and ``switch``, null or the
+    source's position from which records reached the sink through the target.
 ``time``
-    null, or a pair of times in milliseconds: records of [first, second) alone are compared.
+    null, or a pair of times in milliseconds: only records of [first, second) are compared.
 ``kafka``
-    SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record, null for what is not
-    compared.
+    SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record; null: not compared.
 ``sinks``
     A list of ``cluster`` (whose offsets its lineage columns hold), ``path``, ``format``,
     ``where`` (null or an SQL condition), and ``columns``: SQL expressions of key, value, headers,
-    topic, partition, offset, timestamp and arrival, null for what it has not.
+    topic, partition, offset, timestamp and arrival; null: the sink has no such column.
 ``examples``
     How many differences of each kind the report shows.
 
 The report folder then holds ``report.json``, written at once and last, and ``differences/``, a
-Parquet of every difference. Where the job fails, ``report.json`` holds ``error`` alone.
+Parquet of every difference. If the job fails, ``report.json`` holds only ``error``.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_mm2_offsets.job.files import HadoopFiles
-from airflow_mm2_offsets.job.reconcile.compare import (
-    SINK,
-    count_copies,
-    differences,
-)
+from airflow_mm2_offsets.job.reconcile.compare import SINK, count_copies, differences
 from airflow_mm2_offsets.job.reconcile.read import (
     find_ranges,
     read_kafka,
@@ -80,12 +75,6 @@ def reconcile(
 ) -> dict[str, Any]:
     """Write all differences to a folder, and return the report.
 
-    Args:
-        spark: The session.
-        request: See the module.
-        options: For each side that is read: the Java client's properties.
-        place: The report folder.
-
     Raises:
         ValueError: The request contradicts itself.
         Py4JJavaError: A cluster does not answer, or its records are gone while they are read.
@@ -96,19 +85,19 @@ def reconcile(
     rows = _rows(spark, request, options, ranges, lineage=lineage)
     counted = count_copies(rows, lineage=lineage).persist()
     try:
-        found = differences(counted, read={*options, *_told(request["sinks"])}, lineage=lineage)
-        found.write.mode("overwrite").parquet(f"{place}/differences")
-        written = spark.read.schema(found.schema).parquet(f"{place}/differences")
-        held = count_rows(counted)
+        difference = differences(counted, read={*options, *_sink_parts(request)}, lineage=lineage)
+        difference.write.mode("overwrite").parquet(f"{place}/differences")
+        written = spark.read.schema(difference.schema).parquet(f"{place}/differences")
+        counts = count_rows(counted)
         return {
             "schema_version": SCHEMA_VERSION,
             "created_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "compared": [name for name in COMPARED if request["kafka"].get(name)],
             "lineage": lineage,
             "ranges": [
-                describe_range(side, each, held) for side in options for each in ranges[side]
+                describe_range(side, span, counts) for side in options for span in ranges[side]
             ],
-            "sinks": [row for row in held if row["side"] in SINK],
+            "sinks": [row for row in counts if row["side"] in SINK],
             "differences": f"{place}/differences",
             "counts": count_differences(written),
             "examples": find_examples(written, request["examples"]),
@@ -125,7 +114,7 @@ def _rows(
     *,
     lineage: bool,
 ) -> DataFrame:
-    """Return what all sides hold, in one."""
+    """Return the records and rows of all sides."""
     rows: list[DataFrame] = [
         read_kafka(spark, side, ranges[side], request, options[side]) for side in options
     ]
@@ -136,9 +125,10 @@ def _rows(
     return reduce(DataFrame.unionByName, rows)
 
 
-def _told(sinks: Sequence[Mapping[str, Any]]) -> set[str]:
-    arrival = {"arrival"} if any(sink["columns"]["arrival"] for sink in sinks) else set()
-    return {"sink"} | arrival if sinks else set()
+def _sink_parts(request: Request) -> set[str]:
+    columns = [sink["columns"] for sink in request["sinks"]]
+    arrival = {"arrival"} if any(names["arrival"] for names in columns) else set()
+    return {"sink"} | arrival if columns else set()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -149,31 +139,32 @@ def main(argv: Sequence[str] | None = None) -> None:
     folder.delete(REPORT)
     options: dict[str, dict[str, str]] = {}
     try:
-        options |= {side: given for side in SIDES if (given := _options(spark, side, args))}
+        options |= {side: own for side in SIDES if (own := _options(spark, side, args))}
         request = json.loads(Path(_local(args.request)).read_text(encoding="utf-8"))
         report = reconcile(spark, request, options, args.report)
     except Exception as error:
-        told = summary(error, options.values())
-        folder.write(REPORT, {"schema_version": SCHEMA_VERSION, "error": told})
+        message = summary(error, options.values())
+        folder.write(REPORT, {"schema_version": SCHEMA_VERSION, "error": message})
         raise
     folder.write(REPORT, report)
 
 
 def _options(spark: SparkSession, side: str, args: argparse.Namespace) -> dict[str, str]:
     path = getattr(args, f"{side}_properties")
-    given = read_properties(spark, _local(path)) if path else {}
-    return given | dict(option.split("=", 1) for option in getattr(args, f"{side}_option"))
+    properties = read_properties(spark, _local(path)) if path else {}
+    return properties | dict(option.split("=", 1) for option in getattr(args, f"{side}_option"))
 
 
 def _local(path: str) -> str:
     """Return where a file is: here, or where ``spark-submit --files`` has put it."""
     name = Path(path).name
-    here = (each for each in (path, name) if Path(each).exists())
-    return next(here, None) or SparkFiles.get(name)
+    return next((file for file in (path, name) if Path(file).exists()), None) or SparkFiles.get(
+        name
+    )
 
 
 def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:
-    """Return what an error says, without its stack trace, and without any login."""
+    """Return an error's message and its causes, without stack traces and logins."""
     java = getattr(error, "java_exception", None)
     lines = (str(error) if java is None else str(java.toString())).splitlines()
     causes: list[str] = []
@@ -181,7 +172,7 @@ def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:
         java = java.getCause()
         causes.append(str(java.toString()).partition("\n")[0])
     text = "; ".join([f"{type(error).__name__}: {''.join(lines[:1])}", *causes])
-    for name, value in (item for each in options for item in each.items()):
+    for name, value in (item for properties in options for item in properties.items()):
         if value and any(word in name for word in SECRETS):
             text = text.replace(value, "***")
     return text[:2000]

@@ -1,11 +1,12 @@
-"""Reads what two clusters and a sink hold, as rows that can be compared: the reading half.
+"""Reads the records of two clusters and the rows of a sink; ``job/reconcile/main.py`` calls it.
 
-``job/reconcile/main.py`` says what a request holds, ``job/reconcile/compare.py`` what a row is.
+That module describes a request; ``job/reconcile/compare.py`` describes the rows.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_OFFSET = 2**63 - 1
 KEY_BYTES = 64
-"""How much of a key is kept, to know a record by."""
+"""How much of a key the report shows."""
 NOT_FOR_SPARK = frozenset(
     {
         *("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
@@ -29,7 +30,7 @@ NOT_FOR_SPARK = frozenset(
 """Spark sets these itself, and refuses them."""
 HEADERS = """CASE WHEN size(headers) > 0 THEN xxhash64(
     transform(headers, h -> struct(h.key, coalesce(length(h.value), -1), h.value))) END"""
-"""One number for all headers; null where there are none."""
+"""One number for all headers; null for no header."""
 _TYPES = {
     "name": "string",
     "partition": "int",
@@ -44,17 +45,17 @@ _RANGE = "name string, partition int, topic string, first bigint, end bigint, sw
 
 
 class Range(NamedTuple):
-    """One partition on one cluster."""
+    """The offsets of one partition on one cluster."""
 
     name: str
-    """What the topic is called there."""
+    """The topic's name there."""
     partition: int
     topic: str
-    """What it is called on the source."""
-    wanted: tuple[int, int]
+    """The topic's name on the source."""
+    requested: tuple[int, int]
     first: int
     end: int
-    """Of what is wanted, what is still held: [first, end)."""
+    """The part of the requested range that the cluster still holds: [first, end)."""
     switch: int | None
 
 
@@ -64,52 +65,51 @@ def find_ranges(
     request: Mapping[str, Any],
     options: Mapping[str, str] | None,
 ) -> list[Range]:
-    """Return what is wanted of a cluster, cut to what it holds where it can be asked."""
+    """Return the requested ranges, cut to the watermarks if the cluster is read."""
     partitions = request["partitions"]
-    names = [each["target_topic" if side == "target" else "topic"] for each in partitions]
-    places = [(name, each["partition"]) for name, each in zip(names, partitions)]
-    held = _held(spark, options, places) if options else [(0, MAX_OFFSET)] * len(places)
+    names = [entry["target_topic" if side == "target" else "topic"] for entry in partitions]
+    keys = [(name, entry["partition"]) for name, entry in zip(names, partitions)]
+    bounds = _watermarks(spark, options, keys) if options else [(0, MAX_OFFSET)] * len(keys)
     return [
-        _clamp(name, each, each[side] or (None, None), *bounds)
-        for name, each, bounds in zip(names, partitions, held)
+        _clamp(name, entry, entry[side] or (None, None), low, high)
+        for name, entry, (low, high) in zip(names, partitions, bounds)
     ]
 
 
-def _held(
-    spark: SparkSession, options: Mapping[str, str], places: Sequence[tuple[str, int]]
+def _watermarks(
+    spark: SparkSession, options: Mapping[str, str], keys: Sequence[tuple[str, int]]
 ) -> list[tuple[int, int]]:
-    """Return the low watermark and the last stable offset of each partition."""
+    """Return the low watermark and the last stable offset of each topic-partition."""
     jvm = cast("Any", spark._jvm)  # noqa: SLF001 - the only way to Kafka's own client
     properties = jvm.java.util.Properties()
     deserializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     own = {"key.deserializer": deserializer, "value.deserializer": deserializer}
     for key, value in {**options, **own, "isolation.level": "read_committed"}.items():
         properties.setProperty(key, value)
-    wanted = jvm.java.util.ArrayList()
-    for place in places:
-        wanted.add(jvm.org.apache.kafka.common.TopicPartition(*place))
-    consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties)
-    try:
-        low, high = consumer.beginningOffsets(wanted), consumer.endOffsets(wanted)
-    finally:
-        consumer.close()
-    return [(low.get(key), high.get(key)) for key in wanted]
+    partitions = jvm.java.util.ArrayList()
+    for topic_partition in keys:
+        partitions.add(jvm.org.apache.kafka.common.TopicPartition(*topic_partition))
+    with closing(jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties)) as consumer:
+        low, high = consumer.beginningOffsets(partitions), consumer.endOffsets(partitions)
+    return [(low.get(partition), high.get(partition)) for partition in partitions]
 
 
-def _clamp(name: str, each: Mapping[str, Any], asked: Sequence[Any], low: int, high: int) -> Range:
-    first = low if asked[0] is None else int(asked[0])
-    end = max(first, high) if asked[1] is None else int(asked[1])
+def _clamp(
+    name: str, entry: Mapping[str, Any], bounds: Sequence[Any], low: int, high: int
+) -> Range:
+    first = low if bounds[0] is None else int(bounds[0])
+    end = max(first, high) if bounds[1] is None else int(bounds[1])
     if first > end:
-        raise ValueError(f"{name}[{each['partition']}]: the range ends at {end}, before {first}")
-    held = min(max(first, low), max(end, low), high)
-    switch = each.get("switch")
+        raise ValueError(f"{name}[{entry['partition']}]: the range ends at {end}, before {first}")
+    available = min(max(first, low), max(end, low), high)
+    switch = entry.get("switch")
     return Range(
         name=name,
-        partition=each["partition"],
-        topic=each["topic"],
-        wanted=(first, end),
-        first=held,
-        end=max(held, min(end, high)),
+        partition=entry["partition"],
+        topic=entry["topic"],
+        requested=(first, end),
+        first=available,
+        end=max(available, min(end, high)),
         switch=None if switch is None else int(switch),
     )
 
@@ -123,10 +123,10 @@ def read_kafka(
 ) -> DataFrame:
     """Return the committed records of a cluster's ranges as rows to compare."""
     offsets: dict[str, dict[str, dict[str, int]]] = {"first": {}, "end": {}}
-    for each in ranges:
+    for span in ranges:
         for bound, topics in offsets.items():
-            topics.setdefault(each.name, {})[str(each.partition)] = getattr(each, bound)
-    assigned = {name: [int(number) for number in held] for name, held in offsets["end"].items()}
+            topics.setdefault(span.name, {})[str(span.partition)] = getattr(span, bound)
+    assigned = {name: [int(number) for number in ends] for name, ends in offsets["end"].items()}
     records = (
         spark.read.format("kafka")
         .options(**{f"kafka.{k}": v for k, v in options.items() if k not in NOT_FOR_SPARK})
@@ -149,7 +149,7 @@ def read_sink(
     request: Mapping[str, Any],
     ranges: Sequence[Range] | None,
 ) -> DataFrame:
-    """Return the rows of a sink as rows to compare; of ``ranges`` alone where they have lineage."""
+    """Return the rows of a sink as rows to compare; with lineage, only those of ``ranges``."""
     columns = {**sink["columns"], "name": sink["columns"]["topic"]}
     if request["time"] and not columns["timestamp"]:
         raise ValueError(
@@ -168,10 +168,13 @@ def _rows(
     ranges: Sequence[Range] | None,
     time: Sequence[int] | None,
 ) -> DataFrame:
-    given = {**columns, "headers": HEADERS.replace("headers", columns.get("headers") or "headers")}
-    given["headers"] = given["headers"] if columns.get("headers") else None
+    headers = columns.get("headers")
+    values = {**columns, "headers": HEADERS.replace("headers", headers) if headers else None}
     rows = frame.selectExpr(
-        *(f"CAST({given.get(name) or 'NULL'} AS {kind}) AS {name}" for name, kind in _TYPES.items())
+        *(
+            f"CAST({values.get(name) or 'NULL'} AS {kind}) AS {name}"
+            for name, kind in _TYPES.items()
+        )
     )
     if time:
         rows = rows.where(F.expr(f"timestamp >= timestamp_millis({time[0]})")).where(
@@ -180,13 +183,11 @@ def _rows(
     if ranges is None:
         placed = rows.withColumn("switch", F.lit(None)).withColumnRenamed("name", "topic")
     else:
-        held = _table(frame.sparkSession, ranges)
-        # What Parquet's statistics can tell is not even read.
-        first, end = min(each.first for each in ranges), max(each.end for each in ranges)
+        # Parquet's statistics let Spark skip files outside these offsets.
+        first, end = min(span.first for span in ranges), max(span.end for span in ranges)
         rows = rows.where(f"offset >= {first} AND offset < {end}")
-        placed = rows.join(F.broadcast(held), ["name", "partition"]).where(
-            "offset >= first AND offset < end"
-        )
+        spans = F.broadcast(_table(frame.sparkSession, ranges))
+        placed = rows.join(spans, ["name", "partition"]).where("offset >= first AND offset < end")
     return placed.select(
         F.expr(tag).alias("tag"),
         "topic",
@@ -200,11 +201,11 @@ def _rows(
 
 
 def _hashes(*columns: str) -> list[Column]:
-    """Return two hashes of columns, and of which of them is null and how long each is.
+    """Return two hashes of columns and of their lengths.
 
-    Spark's hash passes over nulls; with the lengths, null is not empty, and "a" and "bc" are not
-    "ab" and "c". Two of 64 bits each: among a thousand million records, one alone would find two
-    different ones equal in every fortieth run.
+    Spark's hash skips nulls; with the lengths, null differs from empty, and "a" and "bc" from "ab"
+    and "c". Two hashes of 64 bits: with one, among a thousand million records, two different
+    records would be equal in every fortieth run.
     """
     parts = [
         part
@@ -219,17 +220,14 @@ def _hashes(*columns: str) -> list[Column]:
 
 def _table(spark: SparkSession, ranges: Sequence[Range]) -> DataFrame:
     names = ("name", "partition", "topic", "first", "end", "switch")
-    text = json.dumps([{name: getattr(each, name) for name in names} for each in ranges])
+    text = json.dumps([{name: getattr(span, name) for name in names} for span in ranges])
     return spark.range(1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{_RANGE}>>")))
 
 
 def read_properties(spark: SparkSession, path: str) -> dict[str, str]:
-    """Return what a properties file of Kafka's holds."""
+    """Return the properties in a file, as Java reads it."""
     jvm = cast("Any", spark._jvm)  # noqa: SLF001 - Java's own reader
     properties = jvm.java.util.Properties()
-    stream = jvm.java.io.FileInputStream(path)
-    try:
+    with closing(jvm.java.io.FileInputStream(path)) as stream:
         properties.load(stream)
-    finally:
-        stream.close()
     return {name: properties.getProperty(name) for name in properties.stringPropertyNames()}

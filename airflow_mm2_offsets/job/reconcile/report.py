@@ -1,4 +1,4 @@
-"""Counts what a reconciliation has found: the reporting half of ``job/reconcile/main.py``."""
+"""Counts records and differences for the report of ``job/reconcile/main.py``."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ if TYPE_CHECKING:
 
 
 def count_rows(counted: DataFrame) -> list[dict[str, Any]]:
-    """Count what was read of each partition, by its tag."""
-    found = counted.groupBy(F.col("tag").alias("side"), "topic", "partition").agg(
+    """Count the records of each partition that were read, by tag."""
+    counts = counted.groupBy(F.col("tag").alias("side"), "topic", "partition").agg(
         F.count("*").alias("records"), F.expr("count_if(tombstone)").alias("tombstones")
     )
-    return [row.asDict() for row in found.orderBy("side", "topic", "partition").collect()]
+    return [row.asDict() for row in counts.orderBy("side", "topic", "partition").collect()]
 
 
-def describe_range(side: str, each: Range, held: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Say what was wanted of a partition, what of it is held, and what lies there."""
-    mine = [
+def describe_range(side: str, span: Range, counts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the requested and the judged range of a partition, and its numbers of records."""
+    rows = [
         row
-        for row in held
-        if (row["topic"], row["partition"]) == (each.topic, each.partition)
+        for row in counts
+        if (row["topic"], row["partition"]) == (span.topic, span.partition)
         and (row["side"] == "target") == (side == "target")
         and row["side"] not in SINK
     ]
-    records = sum(row["records"] for row in mine)
+    records = sum(row["records"] for row in rows)
     return {
         "side": side,
-        "topic": each.topic,
-        "name": each.name,
-        "partition": each.partition,
-        "wanted": [str(offset) for offset in each.wanted],
-        "judged": [str(each.first), str(each.end)],
-        "not_judged": each.wanted[1] - each.wanted[0] - (each.end - each.first),
+        "topic": span.topic,
+        "name": span.name,
+        "partition": span.partition,
+        "wanted": [str(offset) for offset in span.requested],
+        "judged": [str(span.first), str(span.end)],
+        "not_judged": span.requested[1] - span.requested[0] - (span.end - span.first),
         "records": records,
-        "tombstones": sum(row["tombstones"] for row in mine),
+        "tombstones": sum(row["tombstones"] for row in rows),
         # Transaction markers, aborted and compacted records; a time range's other records too.
-        "holes": each.end - each.first - records,
+        "holes": span.end - span.first - records,
     }
 
 
-def count_differences(found: DataFrame) -> list[dict[str, Any]]:
+def count_differences(differences: DataFrame) -> list[dict[str, Any]]:
     """Count the differences of each comparison, partition and kind."""
     keys = ("comparison", "topic", "partition", "kind")
-    counts = found.groupBy(*keys).agg(F.count("*").alias("count"))
+    counts = differences.groupBy(*keys).agg(F.count("*").alias("count"))
     return [row.asDict() for row in counts.orderBy(*keys).collect()]
 
 
-def find_examples(found: DataFrame, count: int) -> list[dict[str, Any]]:
+def find_examples(differences: DataFrame, count: int) -> list[dict[str, Any]]:
     """Return the first few differences of each comparison and kind; offsets are text."""
     order = ("topic", "partition", "offset")
     nth = F.row_number().over(Window.partitionBy("comparison", "kind").orderBy(*order))
     rows = (
-        found.withColumn("nth", nth)
+        differences.withColumn("nth", nth)
         .where(F.col("nth") <= count)
         .orderBy("comparison", "kind", "nth")
         .drop("nth")

@@ -1,4 +1,4 @@
-"""Stops structured-streaming queries between batches, and says so: the job's side.
+"""Stops structured-streaming queries between batches, and answers the stop: the job's side.
 
 In the job, construct ``StopControl`` before the query is started, and call ``run`` in the place of
 ``query.awaitTermination()``::
@@ -10,9 +10,9 @@ In the job, construct ``StopControl`` before the query is started, and call ``ru
     control.run(query)
     spark.stop()
 
-It needs nothing but PySpark: Hadoop's FileSystem, inside the JVM, reads and writes the files, on
-any storage that the job's Spark knows. One job per control location. docs/stop-protocol.md says
-what the four files in it hold, and the note beside each checkpoint, and who writes which when.
+It needs only PySpark: Hadoop's FileSystem, inside the JVM, reads and writes the files, on any
+storage that the job's Spark knows. One job per control location. docs/stop-protocol.md describes
+the files in it, and the note beside each checkpoint.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 REFUSALS = (JobMovedError, AnotherDriverError)
 LEASE_INTERVALS = 4
-"""A job that could not look at its control location for so many intervals begins no batch."""
+"""After so many intervals without a look at its control location, a job begins no batch."""
 
 
 class StopControl:
@@ -55,7 +55,7 @@ class StopControl:
 
     Args:
         spark: The job's session (not Spark Connect, which has no JVM at hand).
-        location: A directory of this job's own, as Hadoop writes it (``s3a://``, ``hdfs://``...).
+        location: A directory for this job alone, as Hadoop spells it (``s3a://``, ``hdfs://``...).
         interval: Seconds between two heartbeats, and between two looks at the location. While it
             can't be read for four of them, the queries wait between two batches.
         batch_timeout: Seconds to wait for the running batch before it is abandoned; the
@@ -76,7 +76,7 @@ class StopControl:
         interval: float = 2.0,
         batch_timeout: float = 300.0,
     ) -> None:
-        """Look for a fence, and say that the job starts."""
+        """Look for a fence, and write that the job starts."""
         self._spark = spark
         self._location = location
         self._files = HadoopFiles(spark, location)
@@ -88,17 +88,17 @@ class StopControl:
         self._start()
 
     def run(self, *queries: StreamingQuery) -> None:
-        """Wait until all queries have ended, and stop them when asked to.
+        """Wait until all queries have ended, and stop them on request.
 
-        A request is answered when all have stopped. Where one fails, the others are stopped.
+        A request is answered when all have stopped. If one fails, the others are stopped.
 
         Raises:
             StreamingQueryException: A query failed; an open request is answered before.
-            JobMovedError: A fence stands, here or in the control location that the job ran with
-                before: the queries were stopped at once.
+            JobMovedError: A fence stands, here or in the job's earlier control location: the
+                queries were stopped at once.
             AnotherDriverError: Another driver has begun with the control location; likewise.
-            Py4JError: A query was asked to stop and its last batch hangs; answered likewise.
-            OSError: The control location can't be written, or the earlier one not be read.
+            Py4JError: A query's last batch hangs; an open request is answered before.
+            OSError: The control location can't be written, or the earlier one can't be read.
         """
         if not queries:
             raise ValueError("run() needs the job's queries: control.run(query)")
@@ -118,10 +118,10 @@ class StopControl:
             self._check_fence()
             if (other := self._heartbeat.find_living()) is not None:
                 raise another_driver_error(other, self._location)
-            # Not before: a driver that is refused, however often it is started, writes nothing.
+            # Not before: a refused driver writes nothing, however often it is started.
             self._heartbeat.begin()
             try:
-                # Again: of a stop and a start in one moment, one sees the other.
+                # Again: if a stop and a start coincide, at least one sees the other.
                 self._check_fence()
             except JobMovedError:
                 self._heartbeat.take_back()
@@ -139,7 +139,7 @@ class StopControl:
             raise moved_error(fence, self._location)
 
     def _run_to_end(self, streams: Streams) -> tuple[str | None, Exception | None]:
-        """Return the request that stopped the queries, and why one failed, if it is so."""
+        """Return the request that stopped the queries, if any, and the failure of one, if any."""
         try:
             self._note(streams)
             return self._wait(streams), None
@@ -151,16 +151,16 @@ class StopControl:
 
     def _note(self, streams: Streams) -> None:
         """Note beside the checkpoints where this control location is, before the first lease."""
-        application_id, checkpoints = self._heartbeat.application_id, streams.checkpoints()
+        names = (self._files.location, self._heartbeat.application_id)
         try:
-            note_control(self._spark, checkpoints, self._files.location, application_id)
+            note_control(self._spark, streams.checkpoints(), *names)
         except (JobMovedError, OSError) as error:
             log.error("%s", error)  # noqa: TRY400 - it is raised
             streams.abandon()
             raise
 
     def _wait(self, streams: Streams) -> str | None:
-        """Wait for the end of all queries; return the request that stopped them, if one did."""
+        """Wait for the end of all queries; return the request that stopped them, if any."""
         while True:
             request_id = self._lease.renew(streams)
             if request_id is not None:
@@ -172,7 +172,7 @@ class StopControl:
                 return None
 
     def _stop(self, streams: Streams, request_id: str | None) -> bool:
-        """Stop all queries between batches; return False where the stop was withdrawn before."""
+        """Stop all queries between batches; return False if the stop was withdrawn before."""
 
         def look() -> None:
             self._lease.renew(streams, request_id)
@@ -181,7 +181,7 @@ class StopControl:
         deadline = time.monotonic() + self._batch_timeout
         has_stopped = streams.stop(deadline, decision, look, interval=self._interval)
         if not has_stopped:
-            look()  # it raises where the job was moved
+            look()  # it raises if the job was moved
         return has_stopped
 
     def _stop_others(self, streams: Streams) -> None:
@@ -189,18 +189,23 @@ class StopControl:
             self._stop(streams.active(), None)
         except REFUSALS:
             raise
-        except Exception as second:  # noqa: BLE001 - the first failure is what must be seen
+        except Exception as second:  # noqa: BLE001 - the first failure is the one to raise
             log.warning("Can't stop the other queries: %s", summary(second))
 
     def _finish(self, streams: Streams, request_id: str | None, failure: Exception | None) -> None:
         """Answer the request, and note that the queries have ended."""
         try:
-            request_id = request_id or open_request(self._files)
-            # A driver that another one has followed answers no stop of that one.
+            if request_id is None:
+                request = open_request(self._files, self._files.read("fence.json")) or {}
+                request_id = request.get("request_id")
+            # If another driver has followed, the stop is that driver's to answer.
             if request_id is not None and self._heartbeat.find_other() is None:
-                application = {"application_id": self._heartbeat.application_id}
-                found = streams.answer(self._spark, failure)
-                answer = {"schema_version": 1, "request_id": request_id, **application, **found}
+                answer = {
+                    "schema_version": 1,
+                    "request_id": request_id,
+                    "application_id": self._heartbeat.application_id,
+                    **streams.answer(self._spark, failure),
+                }
                 self._files.write("stopped.json", answer)
             self._heartbeat.end(streams.committed())
         except STORAGE_ERRORS as second:

@@ -1,4 +1,7 @@
-"""Whether a job carries out the stop that it was asked for: one decision for all its queries."""
+"""Decides whether a job carries out a requested stop: one decision for all its queries.
+
+The lease makes it; each query's thread asks it.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_SECONDS = 1.0
-"""How often queries that wait for the end of a batch look whether the stop is still wanted."""
+"""How often queries that wait for the end of a batch look whether the stop still counts."""
 
 
 class StopDecision:
     """Decides once: every query stops, or every query runs on.
 
-    The job announces a stop before its last look at the request. A withdrawal takes the request
-    away before it looks for the announcement. So one of the two sees the other, in any order.
+    The job announces a stop before its last look at the request. A withdrawal removes the request
+    before it looks for the announcement. So in any order, at least one of the two sees the other.
 
     Args:
-        is_wanted: Looks at the control location: whether the stop is still asked for.
+        look: Reads from the control location whether the stop is still requested.
         announce: Writes to the control location that the job stops (True), or runs on (False).
     """
 
-    def __init__(self, is_wanted: Callable[[], bool], announce: Callable[[bool], None]) -> None:
+    def __init__(self, look: Callable[[], bool], announce: Callable[[bool], None]) -> None:
         """Begin undecided, directly after a look."""
-        self._look = is_wanted
+        self._look = look
         self._announce = announce
         self._decided: bool | None = None
         self._looked = time.monotonic()
         self._deciding = threading.Lock()
 
-    def is_wanted(self) -> bool:
-        """Return whether the stop is still wanted; look at the storage only now and then."""
+    def is_valid(self) -> bool:
+        """Return whether the stop still counts; look at the storage only now and then."""
         with self._deciding:
             is_due = time.monotonic() - self._looked >= LOOK_SECONDS
             if self._decided is None and is_due:
@@ -43,12 +46,12 @@ class StopDecision:
             return self._decided is not False
 
     def cancel(self) -> None:
-        """Let no query wait for its last batch any more: the job ends in another way."""
+        """Let queries stop waiting for their last batch: the job ends in another way."""
         with self._deciding:
             self._decided = False
 
     def carry_out(self) -> bool:
-        """Decide, unless that is done: return whether all queries stop. Call it before one ends."""
+        """Decide once, before the first query ends, and return whether all queries stop."""
         with self._deciding:
             if self._decided is None:
                 self._announce(True)  # noqa: FBT003 - a callable has no keywords

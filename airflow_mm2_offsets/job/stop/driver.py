@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from airflow_mm2_offsets.job.process import start_of
+from airflow_mm2_offsets.job.liveness import start_of
 from airflow_mm2_offsets.job.stop.query import checkpoint_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe_driver(spark: SparkSession) -> dict[str, Any]:
-    """Return what others must know of this driver: whose it is, and where it runs."""
+    """Return the driver's application, host and processes."""
     jvm: Any = spark._jvm  # noqa: SLF001
     runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     pids = (os.getpid(), int(runtime.getName().partition("@")[0]))
@@ -35,26 +35,31 @@ def describe_driver(spark: SparkSession) -> dict[str, Any]:
 
 
 def describe_queries(queries: Sequence[StreamingQuery]) -> dict[str, Any]:
-    """Return which queries a driver runs, and what they read."""
+    """Return a driver's queries, and what they read."""
     described, servers = [], set()
     for query in queries:
-        options = _kafka_options(query)
-        given = (each.get("kafka.bootstrap.servers") for each in options)
-        servers |= {server.strip() for each in given if each for server in each.split(",")}
-        patterns = {pattern for each in options if (pattern := each.get("subscribePattern"))}
-        names = {"query_id": str(query.id), "run_id": str(query.runId)}
+        patterns = set()
+        for options in _kafka_options(query):
+            lists = (options.get("kafka.bootstrap.servers") or "").split(",")
+            servers |= {server.strip() for server in lists if server}
+            patterns |= {options.get("subscribePattern")} - {None, ""}
         described.append(
-            {**names, "checkpoint": checkpoint_of(query), "subscribe_patterns": sorted(patterns)}
+            {
+                "query_id": str(query.id),
+                "run_id": str(query.runId),
+                "checkpoint": checkpoint_of(query),
+                "subscribe_patterns": sorted(patterns),
+            }
         )
     first = {name: described[0][name] for name in ("query_id", "run_id")}
     return {**first, "queries": described, "bootstrap_servers": sorted(servers)}
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process was started; None if this system does not say it."""
+    """Return when a process was started; None if unknown."""
     try:
         return start_of(pid)
-    except OSError:  # such as /proc mounted with hidepid: a job must not end for it
+    except OSError:  # such as /proc mounted with hidepid; the job must run on
         return None
 
 

@@ -4,8 +4,7 @@ It needs Java 9 or newer.
 
 The query's own thread asks its ``triggerClock`` for the time before it writes ``offsets/N``, before
 it calls the sink, and before it commits. The gate puts a clock in that place which waits while a
-deadline is over. So it shuts in the moment in which a paused JVM goes on, whichever thread wakes
-first.
+deadline is over. So it is shut at once when a paused JVM continues, whichever thread wakes first.
 """
 
 from __future__ import annotations
@@ -24,13 +23,9 @@ POLL_MILLISECONDS = 10
 
 
 class BatchGate:
-    """Lets batches begin and end up to a deadline; then they wait until it is moved.
+    """Lets batches begin and end until a deadline; after it they wait until it is moved.
 
-    It is shut until it is renewed for the first time.
-
-    Args:
-        spark: The job's session.
-        query: The query.
+    The gate is shut until the first renewal.
 
     Raises:
         Py4JError: This Spark keeps its clock otherwise, or its Java is older than 9.
@@ -81,7 +76,7 @@ class BatchGate:
         """
         owners = [self._execution, *self._contexts()]
         clocks = [
-            (field, each) for each in owners for field in self._fields_of(each, "triggerClock")
+            (field, owner) for owner in owners for field in self._fields_of(owner, "triggerClock")
         ]
         for field, owner in clocks:  # all are found before one is replaced
             field.set(owner, self._clock)

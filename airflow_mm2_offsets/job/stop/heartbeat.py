@@ -1,4 +1,7 @@
-"""``driver.json``: which driver runs with a control location, and that it lives."""
+"""Writes ``driver.json``, by which others see which driver runs here and that it lives.
+
+``StopControl`` starts it; the lease asks it for another driver.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
+from airflow_mm2_offsets.job.liveness import next_beat
 from airflow_mm2_offsets.job.stop.driver import describe_driver, describe_queries
 from airflow_mm2_offsets.job.stop.stream import summary
 
@@ -23,13 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STORAGE_ERRORS = (Py4JError, OSError, ValueError)
-MISSED_BEATS = 3
-"""A driver that lives and is slow may miss two heartbeats."""
-MOST_SECONDS = 30.0
-"""How long a heartbeat is waited for at most."""
-LOOK_SECONDS = 0.2
 _NAMES = ("application_id", "host", "pid", "processes")
-"""What tells one driver from another: attempts of one application share its id."""
+"""The fields that tell drivers apart: attempts of one application share its id."""
 _NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
 
 
@@ -61,34 +60,28 @@ class Heartbeat:
 
     @property
     def application_id(self) -> str:
-        """What Spark calls the driver's application."""
+        """Spark's id of the driver's application."""
         return str(self._driver["application_id"])
 
     def find_other(self) -> dict[str, Any] | None:
-        """Return what another driver has written; None where the last word is this one's."""
-        found = self._read()
-        is_own = found is None or all(found.get(name) == self._driver[name] for name in _NAMES)
-        return None if is_own else found
+        """Return the ``driver.json`` of another driver; None if this driver wrote it last."""
+        driver = self._read()
+        is_own = driver is None or all(driver.get(name) == self._driver[name] for name in _NAMES)
+        return None if is_own else driver
 
     def find_living(self) -> dict[str, Any] | None:
-        """Return another driver that lives: its heartbeat moves while we look.
+        """Return another driver that lives, because its heartbeat moves.
 
-        One that died without a word costs three of its intervals, at most 30 s.
+        A driver that died without writing ``ended`` costs three of its intervals, at most 30 s.
         """
-        first = found = self.find_other()
-        interval = (first or {}).get("interval") or self._interval
-        deadline = time.monotonic() + min(MISSED_BEATS * interval, MOST_SECONDS)
-        while found is not None and not found.get("ended"):
-            if found != first:
-                return found
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(LOOK_SECONDS)
-            found = self.find_other()
-        return None
+        other = self.find_other()
+        if other is None or other.get("ended"):
+            return None
+        other = next_beat(self.find_other, other, other.get("interval") or self._interval)
+        return None if other is None or other.get("ended") else other
 
     def begin(self) -> None:
-        """Say that a driver starts, in the place of the one before; the job stays the same."""
+        """Write that this driver starts; the job's queries stay those of the driver before."""
         self._earlier = self._read()
         earlier = self._earlier or {}
         self._driver.update({name: earlier.get(name, empty) for name, empty in _NO_QUERY.items()})
@@ -96,33 +89,29 @@ class Heartbeat:
         self._put()
 
     def take_back(self) -> None:
-        """Write what the driver before had written: this one is refused, and has run nothing."""
+        """Restore the file of the driver before: this driver is refused, and has run no query."""
         if self._earlier is None:
             self.end({})
         elif self.find_other() is None:
             self._files.write("driver.json", self._earlier)
 
     def keep(self) -> None:
-        """Go on until the process ends: code of the last batch may run when all have stopped."""
+        """Beat until the process ends: code of the last batch may outlive the queries."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def run(self, queries: Sequence[StreamingQuery]) -> None:
-        """Say which queries run."""
+        """Write which queries run."""
         self._write({**describe_queries(queries), "stopping": None}, ended=False)
 
     def announce_stop(self, request_id: str | None) -> None:
-        """Say which stop the job carries out: it can't be withdrawn any more. None: it runs on."""
+        """Write which stop the job carries out, so that it can't be withdrawn; None: it runs on."""
         try:
             self._write({"stopping": request_id}, ended=False)
-        except STORAGE_ERRORS as error:  # the next heartbeat says it
+        except STORAGE_ERRORS as error:  # the next heartbeat writes it
             log.warning("Can't announce the stop yet: %s", summary(error))
 
     def end(self, batches: Mapping[str, int | None]) -> None:
-        """Say that no query runs any more.
-
-        Args:
-            batches: The last batch that each query has committed, by the query's id, if known.
-        """
+        """Write that all queries have ended, and the last committed batch of each, by its id."""
         queries = [
             {**query, "batch_id": batches[query["query_id"]]}
             if query["query_id"] in batches
@@ -136,7 +125,7 @@ class Heartbeat:
         self._beat()
 
     def _beat(self) -> None:
-        if self.find_other() is None:  # a driver that was paused leaves the word to the next one
+        if self.find_other() is None:  # a driver that was paused leaves the file to the next one
             self._put()
 
     def _put(self) -> None:
@@ -147,7 +136,7 @@ class Heartbeat:
     def _read(self) -> dict[str, Any] | None:
         try:
             return self._files.read("driver.json")
-        except ValueError:  # damaged, or being created: as good as absent
+        except ValueError:  # damaged or being created: counts as absent
             return None
 
     def _run(self) -> None:

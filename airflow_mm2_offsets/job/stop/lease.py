@@ -1,10 +1,13 @@
-"""A driver's lease: each look at the control location lets batches run until the next is due."""
+"""A driver's lease: each look at the control location lets batches run until the next look.
+
+``StopControl`` looks every few seconds.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.job.stop.decision import StopDecision
 from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS, Heartbeat
@@ -26,45 +29,31 @@ log = logging.getLogger(__name__)
 
 
 class Lease:
-    """Looks for what asks the job to stop, and renews the lease where nothing forbids that.
-
-    Args:
-        files: The control location's.
-        location: The control location as the job was given it.
-        heartbeat: The driver's.
-        seconds: How long the lease lasts.
-    """
+    """Looks for a stop, and renews the lease of ``seconds`` unless the job counts as stopped."""
 
     def __init__(
         self, files: HadoopFiles, location: str, heartbeat: Heartbeat, seconds: float
     ) -> None:
-        """Keep what is asked later."""
+        """Look at nothing yet."""
         self._files = files
         self._location = location
         self._heartbeat = heartbeat
         self._seconds = seconds
         self._requests = StopRequests(files)
 
-    def find_refusal(
-        self, stopping: str | None = None
+    def _find_refusal(
+        self, fence: dict[str, Any] | None, stopping: str | None
     ) -> JobMovedError | AnotherDriverError | None:
-        """Return why this driver must run no batch any more; None where it may.
-
-        Args:
-            stopping: The stop that the job carries out, if any.
-        """
-        fence = self._files.read("fence.json")
+        """Return why this driver must run no batch any more; None if it may."""
         if fence is not None and is_answered(self._files, fence, stopping):
             return moved_error(fence, self._location)
         other = self._heartbeat.find_other()
         return None if other is None else another_driver_error(other, self._location)
 
     def renew(self, streams: Streams, stopping: str | None = None) -> str | None:
-        """Look, and let batches run until the next look is due; return the stop that counts.
+        """Look, and let batches run until the lease ends; return the stop that counts.
 
-        Args:
-            streams: The job's queries.
-            stopping: The stop that the job carries out, if any.
+        ``stopping`` is the stop that the job carries out, if any.
 
         Raises:
             JobMovedError: The job counts as stopped; the queries are abandoned.
@@ -72,36 +61,38 @@ class Lease:
         """
         begun = time.monotonic()
         try:
-            refusal = self.find_refusal(stopping)
+            fence = self._files.read("fence.json")
+            refusal = self._find_refusal(fence, stopping)
             if refusal is not None:
                 log.error("%s", refusal)
                 streams.abandon()
                 raise refusal
-            request_id = self._requests.look()
+            request_id = self._requests.look(fence)
             streams.renew(begun + self._seconds)
         except STORAGE_ERRORS as error:  # a storage that fails for a while must not end the job
             log.warning("Can't look for a stop request, trying again: %s", summary(error))
             return None
-        # The driver was paused since: the look is too old.
+        # The driver was paused meanwhile: the look is too old.
         if time.monotonic() - begun > self._seconds:
             return self.renew(streams, stopping)
         return request_id
 
     def decide(self, streams: Streams, request_id: str | None) -> StopDecision:
-        """Return whether to stop; without a request there is nothing to withdraw."""
+        """Return the decision on a stop; None for ``request_id``: no request can be withdrawn."""
         if request_id is None:
             return StopDecision(lambda: True, lambda _stops: None)
 
-        def is_asked() -> bool:
+        def look() -> bool:
             try:
-                if self.find_refusal(request_id) is not None:
+                fence = self._files.read("fence.json")
+                if self._find_refusal(fence, request_id) is not None:
                     streams.hold()  # a batch that comes to its commit is not committed
                     return False
-                return self._requests.look() is not None
+                return self._requests.look(fence) is not None
             except STORAGE_ERRORS:
                 return True
 
         def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
             self._heartbeat.announce_stop(request_id if stops else None)
 
-        return StopDecision(is_asked, announce)
+        return StopDecision(look, announce)

@@ -1,12 +1,13 @@
 """``<checkpoint>.control.json``: which control location the job of a checkpoint runs with.
 
-A job may be given another control location. What the old one says of it is not true any more; and
-where the job was moved by the old one, no fence stands in the new one. The note shows both.
+A job may get another control location. The files in the old one are then outdated; and if the job
+was moved away by the old one, no fence stands in the new one. The note shows both.
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.job.files import HadoopFiles
@@ -23,15 +24,10 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointNote:
-    """The note beside a query's checkpoint.
-
-    Args:
-        open_files: Opens a directory.
-        checkpoint: The checkpoint location, as Spark names it.
-    """
+    """The note beside a query's checkpoint, whose location is spelled as Spark names it."""
 
     def __init__(self, open_files: Callable[[str], HadoopFiles], checkpoint: str) -> None:
-        """Read the note that is there."""
+        """Read the earlier note."""
         parent, _, name = checkpoint.rstrip("/").rpartition("/")
         self._open = open_files
         self._parent = f"{parent}/"
@@ -48,14 +44,11 @@ class CheckpointNote:
         return f"{self._parent}{self._name}"
 
     def check(self, control: str) -> None:
-        """Raise where the job was moved away by another control location than its own.
-
-        Args:
-            control: Its own.
+        """Raise if the job was moved away by another control location than ``control``.
 
         Raises:
-            JobMovedError: A fence stands there.
-            OSError: It can't be read.
+            JobMovedError: A fence stands in the other one.
+            OSError: The other one can't be read.
         """
         noted = (self._earlier or {}).get("control")
         if not noted or noted == control:
@@ -72,29 +65,23 @@ class CheckpointNote:
             raise moved_error(fence, noted)
 
     def write(self, control: str, application_id: str) -> None:
-        """Note the control location that the job runs with; a job that may not write runs on."""
-        said = {"schema_version": 1, "control": control, "application_id": application_id}
-        self._write(said)
+        """Note the job's control location; a job that may not write there runs on."""
+        note = {"schema_version": 1, "control": control, "application_id": application_id}
+        self._write(note)
 
     def put_back(self) -> None:
-        """Write the note that was there before."""
+        """Write the earlier note."""
         if self._earlier is not None:
             self._write(self._earlier)
 
     def _read(self, folder: str, name: str) -> dict[str, Any] | None:
-        files = self._open(folder)
-        try:
+        with closing(self._open(folder)) as files:
             return files.read(name)
-        finally:
-            files.close()
 
-    def _write(self, said: dict[str, Any]) -> None:
+    def _write(self, note: dict[str, Any]) -> None:
         try:
-            files = self._open(self._parent)
-            try:
-                files.write(self._name, said)
-            finally:
-                files.close()
+            with closing(self._open(self._parent)) as files:
+                files.write(self._name, note)
         except STORAGE_ERRORS as error:
             log.warning("Can't write %s: %s", self.path, summary(error))
 
@@ -103,12 +90,6 @@ def note_control(
     spark: SparkSession, checkpoints: Sequence[str], control: str, application_id: str
 ) -> None:
     """Note beside each checkpoint which control location its job runs with.
-
-    Args:
-        spark: The job's session.
-        checkpoints: The checkpoint locations of its queries, as Spark names them.
-        control: Its control location, likewise.
-        application_id: The driver's.
 
     Raises:
         JobMovedError: The job was moved away by another control location, which the note named.

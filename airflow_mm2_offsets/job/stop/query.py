@@ -62,7 +62,7 @@ class BatchLoop:
     """
 
     def __init__(self, spark: SparkSession, query: StreamingQuery) -> None:
-        """Find them."""
+        """Look them up in Spark."""
         jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no way to ask for it
         execution = query._jsq.streamingQuery()  # noqa: SLF001
         self.query = query
@@ -95,12 +95,7 @@ class LastBatch:
     """Lets the running batch be a query's last, without interrupting it.
 
     With the lock in hand, the state is set to its end once the batch has come to its commit, or
-    when none is begun.
-
-    Args:
-        loop: The query's.
-        has_pending: Tells whether the checkpoint holds a batch that was begun and not committed.
-        decision: The job's; it is taken directly before the state is set.
+    while no batch is begun. The job's decision is taken directly before.
 
     Raises:
         TypeError: Calls of one Python thread come from several of the JVM.
@@ -109,7 +104,7 @@ class LastBatch:
     def __init__(
         self, loop: BatchLoop, has_pending: Callable[[], bool], decision: StopDecision
     ) -> None:
-        """Keep what is asked later."""
+        """Check that Python threads keep their JVM threads."""
         if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
             raise TypeError("a lock can't be held while PYSPARK_PIN_THREAD is false")
         self._loop = loop
@@ -129,7 +124,7 @@ class LastBatch:
                     return True
             finally:
                 self._loop.lock.unlock()
-            if not self._decision.is_wanted():
+            if not self._decision.is_valid():
                 return False
             time.sleep(GAP_POLL_SECONDS)  # a batch is about to begin, or was until now
         return True
@@ -155,7 +150,7 @@ class LastBatch:
         while not loop.lock.hasQueuedThread(loop.thread):
             if time.monotonic() > deadline or not loop.thread.isAlive():
                 return False
-            if not self._decision.is_wanted():
+            if not self._decision.is_valid():
                 return False
             time.sleep(GAP_POLL_SECONDS)
         return True

@@ -1,4 +1,4 @@
-"""What the files of a control location ask of the job that runs with it."""
+"""Reads from a control location whether the job has to stop; ``StopControl`` and its lease ask."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SIGN_SECONDS = 60.0
-"""How long a sign of the stop step counts."""
+"""How long a sign of life of the stop step counts."""
 MISSED_SIGNS = 4
-"""Of a stop step that gives its signs of life in longer intervals."""
+"""How many intervals of the stop step a sign counts, if that is longer."""
 
 
 class JobMovedError(RuntimeError):
@@ -50,67 +50,56 @@ def moved_error(fence: dict[str, Any], location: str) -> JobMovedError:
 
 
 def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | None = None) -> bool:
-    """Tell whether this job counts as stopped: it was answered in its place, or moved already.
+    """Tell whether this job counts as stopped: the stop step answered in its place, or moved it.
 
-    Args:
-        files: The control location's.
-        fence: The one that stands there.
-        request_id: The stop that the job carries out and has not answered yet, if any. Another run
-            may have taken the fence over since it was answered.
+    ``request_id`` is the stop that the job carries out, if any. If the stop step answered it,
+    another run may have taken over the fence since.
     """
     answer = files.read("stopped.json") or {}
     unanswered = {fence.get("request_id"), request_id or fence.get("request_id")}
     return fence.get("state") == "moved" or answer.get("request_id") in unanswered
 
 
-def open_request(files: HadoopFiles) -> str | None:
-    """Return the stop that is asked for and not answered yet; None when there's none."""
-    asked = _find_open(files)
-    return None if asked is None else str(asked["request_id"])
-
-
-def _find_open(files: HadoopFiles) -> dict[str, Any] | None:
-    """Return the request, or the fence, that asks for a stop and is not answered yet."""
-    asked = [files.read(name) or {} for name in ("stop-request.json", "fence.json")]
-    answered = (files.read("stopped.json") or {}).get("request_id")
-    return next((each for each in asked if each.get("request_id") not in {None, answered}), None)
+def open_request(files: HadoopFiles, fence: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the request, or else the fence, that asks for a stop and is not answered yet."""
+    requests = [files.read("stop-request.json") or {}, fence or {}]
+    requests = [request for request in requests if request.get("request_id") is not None]
+    # Read last: an answer that came before is seen.
+    answer = (files.read("stopped.json") if requests else None) or {}
+    answered = answer.get("request_id")
+    return next((request for request in requests if request["request_id"] != answered), None)
 
 
 class StopRequests:
-    """The stop that is asked for, as long as the stop step waits for its answer.
+    """The open request, as long as the stop step waits for its answer.
 
     A failover that was cancelled, killed or deleted must not stop the job. Its stop step writes
-    ``stop-heartbeat.json`` while it waits: the stop of a failover counts only if another sign was
-    seen in the last minute. Only this driver's clock measures that. A request of anybody else needs
-    no sign: the job is not moved.
-
-    Args:
-        files: The control location's.
+    ``stop-heartbeat.json``, its sign of life, while it waits: the stop of a failover counts only if
+    the sign has changed in the last minute, by this driver's clock. Any other request needs no
+    sign, because it does not move the job.
     """
 
     def __init__(self, files: HadoopFiles) -> None:
-        """Begin with no sign seen."""
+        """Begin without a sign."""
         self._files = files
         self._sign: dict[str, Any] | None = None
         self._signed = -math.inf
         self._looked = time.monotonic()
-        self._told: str | None = None
+        self._logged: str | None = None
         self._looking = threading.Lock()
 
-    def look(self) -> str | None:
-        """Return the stop that counts; None when there's none.
-
-        Taken over by another run, it is that one's.
-        """
+    def look(self, fence: dict[str, Any] | None) -> str | None:
+        """Return the stop that counts, of the run that asked last; None if no stop counts."""
         with self._looking:
             begun = time.monotonic()
+            # Also without a request: a sign from before the request does not count.
             self._look_for_sign()
-            asked = _find_open(self._files) or {}
-            request_id = asked.get("request_id")
-            is_of_failover = asked.get("is_of_failover") or "state" in asked  # a fence has one
+            request = open_request(self._files, fence) or {}
+            request_id = request.get("request_id")
+            is_of_failover = request.get("is_of_failover") or "state" in request  # a fence has one
             counts = not is_of_failover or self._is_signed(request_id, begun)
-            if not counts and request_id != self._told:
-                self._told = request_id
+            if not counts and request_id != self._logged:
+                self._logged = request_id
                 log.warning("The stop %r counts once the task that asks for it waits", request_id)
             self._looked = begun
         return request_id if counts else None
@@ -125,5 +114,5 @@ class StopRequests:
 
     def _is_signed(self, request_id: str | None, now: float) -> bool:
         sign = self._sign or {}
-        most = max(SIGN_SECONDS, MISSED_SIGNS * (sign.get("interval") or 0))
-        return sign.get("request_id") == request_id and now - self._signed <= most
+        max_age = max(SIGN_SECONDS, MISSED_SIGNS * (sign.get("interval") or 0))
+        return sign.get("request_id") == request_id and now - self._signed <= max_age

@@ -1,4 +1,4 @@
-"""One query under stop control: it is stopped, abandoned, and asked what it has done."""
+"""One query under stop control; ``Streams`` waits for it, stops it, and collects its answer."""
 
 from __future__ import annotations
 
@@ -33,16 +33,10 @@ STOP_TIMEOUT_SECONDS = 30
 
 
 class Stream:
-    """A query that was started.
-
-    Args:
-        spark: The job's session.
-        query: The query.
-        files: The control location's, which also read the query's checkpoint.
-    """
+    """A query that was started."""
 
     def __init__(self, spark: SparkSession, query: StreamingQuery, files: HadoopFiles) -> None:
-        """Find what ends its batches; without it the query can only be stopped in a pause."""
+        """Prepare to hold back batches; without that the query can only be stopped in a pause."""
         self.query = query
         self._spark = spark
         self._files = files
@@ -73,16 +67,14 @@ class Stream:
             self._gate.renew(until)
 
     def hold(self) -> None:
-        """Let no batch begin or be committed any more."""
+        """Hold back every batch from beginning and from its commit."""
         if self._gate is not None:
             self._gate.shut()
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
-        """Stop between two batches; return False where the stop was withdrawn before.
+        """Stop between two batches; return False if the stop was withdrawn before.
 
-        Args:
-            deadline: A ``time.monotonic()`` after which the running batch is abandoned.
-            decision: The job's: all its queries stop, or all run on.
+        After ``deadline``, a ``time.monotonic()``, the running batch is abandoned.
         """
         try:
             self._await_pause(deadline, decision)
@@ -134,7 +126,7 @@ class Stream:
                 log.warning("Waiting for a pause between two batches: %s", summary(error))
         # awaitTermination would return at once: the state says that the query has ended.
         while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if not decision.is_wanted():
+            if not decision.is_valid():
                 return
             time.sleep(GAP_POLL_SECONDS)
 

@@ -17,18 +17,14 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The queries that were given to ``run``.
-
-    Args:
-        streams: Each of them.
-    """
+    """The queries that ``run`` was called with."""
 
     def __init__(self, streams: Sequence[Stream]) -> None:
         """Keep them."""
         self._streams = streams
 
     def active(self) -> Streams:
-        """Return those that run."""
+        """Return the queries that still run."""
         return Streams([stream for stream in self._streams if stream.query.isActive])
 
     def wait(self, seconds: float) -> bool:
@@ -61,7 +57,7 @@ class Streams:
         *,
         interval: float,
     ) -> bool:
-        """Stop all between two batches; return False where the stop was withdrawn before.
+        """Stop all between two batches; return False if the stop was withdrawn before.
 
         Args:
             deadline: A ``time.monotonic()`` after which the running batches are abandoned.
@@ -82,18 +78,18 @@ class Streams:
         return all(stop.result() for stop in stops)
 
     def committed(self) -> dict[str, int | None]:
-        """Return the last batch that each query has committed, by its id, where it is known."""
-        known: dict[str, int | None] = {}
+        """Return the last batch that each query has committed, by its id, if known."""
+        batches: dict[str, int | None] = {}
         for stream in self._streams:
-            known |= stream.committed()
-        return known
+            batches |= stream.committed()
+        return batches
 
     def checkpoints(self) -> list[str]:
         """Return each query's checkpoint location, as Spark names it."""
         return [checkpoint_of(stream.query) for stream in self._streams]
 
     def answer(self, spark: SparkSession, failure: Exception | None) -> dict[str, Any]:
-        """Return what ``stopped.json`` says of the queries, when they have stopped."""
+        """Return the fields of ``stopped.json`` about the queries, when they have stopped."""
         answers = [stream.answer() for stream in self._streams]
         error = summary(failure) if failure else self._others(spark)
         alone = answers[0] if len(answers) == 1 else {"batch_id": None, "offsets": None}
@@ -106,7 +102,7 @@ class Streams:
         }
 
     def _others(self, spark: SparkSession) -> str | None:
-        """Name the queries of the session that still run because they were not given to ``run``."""
-        known = {stream.query.id for stream in self._streams}
-        others = [other.name or other.id for other in spark.streams.active if other.id not in known]
+        """Name the session's running queries that ``run`` was not called with."""
+        own = {stream.query.id for stream in self._streams}
+        others = [other.name or other.id for other in spark.streams.active if other.id not in own]
         return f"not given to run(), and still running: {', '.join(others)}" if others else None

@@ -1,4 +1,4 @@
-"""Finds out where a sink would drop, in silence, what a job writes.
+"""Finds sinks that would silently drop the batches of a job; check and migration call it.
 
 Sinks that write each batch once remember the numbers they have. A job with a fresh checkpoint
 begins again at batch 0.
@@ -6,7 +6,7 @@ begins again at batch 0.
 | sink | remembers | tells jobs apart by |
 |---|---|---|
 | Spark's files | ``_spark_metadata`` | nothing |
-| Delta, its own sink | transactions | the query's id, which a fresh checkpoint makes anew |
+| Delta, its own sink | transactions | the query's id, which is new in a fresh checkpoint |
 | Delta in ``foreachBatch`` | transactions | ``txnAppId``, if the user gives one |
 | Hudi | the metadata of its commits | an identifier, the same for all unless given |
 | Iceberg | the summaries of its snapshots | the query's id |
@@ -26,10 +26,6 @@ FRESH = SinkWriter()
 
 def find_sink_problems(output: UPath, writer: SinkWriter = FRESH) -> list[str]:
     """Return what a job would lose in a sink, each as one sentence.
-
-    Args:
-        output: Where the job is to write: a folder of files, or a table's.
-        writer: The job.
 
     Raises:
         CheckpointError: The storage can't be read, or a table's log is damaged.

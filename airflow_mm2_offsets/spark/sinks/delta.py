@@ -1,4 +1,4 @@
-"""Delta tables: a write with ``txnAppId`` and a ``txnVersion`` that the table has is passed over.
+"""Delta tables: a write is skipped if the table has its ``txnVersion`` for its ``txnAppId``.
 
 Delta's own sink does the same with the query's id and the batch (``DeltaSink.addBatch``). The log
 is read by ``deltalake``, which knows what makes a checkpoint of it whole.
@@ -18,25 +18,20 @@ from upath import UPath
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.locations import LOCAL
 from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
-from airflow_mm2_offsets.storage import (
-    fetch_files,
-    list_directory,
-    read_text,
-    storage_errors,
-)
+from airflow_mm2_offsets.storage import fetch_files, list_directory, read_text, storage_errors
 
 LOG = "_delta_log"
 _VERSION = re.compile(r"(\d{20})\..+")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
 _STAGED = ("_staged_commits", "_commits")
-"""Commits that a catalog may have accepted, and nobody has published yet."""
+"""Commits that a catalog may have accepted, and that are not published yet."""
 
 LastVersion = Callable[[str], int | None]
 """Returns the newest ``txnVersion`` of an application."""
 
 
 def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
-    """Yield what the job would lose, or why that can't be told."""
+    """Yield what the job would lose, or why that is unknown."""
     if not list_directory(output / LOG, CheckpointError):
         return
     with _open(output) as table:
@@ -63,17 +58,17 @@ def _compare(output: UPath, writer: SinkWriter, last_version: LastVersion) -> It
 
 
 def _with_staged(output: UPath, table: Any) -> LastVersion:  # noqa: ANN401 - not typed here
-    """Return what asks the table and, as if they counted, its commits that are not published."""
+    """Return a look-up in the table and in its unpublished commits, which may yet count."""
     staged = [
         action
         for folder in _STAGED
         for name in list_directory(output / LOG / folder, CheckpointError)
-        if (found := _VERSION.fullmatch(name)) and int(found[1]) > table.version()
+        if (match := _VERSION.fullmatch(name)) and int(match[1]) > table.version()
         for action in _transactions(output / LOG / folder / name)
     ]
 
     def last_version(application: str) -> int | None:
-        versions = [each["version"] for each in staged if each["appId"] == application]
+        versions = [txn["version"] for txn in staged if txn["appId"] == application]
         published = table.transaction_version(application)
         return max([*versions, *([] if published is None else [published])], default=None)
 
@@ -113,15 +108,15 @@ def _fetched(output: UPath, folder: Path, deltalake: Any) -> Any:  # noqa: ANN40
     """
     log = output / LOG
     names = {
-        name: found[1]
+        name: match[1]
         for name in list_directory(log, CheckpointError)
-        if (found := _VERSION.fullmatch(name))
+        if (match := _VERSION.fullmatch(name))
     }
     beginnings = sorted({names[name] for name in names if _CHECKPOINT.fullmatch(name)})
     sidecars = [f"_sidecars/{name}" for name in list_directory(log / "_sidecars", CheckpointError)]
     for first in ["", *beginnings][::-1]:
-        wanted = [name for name, version in names.items() if version >= first]
-        fetch_files(log, folder / LOG, [*wanted, *sidecars], CheckpointError)
+        needed = [name for name, version in names.items() if version >= first]
+        fetch_files(log, folder / LOG, [*needed, *sidecars], CheckpointError)
         try:
             return deltalake.DeltaTable(str(folder))
         except deltalake.exceptions.DeltaError as error:

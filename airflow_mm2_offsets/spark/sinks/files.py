@@ -1,4 +1,4 @@
-"""Spark's file sink: ``FileStreamSink.addBatch`` passes over batches that its log has."""
+"""Spark's file sink: ``FileStreamSink.addBatch`` skips batches that its log has."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _BATCH = re.compile(r"(\d+)(\.compact)?")
 def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
     """Yield what the job would lose."""
     log = list_directory(output / "_spark_metadata", CheckpointError)
-    batches = [int(found[1]) for name in log if (found := _BATCH.fullmatch(name))]
+    batches = [int(match[1]) for name in log if (match := _BATCH.fullmatch(name))]
     if batches and writer.loses(last := max(batches)):
         has = f"its _spark_metadata has batches up to {last}"
         yield writer.problem(output, has=has, who="Spark", remedy="an output of its own")

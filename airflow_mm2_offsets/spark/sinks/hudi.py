@@ -1,4 +1,4 @@
-"""Hudi tables: ``HoodieStreamingSink.canSkipBatch`` passes over batches that the table has.
+"""Hudi tables: ``HoodieStreamingSink.canSkipBatch`` skips batches that the table has.
 
 It asks the newest completed write of the active timeline whose metadata has a batch under the
 sink's identifier (``CommitUtils.getValidCheckpointForCurrentWriter``), whatever the query. Before
@@ -49,10 +49,10 @@ def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
 def _newest(folder: UPath) -> dict[str, int]:
     """Return the newest batch of each identifier."""
     writes = {
-        found[1]: place / name
+        match[1]: place / name
         for place in (folder, folder / "timeline")
         for name in list_directory(place, CheckpointError)
-        if (found := _WRITE.fullmatch(name))
+        if (match := _WRITE.fullmatch(name))
     }
     newest: dict[str, int] = {}
     for _, path in sorted(writes.items(), reverse=True):

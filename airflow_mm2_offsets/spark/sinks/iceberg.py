@@ -1,4 +1,4 @@
-"""Iceberg tables: ``SparkWrite.BaseStreamingWrite.commit`` passes over epochs that the table has.
+"""Iceberg tables: ``SparkWrite.BaseStreamingWrite.commit`` skips epochs that the table has.
 
 ``findLastCommittedEpochId`` goes from the current snapshot to its parents, to the newest whose
 summary names the query's id. A fresh checkpoint has a new id, so nothing of it is dropped; a
@@ -42,9 +42,9 @@ def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
 def _newest(folder: UPath) -> list[UPath]:
     """Return the newest metadata file; several where writers raced, for the catalog knows which."""
     numbers = {
-        name: int(found["version"] or found["number"])
+        name: int(match["version"] or match["number"])
         for name in list_directory(folder, CheckpointError)
-        if (found := _METADATA.fullmatch(name))
+        if (match := _METADATA.fullmatch(name))
     }
     last = max(numbers.values(), default=None)
     return [folder / name for name, number in sorted(numbers.items()) if number == last]
@@ -63,7 +63,7 @@ def _last_epoch(path: UPath, query_id: str) -> int | None:
 
 def _history(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the current snapshot, its parent, and so on."""
-    snapshots = {each["snapshot-id"]: each for each in table.get("snapshots") or ()}
+    snapshots = {entry["snapshot-id"]: entry for entry in table.get("snapshots") or ()}
     at = table.get("current-snapshot-id")
     while (snapshot := snapshots.get(at)) is not None:
         yield snapshot

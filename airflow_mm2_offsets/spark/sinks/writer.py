@@ -1,4 +1,4 @@
-"""The job that is to write to a sink, as sinks tell it from others."""
+"""The job that is to write to a sink, and how sinks tell it from others."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ _MIGRATE = "migrate the checkpoint (MigrateSparkCheckpointOperator), which goes 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkWriter:
-    """The job on the target. Unless told otherwise its checkpoint is fresh, and so is its id."""
+    """The job on the target; by default with a fresh checkpoint, and so with a new query id."""
 
     query_id: str | None = None
-    """The query's id, where its checkpoint keeps one: a migrated checkpoint does."""
+    """The query's id, if it keeps one: with a migrated checkpoint it does."""
     first_batch: int = 0
-    """The first batch that it makes anew; one that was pending is not new."""
+    """Its first new batch; a pending batch is not new."""
     replaced_query_id: str | None = None
-    """The id of the query that it replaces, where its own is another one."""
+    """The id of the query that it replaces, if its id is new."""
     txn_app_id: str | None = None
     """What its ``foreachBatch`` gives Delta as ``txnAppId``, or its sink gives Hudi as
     ``hoodie.datasource.write.streaming.checkpoint.identifier``; empty for none, None if unknown."""
@@ -28,11 +28,7 @@ class SinkWriter:
     def problem(self, output: UPath, *, has: str, who: str, remedy: str) -> str:
         """Return one sentence on a sink that drops batches.
 
-        Args:
-            output: The sink.
-            has: What it holds.
-            who: Who drops what the job writes.
-            remedy: What to give the job instead.
+        ``has`` says what the sink holds, ``who`` drops batches, and ``remedy`` is for the job.
         """
         begins, step = (
             f"the job goes on at batch {self.first_batch}",

@@ -13,7 +13,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
-from airflow_mm2_offsets.spark.checkpoint_copy import is_scratch
+from airflow_mm2_offsets.spark.checkpoint_copy import is_temporary
 from airflow_mm2_offsets.storage import (
     copy_file,
     finish_write,
@@ -179,7 +179,7 @@ def test_a_copy_within_hdfs_leaves_no_file_of_another_name(monkeypatch: pytest.M
     crash.steps_left = None
     names = set(list_files(path.parent, CheckpointError)) - {"state"}
     assert names
-    assert all(is_scratch(name) for name in names)
+    assert all(is_temporary(name) for name in names)
     path.fs.rm("/control", recursive=True)
 
 

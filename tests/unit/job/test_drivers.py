@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from airflow_mm2_offsets.job.stop import heartbeat
+from airflow_mm2_offsets.job import liveness
 from airflow_mm2_offsets.job.stop.control import (
     AnotherDriverError,
     JobMovedError,
@@ -44,7 +44,7 @@ class _Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     passing = _Clock()
-    monkeypatch.setattr(heartbeat, "time", passing)
+    monkeypatch.setattr(liveness, "time", passing)
     return passing
 
 
@@ -98,9 +98,14 @@ def test_a_second_driver_is_refused_while_the_first_one_beats(
     job: Job, monkeypatch: pytest.MonkeyPatch, clock: _Clock, stopping: str | None
 ) -> None:
     """The error names the first; one that carries out a stop lives too."""
-    first = {"interval": INTERVAL, "stopping": stopping}
+    first: dict[str, Any] = {"interval": INTERVAL, "stopping": stopping}
     job.beat(30, **first)
-    clock.meanwhile = lambda: clock.now < 1000 + 2.5 * INTERVAL or job.beat(31, **first)
+
+    def beat() -> None:
+        if clock.now >= 1000 + 2.5 * INTERVAL:
+            job.beat(31, **first)
+
+    clock.meanwhile = beat
     with pytest.raises(AnotherDriverError) as refused:
         _start(driver(monkeypatch, job.control, "app-2"))
     assert "The driver app-1 on h (process 7) runs with the control location" in str(refused.value)

@@ -43,7 +43,7 @@ class Control:
         found = set()
         for _ in range(int(seconds / INTERVAL)):
             self.now += INTERVAL
-            found.add(self.requests.look())
+            found.add(self.requests.look(self.read("fence.json")))
         return found
 
 

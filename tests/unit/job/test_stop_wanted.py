@@ -34,11 +34,13 @@ class _Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.accesses = 0
+        self.names_read: list[str] = []
         self.before: dict[int, Callable[[], None]] = {}
         self._one_at_a_time = threading.Lock()
 
     def read(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         self._access()
+        self.names_read.append(name)
         if name == "stop-heartbeat.json":  # of a stop step that waits
             return {"request_id": (self._read("fence.json") or {}).get("request_id"), "at": uuid4()}
         return self._read(name)
@@ -70,7 +72,7 @@ class _Stream(Query):
     stops: bool
 
     def stop(self, _deadline: float, decision: StopDecision) -> bool:
-        self.stops = decision.is_wanted() and decision.carry_out()
+        self.stops = decision.is_valid() and decision.carry_out()
         return self.stops
 
 
@@ -80,8 +82,9 @@ def _lease(files: _Files) -> Lease:
     lease = Lease(given, "the location", given, LEASE_SECONDS)
     before, files.before = files.before, {}
     for _ in range(2):
-        lease._requests.look()  # noqa: SLF001 - without finding that the job was moved
+        lease._requests.look(None)  # noqa: SLF001 - without finding that the job was moved
     files.before, files.accesses = before, 0
+    files.names_read.clear()
     return lease
 
 
@@ -94,6 +97,16 @@ def _control(files: _Files) -> StopControl:
 def _stop(files: _Files, streams: list[_Stream]) -> bool:
     given = Streams(cast("Any", streams))
     return _control(files)._stop(given, "first")  # noqa: SLF001 - the job's side
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_look_reads_each_file_once(tmp_path: Path, *, is_asked: bool) -> None:
+    """A job looks every two seconds for months; the answer is read again after the request."""
+    files = _asked(tmp_path) if is_asked else _Files(tmp_path)
+    assert _lease(files).renew(Streams([])) == ("first" if is_asked else None)
+    rest = ["stop-heartbeat.json", "stop-request.json"]
+    answer = ["stopped.json"] if is_asked else []
+    assert files.names_read == ["fence.json", *answer, *rest, *answer]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +164,7 @@ class _Slow(_Stream):
     """A query whose batch does not end."""
 
     def stop(self, deadline: float, decision: StopDecision) -> bool:
-        while decision.is_wanted():
+        while decision.is_valid():
             assert time.monotonic() < deadline
             time.sleep(0.001)
         return False
@@ -240,4 +253,4 @@ def test_a_decision_is_not_taken_back(tmp_path: Path, *, withdrawn: bool) -> Non
         begin_stop(str(tmp_path), STOP)
     else:
         assert withdraw_request(str(tmp_path), "first") is Withdrawal.STOPPED
-    assert (decision.is_wanted(), decision.carry_out()) == (not withdrawn, not withdrawn)
+    assert (decision.is_valid(), decision.carry_out()) == (not withdrawn, not withdrawn)

@@ -82,7 +82,7 @@ def test_a_copy_on_another_storage_needs_spark_s_word(copied: Pair, tmp_path: Pa
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"state__0___metadata__v3__0": "v3\n{}"}, "v3/0: operator metadata of a layout"),
+        ({"state__0___metadata__v3__0": "v3\n{}"}, "v3/0: operator metadata of an unknown layout"),
         ({"state__2___metadata__v2__0": "v9\n{}"}, "not v2 of operator metadata: 'v9'"),
         (
             {
@@ -96,7 +96,7 @@ def test_a_copy_on_another_storage_needs_spark_s_word(copied: Pair, tmp_path: Pa
                 "state__2___metadata__v2__0": "v2\n"
                 '{"stateStoreInfo":[{"stateSchemaFilePaths":["file:/c/schema"]}]}'
             },
-            "names file:/c/schema, which is no file of a checkpoint's state schema",
+            "names file:/c/schema, which is not a file of a checkpoint's state schema",
         ),
     ],
 )

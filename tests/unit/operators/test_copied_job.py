@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.job import liveness
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
@@ -233,9 +234,7 @@ def test_a_heartbeat(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     assert locations.problems(driver) == []
     assert not is_beating(control, driver)
     for ended in (False, True):
-        monkeypatch.setattr(
-            originals.time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended)
-        )
+        monkeypatch.setattr(liveness.time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended))
         job.beat(1, interval=60.0)
         driver = originals.read_driver(control)
         assert driver is not None

@@ -12,7 +12,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.spark import stopping
-from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
+from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
 from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
 from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.clusters import define
@@ -245,7 +245,7 @@ def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job
     }
     answer = read_acknowledgement(str(job.control), ASKED)
     assert answer is not None
-    assert answer.proof is Proof.SILENT
+    assert answer.proof is StopProof.SILENT
     # Cleared and run again, it finds the same proof.
     (again,) = events(rebuild(worker.run(stop_task())))
     assert again["result"] == worker.xcoms["stop", "return_value"]

@@ -98,10 +98,10 @@ def test_the_summary_is_a_sentence_and_a_table() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, r"report\.json is missing: the Spark job did not come to its end"),
-        ("{", "is no report of a reconciliation"),
-        ("[]", "is no report of a reconciliation"),
-        ('{"schema_version": 2}', "is of version 2; 1 is known here"),
+        (None, r"report\.json is missing: the Spark job did not finish"),
+        ("{", "is not a reconciliation report"),
+        ("[]", "is not a reconciliation report"),
+        ('{"schema_version": 2}', "has version 2; only 1 is known"),
         ('{"schema_version": 1, "error": "no such path"}', "could not compare: no such path"),
     ],
 )

@@ -43,17 +43,17 @@ def test_a_word_that_says_no_batch(job: Job) -> None:
 def test_another_batch_is_refused(job: Job, *, with_queries: bool) -> None:
     """Both numbers are named: the checkpoint is a copy from another time."""
     more = {"queries": [job.says(7, 99, 6)]} if with_queries else {"batch_id": 7}
-    with pytest.raises(StopError, match=r"last committed batch is 0, and the job .* says 7"):
+    with pytest.raises(StopError, match=r"last committed batch is 0, and 7 in the answer"):
         check_answer(_said(job, **more), str(job.checkpoint))
 
 
 def test_other_offsets_are_refused(job: Job) -> None:
     """The partition is named with both positions."""
     answer = _said(job, queries=[job.says(0, 4, 99)])
-    with pytest.raises(StopError, match=r"position of orders\[1\] is 6, and the job .* says 99"):
+    with pytest.raises(StopError, match=r"position of orders\[1\] is 6, and 99 in the answer"):
         check_answer(answer, str(job.checkpoint))
     answer = _said(job, queries=[job.says(0, 4, 6, 8)])
-    with pytest.raises(StopError, match=r"position of orders\[2\] is none, and the job .* says 8"):
+    with pytest.raises(StopError, match=r"position of orders\[2\] is none, and 8 in the answer"):
         check_answer(answer, str(job.checkpoint))
 
 

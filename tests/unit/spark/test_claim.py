@@ -9,6 +9,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError
 from airflow_mm2_offsets.spark import claim, position_ids
 from airflow_mm2_offsets.spark.claim import claim_target, has_claimed, read_claim
+from airflow_mm2_offsets.storage import write_text
 
 Write = Callable[[UPath, str, type[Mm2OffsetsError]], None]
 
@@ -49,7 +50,7 @@ def test_of_two_runs_that_claim_at_once_at_most_one_goes_on(
     target: UPath, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """Run B looks when A has looked and has not written: before, after or while A writes."""
-    write: Write = claim.write_text
+    write: Write = write_text
     on = []
 
     def write_between(path: UPath, text: str, error: type[Mm2OffsetsError]) -> None:

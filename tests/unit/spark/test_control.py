@@ -8,7 +8,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.spark.closing import close_request
-from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.stopping import request_stop
 
 ANSWER = {
@@ -70,7 +70,7 @@ def test_an_answered_request_makes_room(control: UPath) -> None:
     assert _asked(control) == "stop-2"
     assert read_acknowledgement(control, "stop-2") is None
 
-    with pytest.raises(StopError, match="'stop-1' was asked and answered before 'stop-2'"):
+    with pytest.raises(StopError, match="'stop-1' was requested and answered before 'stop-2'"):
         request_stop(control, "stop-1")
 
 
@@ -126,10 +126,10 @@ def test_a_request_closed_in_the_place_of_the_dead(control: UPath) -> None:
     """It is answered, so that it stops no later driver; the answer says that it is not a job's."""
     (control / "driver.json").write_text(json.dumps(DRIVER))
     request_stop(control, "stop-1")
-    close_request(control, "stop-1", Proof.SILENT)
+    close_request(control, "stop-1", StopProof.SILENT)
     answer = read_acknowledgement(control, "stop-1")
     assert answer is not None
-    assert (answer.proof, answer.clean, answer.application_id) == (Proof.SILENT, False, "app-1")
+    assert (answer.proof, answer.clean, answer.application_id) == (StopProof.SILENT, False, "app-1")
     request_stop(control, "stop-2")
 
 

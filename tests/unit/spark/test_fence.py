@@ -10,6 +10,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.locations import folder_id
+from airflow_mm2_offsets.spark import control_files
 from airflow_mm2_offsets.spark import fence as fences
 from airflow_mm2_offsets.spark.fence import (
     Fence,
@@ -104,7 +105,7 @@ def test_a_fence_is_lifted_by_name(control: UPath) -> None:
 
 def test_two_runs_in_one_moment(control: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one whose file was overwritten sees it, and does not go on."""
-    write = fences.write_object
+    write = control_files.write_object
 
     def overtaken(path: UPath, values: dict[str, object]) -> None:
         write(path, values)

@@ -125,7 +125,7 @@ def test_a_folder_that_takes_no_note_is_no_obstacle(
 
     monkeypatch.setattr("airflow_mm2_offsets.spark.position_ids.write_text", refuse)
     assert note_ids(root, found, "run 1", ids("s1")) == ids("s1")
-    assert "not kept for a cleared task or another run: read-only" in caplog.text
+    assert "not saved for a cleared task or another run: read-only" in caplog.text
 
 
 @pytest.mark.parametrize(

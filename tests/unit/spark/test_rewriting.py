@@ -1,4 +1,4 @@
-"""What the copy of a checkpoint needs, and the texts it gets."""
+"""The files with offsets that the copy of a checkpoint needs, and their new texts."""
 
 from pathlib import Path
 
@@ -6,22 +6,22 @@ import pytest
 
 from airflow_mm2_offsets.errors import CheckpointError
 from airflow_mm2_offsets.spark.logs import read_logs
-from airflow_mm2_offsets.spark.rewriting import Asked, kept_files
+from airflow_mm2_offsets.spark.rewriting import SourcePosition, offset_files
 from tests.unit.spark.checkpoints import batch, commit, orders, simple, start, write
 
 RECORDED = Path(__file__).with_name("recorded")
 
 
-def _kept(root: Path) -> dict[str, str]:
-    return {file.name: file.use.value for file in kept_files(read_logs(str(root)))}
+def _roles(root: Path) -> dict[str, str]:
+    return {file.name: file.role.value for file in offset_files(read_logs(str(root)))}
 
 
-def _shifted(asked: Asked) -> tuple[str, int]:
-    return f"a.{asked.topic}", asked.position + 1000
+def _shifted(position: SourcePosition) -> tuple[str, int]:
+    return f"a.{position.topic_partition.topic}", position.position + 1000
 
 
 def _rewritten(root: Path) -> dict[str, str]:
-    return {file.name: file.rewrite(_shifted) for file in kept_files(read_logs(str(root)))}
+    return {file.name: file.rewrite(_shifted) for file in offset_files(read_logs(str(root)))}
 
 
 @pytest.mark.parametrize(
@@ -34,15 +34,15 @@ def _rewritten(root: Path) -> dict[str, str]:
         ("real_time", {"offsets/0": "history", "offsets/1": "start"}),
     ],
 )
-def test_the_newest_two_batches_are_kept(name: str, kept: dict[str, str]) -> None:
+def test_the_newest_two_batches_are_roles(name: str, kept: dict[str, str]) -> None:
     """Spark starts from the newest; from the one before where it's pending; wants both files."""
-    assert _kept(RECORDED / name) == kept
+    assert _roles(RECORDED / name) == kept
 
 
 def test_one_batch_is_kept_alone(tmp_path: Path) -> None:
     """A query that has committed batch 0 only has no older one."""
     files = {"offsets/0": batch(orders(4)), "commits/0": commit()}
-    assert _kept(write(tmp_path, files)) == {"offsets/0": "start"}
+    assert _roles(write(tmp_path, files)) == {"offsets/0": "start"}
 
 
 def test_the_first_batch_starts_where_the_sources_began(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_first_batch_starts_where_the_sources_began(tmp_path: Path) -> None:
         "offsets/0": batch(orders(9), '{"logOffset":0}'),
     }
     write(tmp_path, files)
-    assert _kept(tmp_path) == {"sources/0/0": "start", "offsets/0": "end"}
+    assert _roles(tmp_path) == {"sources/0/0": "start", "offsets/0": "end"}
     assert _rewritten(tmp_path)["sources/0/0"] == start('{"a.orders":{"0":1005}}')
 
 
@@ -61,21 +61,21 @@ def test_a_source_whose_beginning_is_lost(tmp_path: Path) -> None:
     """Then nobody knows what the first batch reads; 0 would be a guess."""
     files = {"sources/0/0": start(orders(5)), "offsets/0": batch(orders(9), orders(9))}
     with pytest.raises(CheckpointError, match="where the Kafka source 1 began"):
-        _kept(write(tmp_path, files))
+        _roles(write(tmp_path, files))
 
 
-def test_batches_that_spark_would_pass_over(tmp_path: Path) -> None:
+def test_batches_that_spark_would_skip(tmp_path: Path) -> None:
     """Where Spark itself would lose records, a copy that does the same is refused."""
     simple(tmp_path, offsets__2=batch(orders(6, 6)), offsets__3=batch(orders(9, 6)))
-    with pytest.raises(CheckpointError, match="would run that one alone and pass over those"):
-        _kept(tmp_path)
+    with pytest.raises(CheckpointError, match="would run only that one and skip those between"):
+        _roles(tmp_path)
 
 
 def test_a_query_without_kafka(tmp_path: Path) -> None:
     """There's nothing to translate."""
     files = {"offsets/0": batch("17"), "commits/0": commit()}
     with pytest.raises(CheckpointError, match="offsets/0: no source is Kafka"):
-        kept_files(read_logs(str(write(tmp_path, files))))
+        offset_files(read_logs(str(write(tmp_path, files))))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from airflow_mm2_offsets.spark import control_files, stopping
 from airflow_mm2_offsets.spark import fence as fences
 from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import (
-    Proof,
+    StopProof,
     read_acknowledgement,
     read_driver,
     read_last_acknowledgement,
 )
-from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, read_fence
+from airflow_mm2_offsets.spark.fence import lift_fence, mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     begin_stop,
@@ -113,10 +113,9 @@ def test_an_answer_in_the_moment_of_the_withdrawal(
     """The job is found stopped, and its fence is raised again."""
     _job(control)
     begin_stop(control, FIRST)
-    lift = stopping.lift_fence
 
     def lift_late(root: UPath, request_id: str) -> None:
-        lift(root, request_id)
+        lift_fence(root, request_id)
         _answer(control, request_id)
 
     monkeypatch.setattr(stopping, "lift_fence", lift_late)
@@ -170,14 +169,14 @@ def test_an_answer_in_the_place_of_the_job(control: UPath) -> None:
     """It says what proves the end, and counts for every later stop while nothing runs."""
     _job(control)
     begin_stop(control, FIRST)
-    close_request(control, FIRST.request_id, Proof.SILENT)
+    close_request(control, FIRST.request_id, StopProof.SILENT)
     begin_stop(control, SECOND)
     last = read_last_acknowledgement(control)
     assert last is not None
-    assert (last.proof, last.clean, last.batch_id) == (Proof.SILENT, False, None)
-    assert last.is_last_word_of(read_driver(control))
+    assert (last.proof, last.clean, last.batch_id) == (StopProof.SILENT, False, None)
+    assert last.answers("a later stop", read_driver(control))
     _job(control, application_id="app-2")
-    assert not last.is_last_word_of(read_driver(control))
+    assert not last.answers("a later stop", read_driver(control))
 
 
 def test_what_a_job_has_said_is_kept(control: UPath) -> None:
@@ -186,10 +185,10 @@ def test_what_a_job_has_said_is_kept(control: UPath) -> None:
     begin_stop(control, FIRST)
     _answer(control, FIRST.request_id)
     begin_stop(control, SECOND)
-    close_request(control, SECOND.request_id, Proof.ACKNOWLEDGED)
+    close_request(control, SECOND.request_id, StopProof.ACKNOWLEDGED)
     answer = read_acknowledgement(control, SECOND.request_id)
     assert answer is not None
-    assert (answer.batch_id, answer.clean, answer.proof) == (7, True, Proof.ACKNOWLEDGED)
+    assert (answer.batch_id, answer.clean, answer.proof) == (7, True, StopProof.ACKNOWLEDGED)
 
 
 def _beat(control: UPath, heartbeat: int) -> None:
@@ -202,13 +201,13 @@ def test_what_was_put_in_a_jobs_place_counts_until_it_lives(control: UPath) -> N
     """A driver that was silent and goes on once the fence is lifted has not stopped."""
     _job(control)
     begin_stop(control, FIRST)
-    close_request(control, FIRST.request_id, Proof.SILENT)
+    close_request(control, FIRST.request_id, StopProof.SILENT)
     forget_stop(control, FIRST.request_id)
     _beat(control, 2)
     begin_stop(control, SECOND)
     last = read_last_acknowledgement(control)
     assert last is not None
-    assert not last.is_last_word_of(read_driver(control))
+    assert not last.answers("a later stop", read_driver(control))
     assert withdraw_request(control, SECOND.request_id) is Withdrawal.WITHDRAWN
     assert (_asked(control), read_fence(control)) == (None, None)
 
@@ -246,7 +245,7 @@ def test_a_stop_that_fails_once_written_is_taken_back(
 ) -> None:
     """The storage took the file and broke off: the job was asked, and must run on."""
     _job(control)
-    reached = []
+    reached: list[UPath] = []
 
     def write(path: UPath, values: Mapping[str, object]) -> None:
         control_files.write_object(path, values)
@@ -269,6 +268,6 @@ def test_an_answer_to_another_run_is_left_to_it(control: UPath) -> None:
     forget_stop(control, FIRST.request_id)
     begin_stop(control, SECOND)
     _answer(control, SECOND.request_id)
-    with pytest.raises(StopError, match="manual__2' was asked since"):
-        close_request(control, FIRST.request_id, Proof.ACKNOWLEDGED)
+    with pytest.raises(StopError, match="manual__2' was requested since"):
+        close_request(control, FIRST.request_id, StopProof.ACKNOWLEDGED)
     assert read_acknowledgement(control, SECOND.request_id) is not None

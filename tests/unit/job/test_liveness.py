@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.job.process import start_of
+from airflow_mm2_offsets.job.liveness import start_of
 from airflow_mm2_offsets.job.stop.driver import describe_driver
 
 
