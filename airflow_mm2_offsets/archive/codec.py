@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.archive.values import (
     Floor,
     Generation,
@@ -49,15 +49,13 @@ class Segment:
     """What a file holds."""
 
     header: Header
-    columns: Columns
-    """Sorted by partition."""
+    columns: SyncColumns
     marks: Callable[[], pa.Table]
     """Returns rows of topic, partition, time and four watermarks: what few ask for."""
 
 
-def encode(header: Header, columns: Columns, marks: pa.Table) -> bytes:
+def encode(header: Header, columns: SyncColumns, marks: pa.Table) -> bytes:
     """Return the bytes of a file; equal content has equal bytes."""
-    columns = columns.sorted_by_place()
     described = _header_to_json(header) | {"syncs": len(columns)}
     schema = _SCHEMA.with_metadata({_HEADER: json.dumps(described, sort_keys=True)})
     sink = pa.BufferOutputStream()
@@ -125,21 +123,14 @@ def _pair(marks: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     return (marks.low, marks.high) if marks else (None, None)
 
 
-def _sync_table(columns: Columns) -> pa.Table:
-    topics = {
-        topic: number for number, topic in enumerate(dict.fromkeys(t for t, _ in columns.places))
-    }
-    topic_of = np.array([topics[topic] for topic, _ in columns.places], dtype=np.int32)
-    partition_of = np.array([partition for _, partition in columns.places], dtype=np.int32)
+def _sync_table(columns: SyncColumns) -> pa.Table:
+    topics = pa.array([each.topic for each in columns.partitions], pa.string())
+    numbers = np.array([each.partition for each in columns.partitions], dtype=np.int32)
     return pa.table(
         {
-            "topic": pa.DictionaryArray.from_arrays(
-                pa.array(topic_of[columns.place]), pa.array(list(topics), pa.string())
-            ),
-            "partition": partition_of[columns.place],
-            "offset": columns.offset,
-            "upstream": columns.upstream,
-            "downstream": columns.downstream,
+            "topic": topics.dictionary_encode().take(pa.array(columns.partition_index)),
+            "partition": numbers[columns.partition_index],
+            **{name: getattr(columns, name) for name in _SYNC},
         }
     )
 
@@ -157,7 +148,7 @@ def _complete(part: pa.Table) -> pa.Table:
     )
 
 
-def _columns(table: pa.Table) -> Columns:
+def _columns(table: pa.Table) -> SyncColumns:
     topic = table.column("topic").unify_dictionaries().combine_chunks()
     if isinstance(topic, pa.ChunkedArray):
         topic = topic.chunk(0) if topic.num_chunks else pa.array([], _SCHEMA.field("topic").type)
@@ -167,14 +158,14 @@ def _columns(table: pa.Table) -> Columns:
     changes = np.flatnonzero((np.diff(topics) != 0) | (np.diff(partitions) != 0)) + 1
     starts = np.concatenate(([0], changes)) if len(topics) else changes
     lengths = np.diff(starts, append=len(topics))
-    return Columns(
-        places=[
+    return SyncColumns(
+        partitions=[
             TopicPartition(names[topic], partition)
             for topic, partition in zip(
                 topics[starts].tolist(), partitions[starts].tolist(), strict=True
             )
         ],
-        place=np.repeat(np.arange(len(starts), dtype=np.int32), lengths),
+        partition_index=np.repeat(np.arange(len(starts), dtype=np.int32), lengths),
         offset=_numbers(table, "offset"),
         upstream=_numbers(table, "upstream"),
         downstream=_numbers(table, "downstream"),

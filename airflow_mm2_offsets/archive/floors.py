@@ -25,16 +25,16 @@ def raise_floors(held: "ArchivedSyncs", floors: Mapping[TopicPartition, Floor]) 
     if not floors:
         return held
     columns = held.columns
-    least_generation = np.zeros(len(columns.places), dtype=np.int32)
-    least_offset = np.zeros(len(columns.places), dtype=np.int64)
-    for number, place in enumerate(columns.places):
+    least_generation = np.zeros(len(columns.partitions), dtype=np.int32)
+    least_offset = np.zeros(len(columns.partitions), dtype=np.int64)
+    for number, place in enumerate(columns.partitions):
         if place in floors:
             least_generation[number], least_offset[number] = _rank(held.generations, floors[place])
-    least = least_generation[columns.place]
+    least = least_generation[columns.partition_index]
     kept = (held.generation > least) | (
-        (held.generation == least) & (columns.offset >= least_offset[columns.place])
+        (held.generation == least) & (columns.offset >= least_offset[columns.partition_index])
     )
-    dropped = {columns.places[number] for number in np.unique(columns.place[~kept])}
+    dropped = {columns.partitions[number] for number in np.unique(columns.partition_index[~kept])}
     return replace(
         held,
         columns=columns.take(kept),
@@ -66,7 +66,7 @@ def floors_of_recreated(
     """Return the floors of topics whose id changed from one run to the next."""
     changed = {each.topic: each for each in recreations(held.runs)}
     raised = {}
-    for place in held.columns.places:
+    for place in held.columns.partitions:
         if recreation := changed.get(place[0]):
             floor = recreation.floor
             if recreation.surely_before is not None:
@@ -84,9 +84,9 @@ def floors_of_recreated(
 
 def _last(held: "ArchivedSyncs", place: TopicPartition, begin: Floor, end: Floor) -> int | None:
     """Return the index of the last sync of a partition from one floor to another, if any is."""
-    columns, number = held.columns, held.columns.places.index(place)
+    columns, number = held.columns, held.columns.partitions.index(place)
     ranks = _rank(held.generations, begin), _rank(held.generations, end)
-    start, stop = columns.place.searchsorted([number, number + 1]).tolist()
+    start, stop = columns.partition_index.searchsorted([number, number + 1]).tolist()
     for at in reversed(range(start, stop)):
         if ranks[0] <= (int(held.generation[at]), int(columns.offset[at])) < ranks[1]:
             return at

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.codec import Segment, marks_table
-from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
+from airflow_mm2_offsets.archive.columns import SyncColumns, deduplicated, merge
 from airflow_mm2_offsets.archive.filenames import FileName, covered
 from airflow_mm2_offsets.archive.floors import floors_of_recreated, raise_floors, stored_floors
 from airflow_mm2_offsets.archive.index_builder import build_index, groups
@@ -31,13 +32,15 @@ from airflow_mm2_offsets.archive.values import (
     Header,
     PairIdentity,
     Run,
-    SyncRows,
     TopicIds,
     newer_ids,
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.epochs import History
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +57,8 @@ class ArchivedSyncs:
     """In log order."""
     runs: tuple[tuple[Generation, Run], ...]
     """In log order."""
-    columns: Columns
-    """Sorted by partition, and in log order in each; without what is cut."""
+    columns: SyncColumns
+    """Without what is cut."""
     generation: NDArray[np.int32]
     """The index in ``generations`` of each sync."""
     floors: Mapping[TopicPartition, Floor]
@@ -73,7 +76,7 @@ class ArchivedSyncs:
     @property
     def topics(self) -> dict[str, TopicIds]:
         """The ids last seen of each replicated topic, by the source's names."""
-        known: dict[str, TopicIds] = {place[0]: (None, None) for place in self.columns.places}
+        known: dict[str, TopicIds] = {place[0]: (None, None) for place in self.columns.partitions}
         for _, run in self.runs:
             for topic, ids in run.topics.items():
                 known[topic] = newer_ids(known.get(topic, (None, None)), ids)
@@ -99,9 +102,11 @@ class ArchivedSyncs:
         mine = (each for name, each in self.segments.items() if name.generation == generation)
         return pa.concat_tables([segment.marks() for segment in mine])
 
-    def with_run(self, header: Header, rows: SyncRows) -> "ArchivedSyncs":
+    def with_run(
+        self, header: Header, syncs: "Mapping[TopicPartition, SyncRecords]"
+    ) -> "ArchivedSyncs":
         """Return what an archive would hold that has one more run."""
-        columns = Columns.of_rows(rows).sorted_by_place()
+        columns = SyncColumns.of_records(syncs)
         segment = Segment(header=header, columns=columns, marks=partial(marks_table, {}, 0))
         name = FileName(header.generation, header.first, header.stop, digest="")
         return assemble({**self.segments, name: segment}, self.damaged)
@@ -119,7 +124,7 @@ class ArchivedSyncs:
         stop, latest = newest.stop, max(time, newest.time)
         run = Run(first=stop, stop=stop, time=latest, whole=True, topics=topics)
         header = Header(pair=self.pair, generation=generation, runs=(run,))
-        return self.with_run(header, SyncRows())
+        return self.with_run(header, {})
 
     def index(self) -> SyncIndex:
         """Return the syncs as an index."""
@@ -194,7 +199,7 @@ def _runs(segments: Mapping[FileName, Segment], generation: Generation) -> list[
     return sorted(found, key=lambda run: (run.stop, run.time, run.first))
 
 
-def _parts(segments: Mapping[FileName, Segment], generation: Generation) -> list[Columns]:
+def _parts(segments: Mapping[FileName, Segment], generation: Generation) -> list[SyncColumns]:
     """Return the syncs of a generation's files, each once."""
     names = sorted(name for name in segments if name.generation == generation)
     parts = [segments[name].columns for name in names]

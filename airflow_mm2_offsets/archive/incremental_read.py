@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, TypeAlias
 
-from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import PositionError, TopicNotFoundError
@@ -23,18 +22,17 @@ Topics: TypeAlias = Mapping[str, tuple[TopicInfo | None, TopicInfo | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What one read of the offset-syncs topic brought."""
+class NewRun:
+    """A run that is not in the archive yet."""
 
     header: Header
-    rows: SyncRows
-    skipped: int
+    topic_read: SyncsTopicRead
     topics: Topics
 
 
 def read_since(
     pair: ClusterPair, held: "ArchivedSyncs", identity: PairIdentity, *, ask_source: bool
-) -> Reading | None:
+) -> NewRun | None:
     """Read what the archive does not hold; None where the topic does not exist.
 
     Raises:
@@ -71,8 +69,8 @@ def _read_once(
     before: SyncsTopicState,
     *,
     ask_source: bool,
-) -> tuple[int, Reading] | None:
-    """Return the next offset and what was read; None: the topic was truncated meanwhile.
+) -> tuple[int, NewRun] | None:
+    """Return the next offset and the run; None if the topic was truncated meanwhile.
 
     The ids of the replicated topics come first: a sync that is read later on is of these topics
     or of newer ones.
@@ -81,32 +79,20 @@ def _read_once(
     time = now_in_milliseconds()
     generation, first = held.next_read(before.topic_id, before.end)
     try:
-        log = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
+        topic_read = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
     except (PositionError, TopicNotFoundError):
         return None
-    new = {topic for topic, _ in log.columns} - set(topics)
+    new = {topic for topic, _ in topic_read.syncs} - set(topics)
     topics = {**topics, **_topics(pair, new, ask_source=ask_source)}
     run = Run(
         first=first,
-        stop=log.next_offset,
+        stop=topic_read.next_offset,
         time=time,
-        whole=log.records_read == log.next_offset - first,
+        whole=topic_read.records_read == topic_read.next_offset - first,
         topics=_ids(topics, ask_source=ask_source),
     )
     header = Header(pair=identity, generation=generation, runs=(run,))
-    reading = Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
-    return log.next_offset, reading
-
-
-def _rows(log: SyncsTopicRead) -> SyncRows:
-    rows = SyncRows(places=list(log.columns))
-    for number, columns in enumerate(log.columns.values()):
-        upstream, downstream = zip(*columns.pairs(), strict=True)
-        rows.place.extend(repeat(number, len(upstream)))
-        rows.offset.extend(columns.offsets)
-        rows.upstream.extend(upstream)
-        rows.downstream.extend(downstream)
-    return rows
+    return run.stop, NewRun(header=header, topic_read=topic_read, topics=topics)
 
 
 def _topics(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> Topics:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, bounds
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
@@ -27,15 +27,15 @@ _BLOCK = 1 << 16
 
 
 def build_index(
-    columns: Columns,
+    columns: SyncColumns,
     histories: Mapping[TopicPartition, History],
     settled_below: Mapping[TopicPartition, int],
     last_cuts: Mapping[TopicPartition, SyncPoint],
 ) -> SyncIndex:
-    """Index ``columns``, which are sorted by partition.
+    """Index the syncs of ``columns``.
 
     Args:
-        columns: The syncs; those of each partition in log order.
+        columns: The syncs.
         histories: What is known of the time before the first sync, where it is not the default;
             a partition may have no sync.
         settled_below: See ``PartitionSyncs.settled_below``; of the partitions that are cut.
@@ -57,23 +57,23 @@ def build_index(
     return SyncIndex.of_partitions(partitions)
 
 
-def groups(columns: Columns) -> list[tuple[TopicPartition, int, int]]:
-    """Return each partition with the range of its syncs; ``columns`` are sorted by partition."""
-    edges = columns.place.searchsorted(np.arange(len(columns.places) + 1)).tolist()
-    ranges = zip(columns.places, pairwise(edges), strict=True)
+def groups(columns: SyncColumns) -> list[tuple[TopicPartition, int, int]]:
+    """Return each partition that has syncs, with their range in ``columns``."""
+    edges = columns.partition_index.searchsorted(np.arange(len(columns.partitions) + 1)).tolist()
+    ranges = zip(columns.partitions, pairwise(edges), strict=True)
     return [(place, start, stop) for place, (start, stop) in ranges if start < stop]
 
 
 class _Steps:
     """Where, from one sync to the next, something else happens than both offsets rising alike."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: SyncColumns) -> None:
         self._up, self._down = columns.upstream, columns.downstream
         self._odd, self._rewinds, self._surplus_steps = array("q"), array("q"), array("q")
         for first in range(0, len(columns) - 1, _BLOCK):
             block = slice(first, first + _BLOCK + 1)
             up, down = np.diff(columns.upstream[block]), np.diff(columns.downstream[block])
-            within = np.diff(columns.place[block]) == 0
+            within = np.diff(columns.partition_index[block]) == 0
             _note(self._odd, first, within & (down <= 0))
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
             _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from upath import UPath
 
 from airflow_mm2_offsets.archive.filenames import FileName, gaps
-from airflow_mm2_offsets.archive.values import Header, Marks, PairIdentity, SyncRows
+from airflow_mm2_offsets.archive.values import Header, Marks, PairIdentity
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 from airflow_mm2_offsets.storage import (
@@ -31,6 +31,7 @@ from airflow_mm2_offsets.storage import (
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.codec import Segment
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
+    from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class SyncArchive:
         self,
         *,
         header: Header,
-        rows: SyncRows,
+        syncs: "Mapping[TopicPartition, SyncRecords]",
         marks: Mapping[TopicPartition, Marks],
     ) -> None:
         """Add what one run has read; adding it again changes nothing.
@@ -88,7 +89,7 @@ class SyncArchive:
         Args:
             header: The clusters, the life of the syncs topic (see ``ArchivedSyncs.next_read``)
                 and the run.
-            rows: The syncs that the run has read.
+            syncs: The records that the run has read.
             marks: The watermarks of the replicated partitions after that.
 
         Raises:
@@ -97,7 +98,7 @@ class SyncArchive:
         """
         codec, columns = _import("codec"), _import("columns")
         seen = codec.marks_table(marks, header.runs[-1].time)
-        data = codec.encode(header, columns.Columns.of_rows(rows), seen)
+        data = codec.encode(header, columns.SyncColumns.of_records(syncs), seen)
         self._write(FileName.of(header, data), data)
 
     def compact(self, *, over: int = COMPACT_OVER, keep: timedelta | None = None) -> int:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive import Header, SyncArchive
 from airflow_mm2_offsets.archive.incremental_read import (
-    Reading,
     Topics,
     iso_time,
     pair_identity,
@@ -63,23 +62,24 @@ def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
     """
     identity = pair_identity(pair, ask_source=True)
     held = archive.read(identity)
-    reading = read_since(pair, held, identity, ask_source=True)
-    if reading is None:
+    new_run = read_since(pair, held, identity, ask_source=True)
+    if new_run is None:
         raise SyncsTopicError(
             f"{pair.syncs_cluster.name}: the offset-syncs topic {pair.syncs_topic} does not exist; "
             f"what the archive holds stays. Check offset-syncs.topic.location and the aliases"
         )
-    archive.append(header=reading.header, rows=reading.rows, marks=_marks(pair, reading.topics))
+    header, topic_read = new_run.header, new_run.topic_read
+    archive.append(header=header, syncs=topic_read.syncs, marks=_marks(pair, new_run.topics))
     now = archive.read(identity)
-    notes = tuple(_notes(held, reading))
+    notes = tuple(_notes(held, header))
     for note in notes:
         log.warning("%s", note)
-    run = reading.header.runs[0]
+    (run,) = header.runs
     return ArchiveRun(
-        new_syncs=len(reading.rows),
+        new_syncs=topic_read.records_read - topic_read.skipped_count,
         total=len(now),
-        skipped=reading.skipped,
-        generation=reading.header.generation.number,
+        skipped=topic_read.skipped_count,
+        generation=header.generation.number,
         next_offset=run.stop,
         as_of=iso_time(run.time),
         notes=notes,
@@ -107,12 +107,12 @@ def _held(
     return {places[place]: marks for place, marks in cluster.watermarks(places).items()}
 
 
-def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:
+def _notes(held: "ArchivedSyncs", header: Header) -> Iterator[str]:
     yield from held.damaged
-    generation, run = reading.header.generation, reading.header.runs[0]
+    generation, (run,) = header.generation, header.runs
     if held.generations and generation != held.generations[-1]:
         yield (
-            f"topic {reading.header.pair.syncs_topic} was recreated or truncated since generation "
+            f"topic {header.pair.syncs_topic} was recreated or truncated since generation "
             f"{held.generations[-1]}: read from its beginning as generation {generation.number}"
         )
     known = held.topics

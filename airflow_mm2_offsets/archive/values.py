@@ -1,6 +1,5 @@
 """What an archive is given and holds, as values."""
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -84,24 +83,6 @@ class Run:
     """There was a record at each of the offsets: compaction had removed none."""
     topics: Mapping[str, TopicIds] = field(default_factory=dict)
     """The ids of the replicated topics before the reading, by the source's names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncRows:
-    """Syncs as columns; those of each partition in log order."""
-
-    places: list[TopicPartition] = field(default_factory=list)
-    """The topics and partitions that occur."""
-    place: "array[int]" = field(default_factory=lambda: array("i"))
-    """The index in ``places`` of each sync's topic and partition."""
-    offset: "array[int]" = field(default_factory=lambda: array("q"))
-    """Its offset on the offset-syncs topic."""
-    upstream: "array[int]" = field(default_factory=lambda: array("q"))
-    downstream: "array[int]" = field(default_factory=lambda: array("q"))
-
-    def __len__(self) -> int:
-        """Return the number of syncs."""
-        return len(self.offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ def read_syncs(
     start = previous.next_offset if previous else 0
     topic_read = _read_topic(cluster, topic, start, progress)
     throttle = Throttle(cluster.throttle_ratio)
-    pairs = {key: columns.pairs(throttle) for key, columns in topic_read.columns.items()}
+    pairs = {key: records.pairs(throttle) for key, records in topic_read.syncs.items()}
     complete = topic_read.complete() if start == 0 else frozenset()
     index = (previous.index if previous else SyncIndex()).extended(pairs, complete=complete)
     if not len(index):

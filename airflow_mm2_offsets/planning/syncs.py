@@ -97,9 +97,11 @@ def _read_archive_and_topic(
     identity = pair_identity(pair, ask_source=ask_source)
     held = archive.read(identity)
     if ask_source or pair.syncs_location is SyncsLocation.TARGET:
-        reading = read_since(pair, held, identity, ask_source=ask_source)
-        if reading is not None:
-            return held.with_run(reading.header, reading.rows), reading.skipped, None
+        new_run = read_since(pair, held, identity, ask_source=ask_source)
+        if new_run is not None:
+            topic_read = new_run.topic_read
+            held = held.with_run(new_run.header, topic_read.syncs)
+            return held, topic_read.skipped_count, None
     ids = _read_topic_ids(pair, held.topics, ask_source=ask_source)
     as_of = None if held.as_of is None else iso_time(held.as_of)
     return held.with_ids(ids, now_in_milliseconds()), 0, as_of

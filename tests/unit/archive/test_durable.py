@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, codec, compaction
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.unit.archive.runs import append, contents, index_of
 from tests.unit.archive.test_store import LOG, files
@@ -150,7 +150,7 @@ def test_a_codec_that_drops_a_sync_replaces_nothing(
         append(archive, LOG, first, first + 10)
     before = files(archive)
 
-    def encode(header: Header, columns: Columns, marks: Any) -> bytes:  # noqa: ANN401 - a table
+    def encode(header: Header, columns: SyncColumns, marks: Any) -> bytes:  # noqa: ANN401 - a table
         return codec.encode(header, columns.take(np.arange(len(columns) - 1)), marks)
 
     monkeypatch.setattr(compaction, "encode", encode)

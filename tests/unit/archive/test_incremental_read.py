@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.archive import Generation, SyncArchive
-from airflow_mm2_offsets.archive.incremental_read import Reading, read_since
+from airflow_mm2_offsets.archive.incremental_read import NewRun, read_since
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
@@ -49,7 +49,7 @@ class Record:
 
 def read(
     monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, held: int = 0
-) -> Reading | None:
+) -> NewRun | None:
     """Read a topic whose id and end are, each time that it is looked at, the next of ``looks``."""
     script = iter(looks)
     seen: list[Look] = []
@@ -76,31 +76,31 @@ def read(
     return read_since(CLUSTERS, archive.read(), PAIR, ask_source=True)
 
 
-def offsets(reading: Reading | None) -> list[int]:
-    assert reading is not None
-    return list(reading.rows.offset)
+def offsets(new_run: NewRun | None) -> list[int]:
+    assert new_run is not None
+    return [offset for each in new_run.topic_read.syncs.values() for offset in each.offsets]
 
 
 def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
     """Reading goes on where the archive ends, in the same generation."""
     same: list[Script] = [("first-life", 9), ("first-life", 12)]
-    reading = read(monkeypatch, same, archive, held=5)
-    assert reading is not None
-    assert reading.header.generation == FIRST
-    assert offsets(reading) == [5, 6, 7, 8]
-    assert (reading.header.first, reading.header.stop) == (5, 9)
-    assert reading.header.runs[0].whole
+    new_run = read(monkeypatch, same, archive, held=5)
+    assert new_run is not None
+    assert new_run.header.generation == FIRST
+    assert offsets(new_run) == [5, 6, 7, 8]
+    assert (new_run.header.first, new_run.header.stop) == (5, 9)
+    assert new_run.header.runs[0].whole
 
 
 def test_records_that_are_no_syncs_are_counted(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
 ) -> None:
     """They are left out; that they were there is known."""
-    reading = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
-    assert offsets(reading) == [0, 2, 3]
-    assert reading is not None
-    assert reading.skipped == 1
-    assert reading.header.runs[0].whole
+    new_run = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
+    assert offsets(new_run) == [0, 2, 3]
+    assert new_run is not None
+    assert new_run.topic_read.skipped_count == 1
+    assert new_run.header.runs[0].whole
 
 
 @pytest.mark.parametrize("held", [0, 5])
@@ -109,17 +109,17 @@ def test_a_topic_made_again_while_it_is_read(
 ) -> None:
     """What was read is of no known life: the new topic is read from its beginning instead."""
     looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
-    reading = read(monkeypatch, looks, archive, held=held)
-    assert reading is not None
-    assert reading.header.generation == Generation(2 if held else 1, "second")
-    assert offsets(reading) == [0, 2]
+    new_run = read(monkeypatch, looks, archive, held=held)
+    assert new_run is not None
+    assert new_run.header.generation == Generation(2 if held else 1, "second")
+    assert offsets(new_run) == [0, 2]
 
 
 @pytest.mark.parametrize("meanwhile", [[("first-life", 7)], []])
 def test_a_topic_truncated_while_it_is_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Script]
 ) -> None:
-    """A shorter end than what was read, or a start beyond the end, starts the reading anew."""
+    """A shorter end than what was read, or a start beyond the end, starts the new_run anew."""
     begin = 9 if meanwhile else -1
     looks: list[Script] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
     assert offsets(read(monkeypatch, looks, archive)) == [0, 2, 3, 4, 5, 6]

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core import Basis, Extras, Status
+from airflow_mm2_offsets.core import Basis, Extras, Status, TopicPartition
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import (
     JUMPED,
@@ -96,7 +96,8 @@ def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchiv
     archive.compact(over=0, keep=timedelta(days=1))
     after = archive.read().index()
     assert after.translate("orders", 0, 10).status is Status.REFUSED
-    assert after.extended({("orders", 0): [(12, 5)]}).translate("orders", 0, 10).target == 3
+    caught_up = after.extended({TopicPartition("orders", 0): [(12, 5)]})
+    assert caught_up.translate("orders", 0, 10).target == 3
 
 
 def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from upath import UPath
 
 from airflow_mm2_offsets.archive import Generation, PairIdentity, SyncArchive
-from airflow_mm2_offsets.core import Basis, Status
+from airflow_mm2_offsets.core import Basis, Status, TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.support.golden import NAMES, golden_set
 from tests.unit.archive.runs import FIRST, HOUR, PAIR, Sync, append, contents, index_of
@@ -224,7 +224,7 @@ def test_a_recreated_source_topic_may_have_been_copied_before_the_run_that_saw_i
     append(archive, log, 3, 7, time=4, topics={"orders": ("s2", "t")})
     for _ in range(2):
         index = archive.read().index()
-        assert index.partitions["orders", 0].settled_below == 7
+        assert index.partitions[TopicPartition("orders", 0)].settled_below == 7
         answer = index.translate("orders", 0, 1)
         assert (answer.status, answer.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
         archive.compact(over=0)
