@@ -3,6 +3,7 @@
 The planner, the command line and the server's cache call ``read_syncs``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,11 +23,11 @@ from airflow_mm2_offsets.kafka.throttle import Throttle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncsSnapshot:
-    """All offset syncs at a time, from one read of the topic or several."""
+    """All offset syncs at a time, from the topic, an archive, or both."""
 
     index: SyncIndex
     records_read: int
-    """Skipped records count too."""
+    """Records of the topic, skipped ones too, or syncs of the archive."""
     skipped_count: int = 0
     """Records that are not offset syncs."""
     skipped: tuple[SkippedRecord, ...] = ()
@@ -36,6 +37,11 @@ class SyncsSnapshot:
     topic_id: str | None = None
     """Of the topic, if the reader asked for it: another id means that the topic was recreated."""
     read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    as_of: str | None = None
+    """When the archive's newest run was, if the topic itself was not read; ISO 8601, UTC."""
+    recreated: Mapping[str, str] = field(default_factory=dict)
+    """The topics that were recreated since the archive first saw them, by the source's names: a
+    sentence that names their ids."""
 
     @property
     def age(self) -> float:

@@ -17,7 +17,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.mirror_config import (
@@ -27,7 +27,7 @@ from airflow_mm2_offsets.planning.mirror_config import (
 )
 from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.planning.syncs import LoadedSyncs, load_syncs
+from airflow_mm2_offsets.planning.syncs import explain_recreation, load_syncs
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def collect_evidence(
     options: PlanOptions,
     *,
     connector: str | None = None,
-) -> tuple[EvidenceCollector, LoadedSyncs]:
+) -> tuple[EvidenceCollector, SyncsSnapshot]:
     """Read all that tells where positions are on the target.
 
     Args:
@@ -114,16 +114,16 @@ def collect_evidence(
 
 
 def _make_plan(
-    collector: EvidenceCollector, syncs: LoadedSyncs, ids: PairIds, pending: Positions | None
+    collector: EvidenceCollector, syncs: SyncsSnapshot, ids: PairIds, pending: Positions | None
 ) -> FailoverPlan:
     pair, options = collector.pair, collector.options
-    answers = [syncs.explain(each) for each in collector.translations()]
+    answers = [explain_recreation(each, syncs) for each in collector.translations()]
     refused = (each for each in answers if each.status is Status.REFUSED)
     fallbacks = choose_fallbacks(pair, collector.held, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
-        syncs_read=syncs.read,
+        syncs_read=syncs.records_read,
         syncs_skipped=syncs.skipped_count,
         syncs_as_of=syncs.as_of,
         source_records_read=collector.source_records,
