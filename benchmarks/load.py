@@ -6,7 +6,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncArchive, TopicIncarnation
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition, encode_offset_sync
 from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
@@ -69,8 +69,8 @@ class Load:
                 time=0,
                 whole=True,
             )
-            header = Header(pair=pair, generation=Generation(1, ""), runs=(run,))
-            archive.append(header=header, syncs=self._records(turns), marks={})
+            header = Header(pair=pair, incarnation=TopicIncarnation(1, ""), runs=(run,))
+            archive.append(header=header, syncs=self._records(turns), watermarks={})
 
     def _places(self) -> list[TopicPartition]:
         return [TopicPartition(TOPIC, partition) for partition in range(self.partitions)]

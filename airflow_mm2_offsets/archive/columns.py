@@ -69,7 +69,7 @@ class SyncColumns:
 
 
 def merge(parts: Sequence[SyncColumns]) -> tuple[SyncColumns, NDArray[np.int32]]:
-    """Return the syncs of all parts, and which part each is of.
+    """Return the syncs of all parts, and the index of each sync's part.
 
     Args:
         parts: In log order. A sync that two of them hold is returned twice.
@@ -102,7 +102,7 @@ def merge(parts: Sequence[SyncColumns]) -> tuple[SyncColumns, NDArray[np.int32]]
 
 
 def deduplicated(parts: Sequence[SyncColumns]) -> SyncColumns:
-    """Return the syncs of all parts, each once; all are of one generation."""
+    """Return the syncs of all parts, each once; all are of one incarnation."""
     merged, _ = merge(parts)
     _, in_log_order = np.unique(merged.offset, return_index=True)
     by_partition = merged.partition_index[in_log_order].argsort(kind="stable")

@@ -130,7 +130,7 @@ def _text(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> str:
         *(f"Damaged: {each}" for each in held.damaged),
         *(
             f"{partition}: earlier syncs are missing; earlier positions are refused"
-            for partition in sorted(held.floors)
+            for partition in sorted(held.history_starts)
         ),
     ]
     rows = [
@@ -163,8 +163,10 @@ def _to_json(url: str, pair: PairIdentity, held: "ArchivedSyncs") -> dict[str, o
         "syncs": len(held),
         "files": len(held.segments),
         "runs": len(held.runs),
-        "generations": [each.number for each in held.generations],
+        "generations": [each.number for each in held.incarnations],
         "damaged": [*held.damaged],
-        "cut": [{"topic": topic, "partition": number} for topic, number in sorted(held.floors)],
+        "cut": [
+            {"topic": topic, "partition": number} for topic, number in sorted(held.history_starts)
+        ],
         "partitions": [*_partitions(held)],
     }

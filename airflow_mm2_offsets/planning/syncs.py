@@ -50,7 +50,7 @@ def load_syncs(
     if archive is None:
         return read_syncs(pair.syncs_cluster, pair.syncs_topic)
     held, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
-    if not len(held) and not held.floors:
+    if not len(held) and not held.history_starts:
         raise SyncsTopicError(
             f"neither the archive {archive.location} nor topic {pair.syncs_topic} holds an offset "
             f"sync that can be used; see whether MirrorMaker 2 and the DAG that archives run"

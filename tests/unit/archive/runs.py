@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncArchive, TopicIncarnation
 from airflow_mm2_offsets.archive.values import TopicIds
 from airflow_mm2_offsets.core import (
     OffsetSync,
@@ -14,7 +14,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 PAIR = PairIdentity(source="source-id", target="target-id", syncs_topic="mm2-offset-syncs")
-FIRST = Generation(1, "first-life")
+FIRST = TopicIncarnation(1, "first-life")
 HOUR = 3_600_000
 
 Sync = tuple[str, int, int, int]
@@ -45,14 +45,14 @@ def header_of(
     stop: int,
     *,
     time: int = 0,
-    generation: Generation = FIRST,
+    incarnation: TopicIncarnation = FIRST,
     topics: Mapping[str, TopicIds] | None = None,
     pair: PairIdentity = PAIR,
 ) -> Header:
     run = Run(
         first=first, stop=stop, time=time, whole=None not in log[first:stop], topics=topics or {}
     )
-    return Header(pair=pair, generation=generation, runs=(run,))
+    return Header(pair=pair, incarnation=incarnation, runs=(run,))
 
 
 def append(
@@ -66,7 +66,7 @@ def append(
     archive.append(
         header=header_of(log, first, stop, **about),  # type: ignore[arg-type]
         syncs=records_of(log, first, stop),
-        marks={TopicPartition("orders", 0): (Watermarks(low=0, high=stop), None)},
+        watermarks={TopicPartition("orders", 0): (Watermarks(low=0, high=stop), None)},
     )
 
 

@@ -62,9 +62,9 @@ def test_a_missing_file(folder: Path) -> None:
     second(folder).unlink()
     refuses(folder, r"covers offsets 10 to 19 of generation 1 is missing")
     lenient = SyncArchive(str(folder), skip_damaged=True)
-    generation, first = lenient.read().next_read("first-life", 40)
+    incarnation, first = lenient.read().next_read("first-life", 40)
     assert first == 10
-    append(lenient, LOG, first, 40, generation=generation)
+    append(lenient, LOG, first, 40, incarnation=incarnation)
     assert contents(SyncArchive(str(folder)).read().index()) == contents(index_of(LOG))
 
 
@@ -89,7 +89,7 @@ def renamed(path: Path) -> None:
     digest = sha256(path.read_bytes()).hexdigest()
     name = FileName.parse(path.name)
     assert name is not None
-    path.rename(path.with_name(str(FileName(name.generation, name.first, name.stop, digest))))
+    path.rename(path.with_name(str(FileName(name.incarnation, name.first, name.stop, digest))))
 
 
 @pytest.mark.parametrize("version", [0, 2, None])
@@ -104,7 +104,7 @@ def test_a_foreign_parquet_file(folder: Path) -> None:
     table = pq.read_table(second(folder)).replace_schema_metadata({})
     pq.write_table(table, second(folder))
     renamed(second(folder))
-    refuses(folder, r"is no file of an archive")
+    refuses(folder, r"is not a file of an archive")
 
 
 def test_a_foreign_file(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_foreign_file(folder: Path) -> None:
     (folder / "_SUCCESS").write_text("")
     assert len(SyncArchive(str(folder)).read()) == 30
     (folder / "part-0000.parquet").write_text("")
-    with pytest.raises(ArchiveError, match=r"part-0000.parquet is no file of an archive"):
+    with pytest.raises(ArchiveError, match=r"part-0000.parquet is not a file of an archive"):
         SyncArchive(str(folder)).read()
     assert len(SyncArchive(str(folder), skip_damaged=True).read()) == 30
 

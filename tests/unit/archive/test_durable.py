@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, codec, compaction
+from airflow_mm2_offsets.archive import Header, SyncArchive, TopicIncarnation, codec, compaction
 from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.unit.archive.runs import append, contents, index_of
@@ -97,7 +97,7 @@ def test_a_compaction_killed_at_any_step_loses_nothing(
     whole = SyncArchive(str(tmp_path / "whole"))
     for number in range(4):
         append(whole, LOG, 10 * number, 10 * number + 10, time=number)
-    append(whole, LOG[:7], generation=Generation(2, "second-life"), time=4_000_000_000_000)
+    append(whole, LOG[:7], incarnation=TopicIncarnation(2, "second-life"), time=4_000_000_000_000)
     done = SyncArchive(str(shutil.copytree(tmp_path / "whole", tmp_path / "done")))
     disk.steps.clear()
     assert done.compact(over=0, keep=keep) > 3
@@ -150,8 +150,8 @@ def test_a_codec_that_drops_a_sync_replaces_nothing(
         append(archive, LOG, first, first + 10)
     before = files(archive)
 
-    def encode(header: Header, columns: SyncColumns, marks: Any) -> bytes:  # noqa: ANN401 - a table
-        return codec.encode(header, columns.take(np.arange(len(columns) - 1)), marks)
+    def encode(header: Header, columns: SyncColumns, watermarks: Any) -> bytes:  # noqa: ANN401 - a table
+        return codec.encode(header, columns.take(np.arange(len(columns) - 1)), watermarks)
 
     monkeypatch.setattr(compaction, "encode", encode)
     with pytest.raises(ArchiveError, match="does not hold the same syncs"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.archive import Generation, SyncArchive
+from airflow_mm2_offsets.archive import SyncArchive, TopicIncarnation
 from airflow_mm2_offsets.archive.incremental_read import NewRun, read_since
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
@@ -82,11 +82,11 @@ def offsets(new_run: NewRun | None) -> list[int]:
 
 
 def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
-    """Reading goes on where the archive ends, in the same generation."""
+    """Reading goes on where the archive ends, in the same incarnation."""
     same: list[Script] = [("first-life", 9), ("first-life", 12)]
     new_run = read(monkeypatch, same, archive, held=5)
     assert new_run is not None
-    assert new_run.header.generation == FIRST
+    assert new_run.header.incarnation == FIRST
     assert offsets(new_run) == [5, 6, 7, 8]
     assert (new_run.header.first, new_run.header.stop) == (5, 9)
     assert new_run.header.runs[0].whole
@@ -111,7 +111,7 @@ def test_a_topic_made_again_while_it_is_read(
     looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
     new_run = read(monkeypatch, looks, archive, held=held)
     assert new_run is not None
-    assert new_run.header.generation == Generation(2 if held else 1, "second")
+    assert new_run.header.incarnation == TopicIncarnation(2 if held else 1, "second")
     assert offsets(new_run) == [0, 2]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from upath import UPath
 
-from airflow_mm2_offsets.archive import Generation, PairIdentity, SyncArchive
+from airflow_mm2_offsets.archive import PairIdentity, SyncArchive, TopicIncarnation
 from airflow_mm2_offsets.core import Basis, Status, TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.support.golden import NAMES, golden_set
@@ -28,7 +28,7 @@ def test_an_empty_archive_holds_nothing(archive: SyncArchive) -> None:
     """A folder that does not exist is an archive without syncs, and reading starts at 0."""
     held = archive.read()
     assert (len(held), held.pair, held.as_of) == (0, None, None)
-    assert held.next_read("any", 7) == (Generation(1, "any"), 0)
+    assert held.next_read("any", 7) == (TopicIncarnation(1, "any"), 0)
     assert len(held.index()) == 0
 
 
@@ -74,14 +74,14 @@ def test_the_next_read_follows_the_last(archive: SyncArchive) -> None:
     held = archive.read()
     assert held.next_read("first-life", 40) == (FIRST, 25)
     assert held.next_read(None, 40) == (FIRST, 25)
-    assert held.next_read("second-life", 40) == (Generation(2, "second-life"), 0)
-    assert held.next_read("first-life", 24) == (Generation(2, "first-life"), 0)
+    assert held.next_read("second-life", 40) == (TopicIncarnation(2, "second-life"), 0)
+    assert held.next_read("first-life", 24) == (TopicIncarnation(2, "first-life"), 0)
 
 
 def test_generations_follow_each_other(archive: SyncArchive) -> None:
     """What a recreated syncs topic holds comes after what its first life held; none is lost."""
     append(archive, LOG[:20])
-    append(archive, LOG[20:], generation=Generation(2, "second-life"))
+    append(archive, LOG[20:], incarnation=TopicIncarnation(2, "second-life"))
     assert contents(archive.read().index()) == contents(index_of(LOG))
     archive.compact(over=0)
     assert len(files(archive)) == 2
@@ -178,7 +178,7 @@ def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
     archive.compact(over=0)
     held = archive.read()
     assert [run.time for _, run in held.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
-    assert held.marks(FIRST).column("source_high").to_pylist() == [20, 40]
+    assert held.watermarks(FIRST).column("source_high").to_pylist() == [20, 40]
     assert held.next_read("first-life", 40) == (FIRST, 40)
 
 
