@@ -1,16 +1,23 @@
 """One connection of the standalone server."""
 
 import asyncio
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from airflow_mm2_offsets.api import protocol
 from airflow_mm2_offsets.api.protocol import SlowClientProtocol, report_requests
 from tests.unit.api.homes import Home
 
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -51,6 +58,46 @@ def connect(app: ASGIApp, transport: asyncio.Transport) -> SlowClientProtocol:
     connection = SlowClientProtocol(config=config, server_state=ServerState(), app_state={})
     connection.connection_made(transport)
     return connection
+
+
+def test_the_installed_uvicorn_is_within_the_bound() -> None:
+    """A newer one is refused until the tests of this file have run with it."""
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    requirements = map(Requirement, project["optional-dependencies"]["api"])
+    (uvicorn,) = (each for each in requirements if each.name == "uvicorn")
+    assert any(each.operator == "<" for each in uvicorn.specifier)
+    assert version("uvicorn") in uvicorn.specifier
+
+
+@pytest.mark.parametrize("uvicorn_protocol", [H11Protocol, HttpToolsProtocol])
+def test_uvicorn_gives_each_request_its_connection(
+    uvicorn_protocol: type[asyncio.Protocol], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``SlowClientProtocol`` needs of uvicorn: its constructor, and a copy of the state in scopes.
+
+    uvicorn documents neither. Without them no request would reach the app.
+    """
+    monkeypatch.setattr(protocol, "AutoHTTPProtocol", uvicorn_protocol)
+    scopes: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        scopes.append(scope)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def ask() -> None:
+        connection = connect(app, OpenTransport())
+        assert isinstance(connection.inner, uvicorn_protocol)
+        for _ in range(2):
+            connection.data_received(REQUEST)
+            await asyncio.gather(*connection.inner.tasks)
+        connection.pause_writing()
+        connection.resume_writing()
+        connection.eof_received()
+        connection.connection_lost(None)
+
+    asyncio.run(ask())
+    assert [scope["path"] for scope in scopes] == ["/healthz", "/healthz"]
 
 
 def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
@@ -97,13 +144,11 @@ def test_a_request_that_is_being_answered_keeps_its_connection(
         await send({"type": "http.response.body", "body": b""})
 
     async def ask() -> None:
-        nonlocal transport
-        transport = OpenTransport()
         connection = connect(slow, transport)
         connection.data_received(REQUEST)
         await asyncio.wait_for(transport.closed.wait(), 10)
         connection.connection_lost(None)
 
-    transport: OpenTransport
+    transport = OpenTransport()
     asyncio.run(ask())
     assert open_while_answering == [True]
