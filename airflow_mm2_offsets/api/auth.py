@@ -27,7 +27,7 @@ _BASIC = _Basic(auto_error=False)
 
 
 def make_auth(settings: ServeSettings) -> Auth:
-    """Return a dependency that checks the login of the settings; without one, all are let in."""
+    """Return a dependency that checks a request's login; without one in the settings, nothing."""
     token, login = settings.token, _login(settings)
 
     async def check(
@@ -71,5 +71,5 @@ def _allows(header: str, token: str | None, login: str | None) -> bool:
 
 
 def _equal(credentials: bytes, secret: str) -> bool:
-    # Its duration does not depend on how many characters match.
+    # A duration that depends on how many characters match would betray the secret.
     return hmac.compare_digest(credentials, secret.encode())

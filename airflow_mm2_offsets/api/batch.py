@@ -1,4 +1,4 @@
-"""Translates many positions of a topic for the REST API; a wrong position fails alone."""
+"""Translates many positions of a topic for ``api.translate``; a wrong position fails alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,8 +38,7 @@ def translate_batch(
         topic: The topic's name on the source.
         requested: Partitions and positions.
         strategy: See ``SyncIndex.translate``.
-        source: A position outside its watermarks is refused; its end offset is a valid position.
-            None: positions are not compared with watermarks.
+        source: A position outside its watermarks is refused; None: positions are not compared.
 
     Raises:
         TopicNotFoundError: The source lacks a partition that has syncs.
@@ -55,15 +54,15 @@ def translate_batch(
         return index.translate(topic, *position, strategy=strategy, evidence=evidence)
 
     if source is None:
-        return [answer(each) for each in checked]
+        return [answer(position) for position in checked]
     with ThreadPoolExecutor(1) as pool:
         watermarks = pool.submit(_watermarks, index, topic, checked, source)
-        # Meanwhile: the watermarks do not change the answers of positions between them.
-        answers = [answer(each) for each in checked]
+        # Meanwhile, answer all: the watermarks change only the answers of positions outside.
+        answers = [answer(position) for position in checked]
     outside = _outside(checked, watermarks.result())
     return [
-        answer(position, outside[position]) if position in outside else each
-        for position, each in zip(checked, answers, strict=True)
+        answer(position, outside[position]) if position in outside else translation
+        for position, translation in zip(checked, answers, strict=True)
     ]
 
 
@@ -79,11 +78,14 @@ def _watermarks(
     index: SyncIndex, topic: str, checked: Sequence[_CheckedPosition], source: KafkaCluster
 ) -> dict[int, Watermarks]:
     """Return the source's watermarks of each partition that has syncs."""
-    numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
+    partitions = {
+        TopicPartition(topic, position[0])
+        for position in checked
+        if not isinstance(position, PositionError)
+    }
     # Partitions without syncs are refused anyway; skip the request.
-    partitions = (TopicPartition(topic, number) for number in numbers)
-    known = [each for each in partitions if each in index.partitions]
-    return {number: marks for (_, number), marks in source.watermarks(known).items()}
+    watermarks = source.watermarks(partitions & index.partitions.keys())
+    return {number: low_high for (_, number), low_high in watermarks.items()}
 
 
 def _outside(
@@ -91,9 +93,9 @@ def _outside(
 ) -> dict[_CheckedPosition, Evidence]:
     """Return the positions outside the source's watermarks, with these."""
     return {
-        each: Evidence(source=marks)
-        for each in checked
-        if not isinstance(each, PositionError)
-        and (marks := watermarks.get(each[0])) is not None
-        and not marks.low <= each[1] <= marks.high
+        position: Evidence(source=low_high)
+        for position in checked
+        if not isinstance(position, PositionError)
+        and (low_high := watermarks.get(position[0])) is not None
+        and not low_high.low <= position[1] <= low_high.high
     }

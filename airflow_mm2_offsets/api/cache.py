@@ -1,4 +1,4 @@
-"""Keeps the offset syncs in memory for the REST server, and refreshes them.
+"""Keeps the offset syncs in memory for the REST server, and refreshes them; see ``api.pairs``.
 
 A request takes one reference to an immutable snapshot: a refresh does not block it, and it never
 sees half of a read.
@@ -23,7 +23,7 @@ class CacheState:
     """The syncs in memory, and how the last refresh ended."""
 
     syncs: SyncsSnapshot | None = None
-    """Of the last successful refresh; None before the first."""
+    """Those of the last successful refresh; None before the first."""
     error: Exception | None = None
     """Why the last refresh failed, if it did; then ``syncs`` are stale."""
     refreshes: int = 0
@@ -46,8 +46,8 @@ class SyncCache:
         self._read = read
         self.interval = interval
         self._state = CacheState()
-        self._reading = threading.Lock()
-        self._begun = 0
+        self._refresh_lock = threading.Lock()
+        self._refreshes_started = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -77,10 +77,10 @@ class SyncCache:
             SyncsTopicError: The topic is missing, or holds no sync.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        seen = self._begun
-        with self._reading:
-            if self._begun == seen:
-                self._begun += 1
+        started_before = self._refreshes_started
+        with self._refresh_lock:
+            if self._refreshes_started == started_before:
+                self._refreshes_started += 1
                 self._refresh()
             state = self._state
         if state.error is not None:
@@ -90,11 +90,7 @@ class SyncCache:
         return state.syncs
 
     def latest(self) -> SyncsSnapshot:
-        """Return the syncs that the topic holds now; the cache does not change.
-
-        Raises:
-            Mm2OffsetsError: See ``refresh``.
-        """
+        """Return the syncs that the topic holds now; the cache does not change; see ``refresh``."""
         return self._read(self._state.syncs)
 
     def _refresh(self) -> None:
@@ -111,7 +107,7 @@ class SyncCache:
             self._state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
 
     def _run(self) -> None:
-        if self._begun:
+        if self._refreshes_started:
             self._stop.wait(self.interval)
         while not self._stop.is_set():
             try:

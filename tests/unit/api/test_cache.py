@@ -113,7 +113,7 @@ def test_many_refreshes_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch) ->
     """Those that come while one reads wait for the next read, and that one serves all of them."""
     gate, lock = Gate(), CountingLock()
     cache = SyncCache(gate)
-    monkeypatch.setattr(cache, "_reading", lock)
+    monkeypatch.setattr(cache, "_refresh_lock", lock)
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(cache.refresh)
         assert gate.entered.acquire(timeout=10)
