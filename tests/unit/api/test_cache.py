@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
-from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
@@ -20,7 +20,7 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from stack.waiting import wait_until
 from tests.support.pairs import Pair
 
-ORDERS = ("orders", 0)
+ORDERS = TopicPartition("orders", 0)
 
 
 def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
@@ -36,11 +36,11 @@ def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
 def test_a_refresh_swaps_one_reference() -> None:
     """A reader has all of the old index, or all of the new one."""
     first, second = cached((0, 0)), cached((0, 0), (10, 12))
-    held: list[SyncsSnapshot | None] = []
+    previous: list[SyncsSnapshot | None] = []
 
-    def read(known: SyncsSnapshot | None) -> SyncsSnapshot:
-        held.append(known)
-        return second if known else first
+    def read(snapshot: SyncsSnapshot | None) -> SyncsSnapshot:
+        previous.append(snapshot)
+        return second if snapshot else first
 
     cache = SyncCache(read)
     assert cache.state.syncs is None
@@ -48,12 +48,12 @@ def test_a_refresh_swaps_one_reference() -> None:
     before = cache.state
     assert cache.refresh() is second
     assert before.syncs is first
-    assert held == [None, first]
+    assert previous == [None, first]
 
 
 def test_latest_leaves_the_cache_alone() -> None:
     """What is read for one answer is not kept."""
-    cache = SyncCache(lambda _known: cached((0, 0)))
+    cache = SyncCache(lambda _previous: cached((0, 0)))
     first = cache.refresh()
     assert cache.latest() is not first
     assert cache.state.syncs is first
@@ -62,7 +62,7 @@ def test_latest_leaves_the_cache_alone() -> None:
 def test_a_failed_refresh_keeps_the_last_good_one() -> None:
     """It is marked stale with the error until one succeeds again."""
     outcomes: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), _fail, _fail, cached]
-    cache = SyncCache(lambda _known: outcomes.pop(0)())
+    cache = SyncCache(lambda _previous: outcomes.pop(0)())
     good = cache.refresh()
     for failures in (1, 2):
         with pytest.raises(ClusterUnreachableError, match="no broker"):
@@ -73,6 +73,10 @@ def test_a_failed_refresh_keeps_the_last_good_one() -> None:
     cache.refresh()
     assert cache.state.error is None
     assert cache.state.syncs is not good
+
+
+def _fail_unexpectedly() -> SyncsSnapshot:
+    raise ValueError("x")
 
 
 def _fail() -> SyncsSnapshot:
@@ -87,7 +91,7 @@ class Gate:
         self.entered = threading.Semaphore(0)
         self.open = threading.Semaphore(0)
 
-    def __call__(self, _known: SyncsSnapshot | None) -> SyncsSnapshot:
+    def __call__(self, _previous: SyncsSnapshot | None) -> SyncsSnapshot:
         self.reads += 1
         self.entered.release()
         assert self.open.acquire(timeout=10)
@@ -148,24 +152,25 @@ def test_old_indexes_are_let_go() -> None:
         half = cached((0, 0))
         raise ClusterUnreachableError(f"no broker after {len(half.index)}")
 
-    before = _held()
-    outcomes = iter([partial(cached, (0, 0)), fail] * 10)
-    cache = SyncCache(lambda _known: next(outcomes)())
+    before = _count_snapshots()
+    reads: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), fail]
+    outcomes = iter(reads * 10)
+    cache = SyncCache(lambda _previous: next(outcomes)())
     for _ in range(20):
         with suppress(ClusterUnreachableError):
             cache.refresh()
-    assert _held() == before + 1
+    assert _count_snapshots() == before + 1
 
 
-def _held() -> int:
+def _count_snapshots() -> int:
     gc.collect()
     return sum(type(each) is SyncsSnapshot for each in gc.get_objects())
 
 
 def test_the_thread_refreshes_until_it_is_stopped() -> None:
     """It goes on after a failure, of whatever kind, and ends when told."""
-    outcomes = [cached, _fail, partial(int, "x"), cached]
-    cache = SyncCache(lambda _known: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
+    outcomes: list[Callable[[], SyncsSnapshot]] = [cached, _fail, _fail_unexpectedly, cached]
+    cache = SyncCache(lambda _previous: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
     cache.start()
     try:
         wait_until(lambda: cache.state.refreshes >= 3, "refreshes", seconds=10)
@@ -201,7 +206,7 @@ def test_the_first_read_is_one(monkeypatch: pytest.MonkeyPatch, *, refreshed: bo
     """Whether the thread does it, or who starts the thread has done it."""
     log: list[str] = []
 
-    def read(_known: SyncsSnapshot | None) -> SyncsSnapshot:
+    def read(_previous: SyncsSnapshot | None) -> SyncsSnapshot:
         log.append("read")
         return cached((0, 0))
 
@@ -256,8 +261,8 @@ def test_a_truncated_topic_is_read_from_its_beginning(
     """It ends before the place to go on from."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
-    held = replace(read_on(clusters.pair, None), next_offset=99)
-    assert read_on(clusters.pair, held).next_offset == 1
+    previous = replace(read_on(clusters.pair, None), next_offset=99)
+    assert read_on(clusters.pair, previous).next_offset == 1
 
 
 def test_a_topic_made_again_while_it_is_read_is_read_again(
@@ -287,7 +292,7 @@ def test_a_topic_that_is_gone_is_an_error(clusters: Pair, topic_ids: list[str | 
     """Nothing is made of an index whose topic was deleted."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
-    held = read_on(clusters.pair, None)
+    previous = read_on(clusters.pair, None)
     gone = replace(clusters.pair, naming=replace(clusters.pair.naming, source_alias="gone"))
     with pytest.raises(SyncsTopicError, match="gone"):
-        read_on(gone, held)
+        read_on(gone, previous)
