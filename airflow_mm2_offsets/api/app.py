@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
 from airflow_mm2_offsets.api import health, plan, syncs, translate
@@ -50,15 +50,9 @@ def create_app(
     app.include_router(
         health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
-    app.include_router(_description(app), dependencies=login)
-    return app
 
-
-def _description(app: FastAPI) -> APIRouter:
-    router = APIRouter()
-
-    @router.get("/openapi.json", include_in_schema=False)
+    @app.get("/openapi.json", include_in_schema=False, dependencies=login)
     async def openapi() -> Json:
         return Json(app.openapi())
 
-    return router
+    return app

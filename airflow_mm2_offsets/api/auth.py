@@ -28,7 +28,8 @@ _BASIC = _Basic(auto_error=False)
 
 def make_auth(settings: ServeSettings) -> Auth:
     """Return a dependency that checks a request's login; without one in the settings, nothing."""
-    token, login = settings.token, _login(settings)
+    token = settings.token
+    login = f"{settings.username}:{settings.password}" if settings.username else None
 
     async def check(
         request: Request,
@@ -51,10 +52,6 @@ def make_auth(settings: ServeSettings) -> Auth:
 def has_auth(settings: ServeSettings) -> bool:
     """Tell whether requests need a login."""
     return bool(settings.token or settings.username)
-
-
-def _login(settings: ServeSettings) -> str | None:
-    return f"{settings.username}:{settings.password}" if settings.username else None
 
 
 def _allows(header: str, token: str | None, login: str | None) -> bool:

@@ -1,6 +1,6 @@
 """Translates many positions of a topic for ``api.translate``; a wrong position fails alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
@@ -59,11 +59,9 @@ def translate_batch(
         watermarks = pool.submit(_watermarks, index, topic, checked, source)
         # Meanwhile, answer all: the watermarks change only the answers of positions outside.
         answers = [answer(position) for position in checked]
-    outside = _outside(checked, watermarks.result())
-    return [
-        answer(position, outside[position]) if position in outside else translation
-        for position, translation in zip(checked, answers, strict=True)
-    ]
+    for number, outside in _outside(checked, watermarks.result()):
+        answers[number] = answer(checked[number], outside)
+    return answers
 
 
 def _check(topic: str, requested: RequestedPosition) -> _CheckedPosition:
@@ -90,12 +88,10 @@ def _watermarks(
 
 def _outside(
     checked: Iterable[_CheckedPosition], watermarks: Mapping[int, Watermarks]
-) -> dict[_CheckedPosition, Evidence]:
-    """Return the positions outside the source's watermarks, with these."""
-    return {
-        position: Evidence(source=low_high)
-        for position in checked
-        if not isinstance(position, PositionError)
-        and (low_high := watermarks.get(position[0])) is not None
-        and not low_high.low <= position[1] <= low_high.high
-    }
+) -> Iterator[tuple[int, Evidence]]:
+    """Yield the index of each position outside the source's watermarks, with these."""
+    for number, position in enumerate(checked):
+        if not isinstance(position, PositionError) and position[0] in watermarks:
+            low_high = watermarks[position[0]]
+            if not low_high.low <= position[1] <= low_high.high:
+                yield number, Evidence(source=low_high)

@@ -99,7 +99,9 @@ class RequestLimiter:
             log.exception("request %s failed: %s %r", number, scope["method"], scope["path"][:200])
             if exchange.status:
                 raise  # The answer was started and can't be changed: the server hangs up.
-            await _unexpected(number).response()(scope, receive, exchange.send_with_headers)
+            detail = f"unexpected error; look for {number} in the server's log"
+            unexpected = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, id=number)
+            await unexpected.response()(scope, receive, exchange.send_with_headers)
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if route != "none" else "any"
@@ -119,12 +121,4 @@ def _too_large(limits: Limits) -> Problem:
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"the body has more than {limits.body_bytes} bytes",
         headers=_CLOSE,
-    )
-
-
-def _unexpected(number: str) -> Problem:
-    return Problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR,
-        f"unexpected error; look for {number} in the server's log",
-        id=number,
     )

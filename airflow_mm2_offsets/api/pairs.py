@@ -88,11 +88,7 @@ class OnePair:
         self._served = served
 
     async def get(self, conn_id: str | None) -> ServedPair:
-        """Return the pair.
-
-        Raises:
-            Problem: The request names a connection: this server has none.
-        """
+        """Return the pair; a request that names a connection has none."""
         if conn_id is not None:
             raise Problem(
                 HTTPStatus.NOT_FOUND,

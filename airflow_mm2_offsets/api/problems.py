@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -115,9 +115,7 @@ def _schema(description: str) -> dict[str, Any]:
     return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
 
 
-Responses: TypeAlias = dict[int | str, dict[str, Any]]
-
-RESPONSES: Responses = {
+RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": _schema("The request is wrong, or has no answer."),
     "5XX": _schema("The server, or a cluster that it needs, failed."),
 }

@@ -8,7 +8,6 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -116,24 +115,16 @@ def _check_certificate(listen: ServeSettings) -> None:
     if listen.tls_certificate is None:
         return
     for file in (listen.tls_certificate, listen.tls_key):
-        _check_readable(file)
+        if file is None or not os.access(file, os.R_OK):
+            raise ConfigurationError(
+                f"{file} can't be read; give serve.tls.certificate and serve.tls.key as files"
+            )
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=_no_password)
+        # Without a password, OpenSSL would ask on the terminal.
+        context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=lambda: "")
     except ssl.SSLError as error:
         raise ConfigurationError(
             f"{listen.tls_certificate} and {listen.tls_key} are not a certificate and its key "
             f"in PEM: {error.reason}; correct serve.tls.certificate and serve.tls.key"
         ) from None
-
-
-def _check_readable(file: Path | None) -> None:
-    if file is None or not os.access(file, os.R_OK):
-        raise ConfigurationError(
-            f"{file} can't be read; give serve.tls.certificate and serve.tls.key as files"
-        )
-
-
-def _no_password() -> str:
-    # Without it, OpenSSL would ask on the terminal.
-    return ""

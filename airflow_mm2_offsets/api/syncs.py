@@ -105,13 +105,13 @@ def _status(served: ServedPair) -> dict[str, Any]:
         "skippedCount": syncs.skipped_count if syncs else 0,
         "ageSeconds": round(syncs.age, 3) if syncs else None,
         "stale": state.error is not None,
-        "error": describe(state.error),
+        "error": _message(state.error),
         "sourceCluster": naming.source_alias,
         "targetCluster": naming.target_alias,
     }
 
 
-def describe(error: Exception | None) -> str | None:
+def _message(error: Exception | None) -> str | None:
     """Return the message of an error, if it is ours: these hold no secret."""
     if error is None or isinstance(error, Mm2OffsetsError):
         return str(error) if error else None

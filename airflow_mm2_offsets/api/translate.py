@@ -26,7 +26,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 
 router = APIRouter(tags=["translate"])
 
-_NO_RESULT = dict.fromkeys(("status", "low", "high", "reason", "basis"))
+_RESULT_FIELDS = ("status", "low", "high", "reason", "basis")
 
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
@@ -149,13 +149,7 @@ def _unknown_field(index: SyncIndex, topic: str) -> str:
 
 
 def _result(answer: Translation) -> dict[str, Any]:
-    return {
-        "status": answer.status,
-        "low": answer.low,
-        "high": answer.high,
-        "reason": answer.reason,
-        "basis": answer.basis,
-    }
+    return {name: getattr(answer, name) for name in _RESULT_FIELDS}
 
 
 def _answer_batch(
@@ -166,8 +160,7 @@ def _answer_batch(
     *,
     check_source: bool,
 ) -> Json:
-    started = time.perf_counter()
-    topic, naming = request.topicName, served.pair.naming
+    started, topic, naming = time.perf_counter(), request.topicName, served.pair.naming
     if not any(name == topic for name, _ in index):
         raise Problem(
             HTTPStatus.NOT_FOUND,
@@ -221,7 +214,7 @@ def _by_partition(
 def _item(
     position: int | str, answer: Translation | PositionError, strategy: Strategy
 ) -> dict[str, Any]:
-    target, result, error = None, _NO_RESULT, None
+    target, result, error = None, dict.fromkeys(_RESULT_FIELDS), None
     if isinstance(answer, PositionError):
         error = str(answer)
     else:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_mm2_offsets.archive.columns import SyncColumns
+from airflow_mm2_offsets.archive.columns import NUMBERS, SyncColumns
 from airflow_mm2_offsets.archive.values import (
     Header,
     HistoryStart,
@@ -30,13 +30,12 @@ FORMAT = 1
 """The version of the format; a file of another version is not read."""
 
 _HEADER = b"airflow_mm2_offsets.archive"
-_SYNC = ("offset", "upstream", "downstream")
 _WATERMARKS = ("time", "source_low", "source_high", "target_low", "target_high")
 _SCHEMA = pa.schema(
     [
         pa.field("topic", pa.dictionary(pa.int32(), pa.string())),
         pa.field("partition", pa.int32()),
-        *(pa.field(name, pa.int64()) for name in (*_SYNC, *_WATERMARKS)),
+        *(pa.field(name, pa.int64()) for name in (*NUMBERS, *_WATERMARKS)),
     ]
 )
 
@@ -89,7 +88,7 @@ def decode(data: bytes) -> Segment:
         if file.schema.names != _SCHEMA.names:
             raise FormatError(f"has other columns: {', '.join(file.schema.names)}")
         syncs, watermarks = _row_groups(file.metadata, metadata["syncs"])
-        rows = file.read_row_groups(syncs, columns=["topic", "partition", *_SYNC])
+        rows = file.read_row_groups(syncs, columns=["topic", "partition", *NUMBERS])
         return Segment(
             header=_header_from_json(metadata),
             columns=_columns(rows),
@@ -133,7 +132,7 @@ def _sync_table(columns: SyncColumns) -> pa.Table:
         {
             "topic": topics.dictionary_encode().take(pa.array(columns.partition_index)),
             "partition": numbers[columns.partition_index],
-            **{name: getattr(columns, name) for name in _SYNC},
+            **{name: getattr(columns, name) for name in NUMBERS},
         }
     )
 
@@ -192,14 +191,8 @@ def _header_to_json(header: Header) -> dict[str, Any]:
             for run in header.runs
         ],
         "floors": [
-            [
-                *topic_partition,
-                *start.incarnation,
-                start.offset,
-                start.settled_below,
-                *(start.last_cut or ()),
-            ]
-            for topic_partition, start in sorted(header.history_starts.items())
+            [*each, *start.incarnation, start.offset, start.settled_below, *(start.last_cut or ())]
+            for each, start in sorted(header.history_starts.items())
         ],
     }
 

@@ -10,7 +10,7 @@ Where the usable syncs of a partition begin:
   sync names the target's offset 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
@@ -31,6 +31,7 @@ from airflow_mm2_offsets.archive.history_starts import (
 from airflow_mm2_offsets.archive.index_builder import build_index, groups
 from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
+    NO_IDS,
     Header,
     HistoryStart,
     PairIdentity,
@@ -82,12 +83,10 @@ class ArchivedSyncs:
     @property
     def topics(self) -> dict[str, TopicIds]:
         """The ids last seen of each replicated topic, by the source's names."""
-        last_ids: dict[str, TopicIds] = {
-            topic: (None, None) for topic, _ in self.columns.partitions
-        }
+        last_ids = dict.fromkeys((topic for topic, _ in self.columns.partitions), NO_IDS)
         for _, run in self.runs:
             for topic, ids in run.topics.items():
-                last_ids[topic] = newer_ids(last_ids.get(topic, (None, None)), ids)
+                last_ids[topic] = newer_ids(last_ids.get(topic, NO_IDS), ids)
         return last_ids
 
     def next_read(self, topic_id: str | None, end: int) -> tuple[TopicIncarnation, int]:
@@ -108,11 +107,7 @@ class ArchivedSyncs:
     def watermarks(self, incarnation: TopicIncarnation) -> pa.Table:
         """Return the watermarks that an incarnation's runs saw; see ``Segment.watermarks``."""
         return pa.concat_tables(
-            [
-                segment.watermarks()
-                for name, segment in self.segments.items()
-                if name.incarnation == incarnation
-            ]
+            [self.segments[name].watermarks() for name in _names(self.segments, incarnation)]
         )
 
     def with_run(
@@ -193,22 +188,19 @@ def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> Ar
 
 
 def _in_log_order(segments: Mapping[FileName, Segment]) -> tuple[TopicIncarnation, ...]:
-    first_times: dict[TopicIncarnation, int] = {}
-    for name, segment in segments.items():
-        time = min(run.time for run in segment.header.runs)
-        first_times[name.incarnation] = min(time, first_times.get(name.incarnation, time))
-    return tuple(
-        sorted(first_times, key=lambda each: (each.number, first_times[each], each.topic_id))
-    )
+    def order(incarnation: TopicIncarnation) -> tuple[int, int, str]:
+        first_time = min(run.time for run in _runs(segments, incarnation))
+        return incarnation.number, first_time, incarnation.topic_id
+
+    return tuple(sorted({name.incarnation for name in segments}, key=order))
+
+
+def _names(segments: Iterable[FileName], incarnation: TopicIncarnation) -> list[FileName]:
+    return sorted(name for name in segments if name.incarnation == incarnation)
 
 
 def _runs(segments: Mapping[FileName, Segment], incarnation: TopicIncarnation) -> list[Run]:
-    runs = (
-        run
-        for name, segment in segments.items()
-        if name.incarnation == incarnation
-        for run in segment.header.runs
-    )
+    runs = (run for name in _names(segments, incarnation) for run in segments[name].header.runs)
     return sorted(runs, key=lambda run: (run.stop, run.time, run.first))
 
 
@@ -216,7 +208,7 @@ def _parts(
     segments: Mapping[FileName, Segment], incarnation: TopicIncarnation
 ) -> list[SyncColumns]:
     """Return the syncs of an incarnation's files, each once."""
-    names = sorted(name for name in segments if name.incarnation == incarnation)
+    names = _names(segments, incarnation)
     parts = [segments[name].columns for name in names]
     overlapping = any(later.first < name.stop for name, later in pairwise(names))
     return [deduplicated(parts)] if overlapping else parts

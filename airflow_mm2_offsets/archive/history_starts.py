@@ -40,9 +40,7 @@ def cut_before(
         columns=columns.take(usable),
         incarnation_index=archived.incarnation_index[usable],
         history_starts={
-            topic_partition: start
-            for topic_partition, start in starts.items()
-            if topic_partition in cut or topic_partition in archived.history_starts
+            each: starts[each] for each in starts if each in archived.history_starts or each in cut
         },
     )
 

@@ -38,12 +38,6 @@ def read_since(
 ) -> NewRun | None:
     """Read the records after the archive's last run; None if the topic does not exist.
 
-    Args:
-        pair: The clusters.
-        archived: The contents of the archive.
-        identity: The clusters' ids, for the run's header.
-        ask_source: Whether the source cluster can be asked.
-
     Raises:
         SyncsTopicError: The topic was recreated during each read.
         Mm2OffsetsError: See ``drain``.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from airflow_mm2_offsets.archive.values import (
     BEGINNING,
+    NO_IDS,
     HistoryStart,
     Run,
     TopicIds,
@@ -42,7 +43,7 @@ def recreations(runs: Iterable[tuple[TopicIncarnation, Run]]) -> Iterator[Recrea
     last_seen: dict[str, HistoryStart] = {}
     for incarnation, run in runs:
         for topic, ids in run.topics.items():
-            before = last_ids.get(topic, (None, None))
+            before = last_ids.get(topic, NO_IDS)
             last_ids[topic] = newer_ids(before, ids)
             start = HistoryStart(incarnation, run.stop)
             if was_recreated(before, ids):

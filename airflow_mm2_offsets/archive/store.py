@@ -125,7 +125,9 @@ class SyncArchive:
         self._verify(remaining, written)
         replaced = [name for name in archived.segments if name not in written]
         for name in replaced:
-            self._delete(name)
+            path = self._path(name)
+            with storage_errors(path, ArchiveError):
+                path.unlink(missing_ok=True)
         return len(replaced)
 
     def _verify(self, expected: "ArchivedSyncs", written: Collection[FileName]) -> None:
@@ -202,11 +204,6 @@ class SyncArchive:
 
     def _write(self, name: FileName, data: bytes) -> None:
         write_bytes(self._path(name), data, ArchiveError)
-
-    def _delete(self, name: FileName) -> None:
-        path = self._path(name)
-        with storage_errors(path, ArchiveError):
-            path.unlink(missing_ok=True)
 
     def _path(self, name: FileName) -> UPath:
         return open_location(self.location, ArchiveError) / str(name)

@@ -90,31 +90,22 @@ def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
 def _watermark_pairs(
     pair: ClusterPair, topics: ReplicatedTopics
 ) -> dict[TopicPartition, WatermarkPair]:
-    """Return the watermarks of each replicated partition, by the source's topic-partitions."""
-    source = _watermarks(pair.source, {name: (name, info) for name, (info, _) in topics.items()})
-    target = _watermarks(
-        pair.target,
-        {name: (pair.naming.target_topic(name), info) for name, (_, info) in topics.items()},
-    )
+    """Return the watermarks of each replicated partition, by the source's topic-partition."""
+    source = _watermarks(pair.source, {name: info for name, (info, _) in topics.items() if info})
+    target = _watermarks(pair.target, {name: info for name, (_, info) in topics.items() if info})
     return {each: (source.get(each), target.get(each)) for each in source | target}
 
 
 def _watermarks(
-    cluster: KafkaCluster, topics: Mapping[str, tuple[str, TopicInfo | None]]
+    cluster: KafkaCluster, topics: Mapping[str, TopicInfo]
 ) -> dict[TopicPartition, Watermarks]:
-    """Return watermarks by the source's topic-partitions.
-
-    Args:
-        cluster: Source or target.
-        topics: The name and the topic on this cluster, by the source's name.
-    """
-    source_names = {
-        TopicPartition(name, number): TopicPartition(source_name, number)
-        for source_name, (name, info) in topics.items()
-        for number in range(info.partitions if info else 0)
+    """Return the watermarks of a cluster's topics by the names that are their keys."""
+    names = {
+        TopicPartition(info.name, number): TopicPartition(name, number)
+        for name, info in topics.items()
+        for number in range(info.partitions)
     }
-    watermarks = cluster.watermarks(source_names)
-    return {source_names[each]: low_high for each, low_high in watermarks.items()}
+    return {names[each]: low_high for each, low_high in cluster.watermarks(names).items()}
 
 
 def _notes(archived: "ArchivedSyncs", header: Header) -> Iterator[str]:

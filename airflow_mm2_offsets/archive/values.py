@@ -12,6 +12,8 @@ TopicIds: TypeAlias = tuple[str | None, str | None]
 """The ids of a topic on the source and on the target (KIP-516). None: not known. ``GONE``: the
 cluster has no such topic."""
 
+NO_IDS: TopicIds = (None, None)
+
 GONE = ""
 """Instead of an id: the topic was copied and no longer exists. A later one is another topic."""
 

@@ -61,7 +61,7 @@ class KafkaCluster:
     """
 
     name: str
-    """What messages call it: ``source``, ``target``."""
+    """Its name in error messages: ``source``, ``target``."""
     config: Mapping[str, object] = field(repr=False)
     """librdkafka properties, with their secrets."""
     timeout: float = 30.0

@@ -1,7 +1,4 @@
-"""Reads partitions up to the ends that they have when the read begins.
-
-``ranges`` and ``sync_log`` call ``drain``.
-"""
+"""Reads partitions up to the ends that they have at the start; for ``ranges`` and ``sync_log``."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

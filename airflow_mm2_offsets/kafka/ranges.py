@@ -1,4 +1,7 @@
-"""Reads the records in ranges of partitions, for the planner's evidence."""
+"""Reads the records in ranges of partitions, for the planner's evidence.
+
+Each function raises what ``drain`` raises.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,9 +56,6 @@ def read_ranges(
 
     The smallest ranges are read first, some at a time. If ``max_bytes`` of keys and values are not
     enough for all, the larger ranges are absent from the result.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
     """
     records: dict[TopicPartition, list[RangeRecord]] = {}
     by_size = sorted(ranges, key=lambda topic_partition: ranges[topic_partition].size)
@@ -90,13 +90,7 @@ def _read_some(
 def find_empty(
     cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange]
 ) -> set[TopicPartition]:
-    """Return the partitions whose range holds no committed record.
-
-    Each range is read only up to its first record.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
-    """
+    """Return the partitions whose range holds no committed record."""
     return ranges.keys() - {each for each, _ in _read(cluster, ranges, first_only=True)}
 
 
@@ -106,9 +100,6 @@ def first_times(
     """Return the time of the first committed record of each range, in milliseconds since 1970.
 
     A range without a record is absent.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
     """
     times: dict[TopicPartition, int] = {}
     for topic_partition, record in _read(cluster, ranges, first_only=True):

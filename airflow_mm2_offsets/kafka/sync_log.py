@@ -96,17 +96,7 @@ def read_syncs_topic(
     """Read the records from ``start`` to the topic's end.
 
     A record that is not an offset sync (truncated, foreign, a tombstone, negative) is skipped and
-    counted.
-
-    Args:
-        cluster: The cluster that holds the topic.
-        topic: Its name.
-        start: The first offset to read.
-        refuse_deleted: See ``drain``.
-        progress: Called after each batch; see ``Progress``.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
+    counted. See ``drain`` for ``refuse_deleted``, ``progress`` and the errors.
     """
     topic_read = SyncsTopicRead(next_offset=start, contiguous_until=start)
     sinks = _Sinks(topic_read.syncs)
@@ -155,7 +145,7 @@ def _contiguous(batch: list[Record], first: int) -> int:
 
 
 def _are_sound(values: list[bytes]) -> bool:
-    """Tell whether ``check_value`` accepts all: one check of many values costs a third."""
+    """Tell whether ``check_value`` accepts all values: one check of many costs a third."""
     try:
         sizes = set(map(len, values))
     except TypeError:

@@ -58,8 +58,8 @@ def read_syncs(
 ) -> SyncsSnapshot:
     """Read every offset sync up to the topic's end; see ``read_syncs_topic``.
 
-    A topic that was recreated, and has grown past the end of the previous read, looks like one
-    that only grew. The caller should compare the topic's ids (``KafkaCluster.topics``).
+    A recreated topic that has grown past the end of the previous read looks unchanged: compare the
+    topic's ids (``KafkaCluster.topics``), or call it by ``read_stable``.
 
     Args:
         cluster: The cluster that holds the topic (``offset-syncs.topic.location``).
@@ -102,7 +102,7 @@ def _read_topic(
 
 
 def _emptiness(topic_read: SyncsTopicRead) -> str:
-    if not topic_read.records_read:
+    if not topic_read.skipped:
         return "is empty"
     first = topic_read.skipped[0]
     return (

@@ -146,7 +146,7 @@ def test_before_the_first_read_nothing_is_answered(
     api: ApiHarness, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """An empty answer would look like one."""
-    monkeypatch.setattr(api.cache, "_state", UNREAD)
+    monkeypatch.setattr(api.cache, "state", UNREAD)
     body = {"topicName": "orders", "offsetList": [{"partition": 0, "startOffset": 1}]}
     answer = api.client.request("POST" if "batch" in path else "GET", f"{BASE}{path}", json=body)
     assert answer.status_code == 503
@@ -158,7 +158,7 @@ def test_before_the_first_read_nothing_is_answered(
 def test_readiness_is_the_first_read(api: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stale index is ready; none is not."""
     assert api.client.get("/readyz").json() == {"status": "ready"}
-    monkeypatch.setattr(api.cache, "_state", UNREAD)
+    monkeypatch.setattr(api.cache, "state", UNREAD)
     assert api.client.get("/readyz").status_code == 503
     assert api.client.get("/healthz").json() == {"status": "ok"}
 

@@ -43,11 +43,6 @@ def test_check_returns_the_version() -> None:
     assert _client({"/": root}).check() == "4.3.1"
 
 
-def test_connectors_are_listed() -> None:
-    """The names of the connectors come back."""
-    assert _client({"/connectors": ["mirror", "beat"]}).connectors() == ("mirror", "beat")
-
-
 def test_status_keeps_the_first_line_of_a_trace() -> None:
     """A connector's state and its tasks' come back, a failed one's with its reason."""
     worker = {"worker_id": "127.0.0.1:8083", "version": "4.3.1"}
@@ -155,7 +150,7 @@ def test_an_error_without_json_is_one_too(status: int) -> None:
     """A proxy's answer is an error with its status, and never shows the password."""
     client = _served(lambda _: httpx.Response(status, text="<html>no</html>"))
     with pytest.raises(ConnectError, match=f"HTTP {status}") as caught:
-        client.connectors()
+        client.mirror_sources()
     assert "hunter2" not in str(caught.value)
 
 
@@ -171,10 +166,12 @@ def test_a_rebalance_is_waited_for() -> None:
 
     def answer(_: httpx.Request) -> httpx.Response:
         status = next(answers)
-        body = json.dumps(["mirror"] if status == 200 else {"message": "rebalance is expected"})
+        body = json.dumps(
+            {"version": "4"} if status == 200 else {"message": "rebalance is expected"}
+        )
         return httpx.Response(status, text=body)
 
-    assert _served(answer).connectors() == ("mirror",)
+    assert _served(answer).check() == "4"
 
 
 def test_a_rebalance_that_does_not_end_is_an_error() -> None:
@@ -182,7 +179,7 @@ def test_a_rebalance_that_does_not_end_is_an_error() -> None:
     body = {"error_code": 409, "message": "a rebalance is in process"}
     client = _served(lambda _: httpx.Response(409, json=body), timeout=0.2)
     with pytest.raises(ConnectError, match=r"HTTP 409: a rebalance is in process; .* try again"):
-        client.connectors()
+        client.mirror_sources()
 
 
 def test_the_login_is_sent() -> None:
@@ -191,9 +188,9 @@ def test_the_login_is_sent() -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request.headers["authorization"])
-        return httpx.Response(200, json=[])
+        return httpx.Response(200, json={})
 
-    _served(answer).connectors()
+    _served(answer).mirror_sources()
     assert seen == [httpx.BasicAuth("airflow", "hunter2")._auth_header]  # noqa: SLF001
 
 

@@ -69,8 +69,11 @@ def test_javas_properties_become_librdkafkas(
 @pytest.mark.parametrize(
     ("java", "message"),
     [
-        ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}'}, "is not of the form"),
-        ({"sasl.jaas.config": f'{PLAIN} required username="u" {SECRET};'}, "is not of the form"),
+        ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}'}, "does not have the form"),
+        (
+            {"sasl.jaas.config": f'{PLAIN} required username="u" {SECRET};'},
+            "does not have the form",
+        ),
         ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}";'}, "lacks password"),
         ({"sasl.jaas.config": f"{PLAIN} required;"}, "lacks username and password"),
         (
