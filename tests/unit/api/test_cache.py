@@ -34,7 +34,7 @@ def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
 
 
 def test_a_refresh_swaps_one_reference() -> None:
-    """A reader has all of the old index, or all of the new one."""
+    """A reader sees the whole old index or the whole new one."""
     first, second = cached((0, 0)), cached((0, 0), (10, 12))
     previous: list[SyncsSnapshot | None] = []
 
@@ -52,7 +52,7 @@ def test_a_refresh_swaps_one_reference() -> None:
 
 
 def test_latest_leaves_the_cache_alone() -> None:
-    """What is read for one answer is not kept."""
+    """The syncs that were read for one answer do not enter the cache."""
     cache = SyncCache(lambda _previous: cached((0, 0)))
     first = cache.refresh()
     assert cache.latest() is not first
@@ -60,7 +60,7 @@ def test_latest_leaves_the_cache_alone() -> None:
 
 
 def test_a_failed_refresh_keeps_the_last_good_one() -> None:
-    """It is marked stale with the error until one succeeds again."""
+    """The syncs are marked stale with the error until a refresh succeeds."""
     outcomes: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), _fail, _fail, cached]
     cache = SyncCache(lambda _previous: outcomes.pop(0)())
     good = cache.refresh()
@@ -114,7 +114,7 @@ class CountingLock:
 
 
 def test_many_refreshes_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that come while one reads wait for the next read, and that one serves all of them."""
+    """Callers that come during a read wait for the next read, which serves all of them."""
     gate, lock = Gate(), CountingLock()
     cache = SyncCache(gate)
     monkeypatch.setattr(cache, "_refresh_lock", lock)
@@ -145,8 +145,8 @@ def test_readers_do_not_wait_for_a_refresh() -> None:
         assert running.result(10) is cache.state.syncs
 
 
-def test_old_indexes_are_let_go() -> None:
-    """Neither refreshes nor failures keep what was replaced, or half a read."""
+def test_old_indexes_are_freed() -> None:
+    """Neither a refresh nor a failure keeps replaced syncs or half a read in memory."""
 
     def fail() -> SyncsSnapshot:
         half = cached((0, 0))
@@ -168,7 +168,7 @@ def _count_snapshots() -> int:
 
 
 def test_the_thread_refreshes_until_it_is_stopped() -> None:
-    """It goes on after a failure, of whatever kind, and ends when told."""
+    """It continues after any failure, and ends once it is stopped."""
     outcomes: list[Callable[[], SyncsSnapshot]] = [cached, _fail, _fail_unexpectedly, cached]
     cache = SyncCache(lambda _previous: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
     cache.start()
@@ -202,8 +202,8 @@ class Turns:
 
 
 @pytest.mark.parametrize("refreshed", [False, True])
-def test_the_first_read_is_one(monkeypatch: pytest.MonkeyPatch, *, refreshed: bool) -> None:
-    """Whether the thread does it, or who starts the thread has done it."""
+def test_the_topic_is_first_read_once(monkeypatch: pytest.MonkeyPatch, *, refreshed: bool) -> None:
+    """There is one first read, whether the thread or its starter does it."""
     log: list[str] = []
 
     def read(_previous: SyncsSnapshot | None) -> SyncsSnapshot:
@@ -232,7 +232,7 @@ def topic_ids(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return ids
 
 
-def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | None]) -> None:
+def test_a_second_read_brings_the_newer_syncs(clusters: Pair, topic_ids: list[str | None]) -> None:
     """The second read begins where the first ended, and keeps what the first brought."""
     assert topic_ids
     clusters.sync("orders", (0, 0), (10, 12))
@@ -243,10 +243,10 @@ def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | Non
     assert (second.next_offset, len(second.index)) == (3, 3)
 
 
-def test_a_topic_made_again_is_read_from_its_beginning(
+def test_a_recreated_topic_is_read_from_its_beginning(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """Its other id tells, where its end does not; what was read of the old one is forgotten."""
+    """The changed id shows it even if the end does not; syncs of the old topic are dropped."""
     clusters.sync("orders", (0, 0), (10, 12))
     old = replace(cached((500, 500)), next_offset=1)
     topic_ids[:] = ["b"]
@@ -258,17 +258,17 @@ def test_a_topic_made_again_is_read_from_its_beginning(
 def test_a_truncated_topic_is_read_from_its_beginning(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """It ends before the place to go on from."""
+    """Its end is before the first offset of the next read."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
     previous = replace(read_on(clusters.pair, None), next_offset=99)
     assert read_on(clusters.pair, previous).next_offset == 1
 
 
-def test_a_topic_made_again_while_it_is_read_is_read_again(
+def test_a_topic_recreated_during_a_read_is_read_again(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """Which of its lives a record is of must be known; when it never is, that is the error."""
+    """The read is repeated until the topic's id stays the same; else an error names the reason."""
     clusters.sync("orders", (0, 0))
     topic_ids[:] = ["a", "b", "b"]
     assert read_on(clusters.pair, None).topic_id == "b"
@@ -277,10 +277,10 @@ def test_a_topic_made_again_while_it_is_read_is_read_again(
         read_on(clusters.pair, None)
 
 
-def test_a_topic_truncated_while_it_is_read_is_read_again(
+def test_a_topic_truncated_during_a_read_is_read_again(
     clusters: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers without topic ids show it by an end below what was read."""
+    """Without topic ids, an end before the last read offset shows it."""
     clusters.sync("orders", (0, 0))
     states = [SyncsTopicState(None, end) for end in (1, 0, 1, 1)]
     monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", lambda *_: states.pop(0))
@@ -289,7 +289,7 @@ def test_a_topic_truncated_while_it_is_read_is_read_again(
 
 
 def test_a_topic_that_is_gone_is_an_error(clusters: Pair, topic_ids: list[str | None]) -> None:
-    """Nothing is made of an index whose topic was deleted."""
+    """An index whose topic was deleted is not used."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
     previous = read_on(clusters.pair, None)

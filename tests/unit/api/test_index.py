@@ -18,7 +18,7 @@ def syncs(api: ApiHarness, **query: str | int) -> httpx.Response:
 
 
 def test_a_sync_has_their_fields(api: ApiHarness) -> None:
-    """As mm2-offset-map writes its own class."""
+    """The fields are those of mm2-offset-map's class."""
     body = syncs(api, topic="payments").json()
     assert body == {
         "syncs": [
@@ -50,12 +50,12 @@ def test_a_sync_has_their_fields(api: ApiHarness) -> None:
 def test_syncs_are_filtered_and_sorted(
     api: ApiHarness, query: dict[str, Any], upstreams: list[int]
 ) -> None:
-    """By topic, partition, and there as they were written."""
+    """By topic and partition, then in the order in which they were written."""
     assert [each["upstreamOffset"] for each in syncs(api, **query).json()["syncs"]] == upstreams
 
 
 def test_pages_together_are_the_whole(api: ApiHarness) -> None:
-    """Whatever their size; each names the next."""
+    """For any page size; each page names the next."""
     whole = syncs(api).json()["syncs"]
     for limit in range(1, 7):
         read: list[Any] = []
@@ -84,7 +84,7 @@ def test_pages_together_are_the_whole(api: ApiHarness) -> None:
     ],
 )
 def test_a_wrong_filter_names_its_field(api: ApiHarness, query: dict[str, Any], field: str) -> None:
-    """A connection is none of a server alone."""
+    """Also for ``conn_id``, which the standalone server does not have."""
     answer = syncs(api, **query)
     assert answer.status_code == (404 if field == "conn_id" else 400)
     assert answer.json()["field"] == f"query.{field}"
@@ -108,7 +108,7 @@ def test_the_status_has_their_fields_and_ours(api: ApiHarness) -> None:
 
 
 def test_a_refresh_answers_with_the_status(api: ApiHarness) -> None:
-    """The one after it."""
+    """The status is that after the refresh."""
     api.read = lambda: cached({ORDERS: [(0, 0)]})
     assert api.client.post(f"{BASE}/refresh").json()["syncCount"] == 1
     assert api.client.get(f"{BASE}/status").json()["syncCount"] == 1
@@ -125,7 +125,7 @@ def test_a_refresh_answers_with_the_status(api: ApiHarness) -> None:
 def test_a_failed_refresh_leaves_the_last_good_one(
     api: ApiHarness, error: Exception, status: int, told: str
 ) -> None:
-    """It is stale, says since when and why, and shows no secret."""
+    """The status is stale, with the time and the reason, without a secret."""
 
     def fail() -> SyncsSnapshot:
         raise error
@@ -142,10 +142,10 @@ def test_a_failed_refresh_leaves_the_last_good_one(
 @pytest.mark.parametrize(
     "path", ["/translate?topic=orders&partition=0&offset=1", "/syncs", "/translate/batch"]
 )
-def test_before_the_first_read_nothing_is_answered(
+def test_before_the_first_read_the_server_is_unavailable(
     api: ApiHarness, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """An empty answer would look like one."""
+    """An empty list would look like a valid answer."""
     monkeypatch.setattr(api.cache, "state", UNREAD)
     body = {"topicName": "orders", "offsetList": [{"partition": 0, "startOffset": 1}]}
     answer = api.client.request("POST" if "batch" in path else "GET", f"{BASE}{path}", json=body)
@@ -156,7 +156,7 @@ def test_before_the_first_read_nothing_is_answered(
 
 
 def test_readiness_is_the_first_read(api: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stale index is ready; none is not."""
+    """A server with a stale index is ready; one without an index is not."""
     assert api.client.get("/readyz").json() == {"status": "ready"}
     monkeypatch.setattr(api.cache, "state", UNREAD)
     assert api.client.get("/readyz").status_code == 503
@@ -164,7 +164,7 @@ def test_readiness_is_the_first_read(api: ApiHarness, monkeypatch: pytest.Monkey
 
 
 def test_metrics_count_requests_and_show_the_index(api: ApiHarness) -> None:
-    """By route, not by path: what callers make up adds no series."""
+    """By route, not by path: invented paths add no time series."""
     syncs(api)
     for number in range(3):
         api.client.get(f"/unknown/{number}")
@@ -180,7 +180,7 @@ def test_metrics_count_requests_and_show_the_index(api: ApiHarness) -> None:
 
 
 def test_each_app_counts_for_itself() -> None:
-    """Two apps in one process share no registry."""
+    """Two apps in one process have separate registries."""
     first, second = ApiHarness(), ApiHarness()
     syncs(first)
     assert "/syncs" not in second.client.get("/metrics").text

@@ -1,4 +1,4 @@
-"""What stands before every route."""
+"""The middleware of every route."""
 
 import asyncio
 import logging
@@ -27,8 +27,8 @@ def post(api: ApiHarness, content: Any) -> httpx.Response:  # noqa: ANN401 - wha
     return asyncio.run(answer())
 
 
-def test_a_large_body_is_refused_before_it_is_read() -> None:
-    """By what it announces."""
+def test_a_large_content_length_is_refused_before_reading() -> None:
+    """By its Content-Length."""
     api = ApiHarness(limits=Limits(body_bytes=100))
     answer = post(api, b"x" * 101)
     assert answer.status_code == 413
@@ -37,7 +37,7 @@ def test_a_large_body_is_refused_before_it_is_read() -> None:
 
 
 def test_a_large_body_in_chunks_is_refused_where_it_becomes_large() -> None:
-    """No more of it is read than fits, and one chunk."""
+    """Reading stops at the first chunk beyond the limit."""
     api = ApiHarness(limits=Limits(body_bytes=100))
     sent = 0
 
@@ -52,7 +52,7 @@ def test_a_large_body_in_chunks_is_refused_where_it_becomes_large() -> None:
 
 
 def test_a_slow_body_times_out() -> None:
-    """A client that never ends holds nothing for ever."""
+    """A client that never ends its body does not hold the connection for ever."""
     api = ApiHarness(limits=Limits(body_seconds=0.05))
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -65,10 +65,10 @@ def test_a_slow_body_times_out() -> None:
     assert answer.headers["connection"] == "close"
 
 
-def test_what_is_unexpected_has_a_number_in_the_log(
+def test_an_unexpected_error_has_a_number_in_the_log(
     api: ApiHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer has the number, the log the rest; nothing of it reaches the caller."""
+    """The answer has only the number; the log has the exception."""
 
     def fail() -> Any:  # noqa: ANN401 - it never returns
         raise ZeroDivisionError("a secret")
@@ -95,8 +95,8 @@ def test_what_is_unexpected_has_a_number_in_the_log(
         (ArchiveError("the archive is damaged"), 500),
     ],
 )
-def test_our_errors_say_what_they_say(api: ApiHarness, error: Exception, status: int) -> None:
-    """Their sentences are made to be read, and hold no secret."""
+def test_our_errors_show_their_message(api: ApiHarness, error: Exception, status: int) -> None:
+    """Their messages hold no secret, so the answer shows them."""
 
     def fail() -> Any:  # noqa: ANN401 - it never returns
         raise error
@@ -107,7 +107,7 @@ def test_our_errors_say_what_they_say(api: ApiHarness, error: Exception, status:
 
 
 def test_our_errors_have_their_fields(api: ApiHarness) -> None:
-    """Beside the sentence, for programs; positions are text."""
+    """The fields stand beside the message, for programs; positions are text."""
     error = TopicNotFoundError(
         "does not exist", cluster="target", topic="orders", partition=7, position=2**60
     )
@@ -136,20 +136,20 @@ def test_our_errors_have_their_fields(api: ApiHarness) -> None:
 def test_unknown_routes_are_problems_too(
     api: ApiHarness, method: str, path: str, status: int
 ) -> None:
-    """Not the framework's own words."""
+    """They are not FastAPI's own errors."""
     answer = api.client.request(method, path)
     assert answer.status_code == answer.json()["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_wrong_method_is_told_the_right_ones(api: ApiHarness) -> None:
-    """All of them, though each has a route of its own."""
+def test_a_wrong_method_is_answered_with_the_valid_ones(api: ApiHarness) -> None:
+    """The answer lists all methods, though each method has a separate route."""
     assert api.client.put(f"{BASE}/translate").headers["allow"] == "GET, POST"
     assert api.client.get(f"{BASE}/refresh").headers["allow"] == "POST"
 
 
-def test_every_answer_forbids_guessing_and_keeping(api: ApiHarness) -> None:
-    """A browser takes nothing for a page, a proxy keeps no old answer."""
+def test_every_answer_forbids_sniffing_and_caching(api: ApiHarness) -> None:
+    """Browsers must not guess the type, and proxies must not cache."""
     for path in ("/healthz", f"{BASE}/status", "/nothing"):
         headers = api.client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
@@ -175,7 +175,7 @@ ROUTES = [
 
 
 def test_the_list_of_routes_is_whole(api: ApiHarness) -> None:
-    """A new route would be tested for its login as well."""
+    """So that a new route's login is tested too."""
     paths = api.client.get("/openapi.json").json()["paths"]
     described = {(method.upper(), path) for path, each in paths.items() for method in each}
     probes = {("GET", "/healthz"), ("GET", "/readyz")}
@@ -183,8 +183,8 @@ def test_the_list_of_routes_is_whole(api: ApiHarness) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_no_route_answers_a_stranger(method: str, path: str) -> None:
-    """Missing, wrong, of another kind: 401, before anything of the request is judged."""
+def test_every_route_needs_a_login(method: str, path: str) -> None:
+    """A missing, wrong or other login is answered by 401, before the request is validated."""
     wrong: list[dict[str, str]] = [
         {},
         {"Authorization": "Bearer t0ke"},
@@ -205,8 +205,8 @@ def test_no_route_answers_a_stranger(method: str, path: str) -> None:
     assert right.status_code != 401
 
 
-def test_a_password_lets_in() -> None:
-    """With a colon in it, as RFC 7617 has it; damaged base64 does not."""
+def test_a_password_is_accepted() -> None:
+    """A password may contain a colon (RFC 7617); invalid base64 is refused."""
     client = ApiHarness(LOGIN).client
     assert client.get(f"{BASE}/status", auth=("user", "pa:ss")).status_code == 200
     for login in (("user", "pa"), ("user", ""), ("", "pa:ss"), ("use", "r:pa:ss")):
@@ -217,6 +217,6 @@ def test_a_password_lets_in() -> None:
 
 
 def test_probes_need_no_login() -> None:
-    """Orchestrators have none."""
+    """Orchestrators have no login."""
     client = ApiHarness(TOKEN).client
     assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200

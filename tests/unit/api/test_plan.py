@@ -27,7 +27,7 @@ def planned(clusters: Pair) -> ApiHarness:
 
 
 def test_a_plan_is_the_one_of_xcom(planned: ApiHarness, clusters: Pair) -> None:
-    """Field by field what the operators make, and it reads back as one."""
+    """Its fields equal those of the operators' plan, and it can be read back."""
     answer = plan(planned, positions={"orders": {"0": "10"}}, pending={"orders": {"0": 12}})
     assert answer.status_code == 200
     made = plan_failover(clusters.pair, {"orders": {0: 10}}, pending={"orders": {0: 12}})
@@ -38,7 +38,7 @@ def test_a_plan_is_the_one_of_xcom(planned: ApiHarness, clusters: Pair) -> None:
 
 
 def test_a_refused_plan_is_an_answer(planned: ApiHarness) -> None:
-    """The caller reads the verdict, and may name a fallback."""
+    """The answer has status 200; its verdict says refused, and the caller may set a fallback."""
     refused = plan(planned, positions={"other": {"0": 3}}, read_source=False).json()
     assert refused["verdict"] == "refused"
     chosen = plan(
@@ -49,7 +49,7 @@ def test_a_refused_plan_is_an_answer(planned: ApiHarness) -> None:
 
 
 def test_records_that_a_transform_changes_are_allowed_by_name(clusters: Pair) -> None:
-    """Where a record differs from its copy the plan is refused, unless the caller says why."""
+    """If a record differs from its copy the plan is refused, unless changed_records is set."""
     clusters.write("orders", range(30))
     clusters.copy("orders", range(100, 130))
     clusters.sync("orders", (0, 0), (29, 29))
@@ -62,8 +62,8 @@ def test_records_that_a_transform_changes_are_allowed_by_name(clusters: Pair) ->
     assert allowed["partitions"][0]["target"] == "29"
 
 
-def test_a_time_that_nobody_knows_is_body_for(planned: ApiHarness) -> None:
-    """It is the caller's to give."""
+def test_an_unknown_time_is_required(planned: ApiHarness) -> None:
+    """If no time can be found, the caller must set unmapped_time."""
     body = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
     answer = plan(planned, **body)
     assert (answer.status_code, answer.json()["field"]) == (409, "body.unmapped_time")
@@ -95,14 +95,14 @@ def test_a_time_that_nobody_knows_is_body_for(planned: ApiHarness) -> None:
     ],
 )
 def test_a_wrong_plan_names_its_field(api: ApiHarness, body: dict[str, Any], field: str) -> None:
-    """A misspelt choice is not passed over."""
+    """A misspelt option is refused."""
     answer = plan(api, **body)
     assert answer.status_code == 400
     assert answer.json().get("field") == field
 
 
-def test_the_highest_number_that_is_described_is_taken_as_a_float_too(planned: ApiHarness) -> None:
-    """To a client with floats 2**63 - 1 is 2**63, which is refused: it is told of a lower one."""
+def test_the_described_maximum_is_valid_as_a_float_too(planned: ApiHarness) -> None:
+    """The described maximum is below 2**63 as a float too, so that such clients can send it."""
     schemas = planned.client.get("/openapi.json").json()["components"]["schemas"]
     number, _ = schemas["TranslateRequest"]["properties"]["offset"]["anyOf"]
     assert number["maximum"] == 2**63 - 1024
@@ -112,15 +112,15 @@ def test_the_highest_number_that_is_described_is_taken_as_a_float_too(planned: A
     assert plan(planned, positions={"orders": {"0": 2.0**63}}).status_code == 400
 
 
-def test_what_a_caller_makes_up_is_not_sent_back_whole(api: ApiHarness) -> None:
-    """A name may be as long as the body."""
+def test_a_long_name_is_not_sent_back_whole(api: ApiHarness) -> None:
+    """A name in the request may be as long as the body; the answer shows its beginning."""
     answer = plan(api, positions={"x" * 10**6: {"0": 1}})
     assert answer.status_code == 400
     assert len(answer.content) < 2000
 
 
 def test_too_many_partitions_are_counted(api: ApiHarness) -> None:
-    """Over all topics."""
+    """The limit is for the sum over all topics."""
     half = {str(number): 1 for number in range(60_000)}
     answer = plan(api, positions={"one": half, "two": half})
     assert answer.status_code == 413
@@ -128,7 +128,7 @@ def test_too_many_partitions_are_counted(api: ApiHarness) -> None:
 
 
 def test_an_unknown_topic_is_not_found(planned: ApiHarness) -> None:
-    """The message says on which cluster."""
+    """The message names the cluster."""
     answer = plan(planned, positions={"orders": {"7": 1}})
     assert answer.status_code == 404
     assert "source" in answer.json()["detail"]

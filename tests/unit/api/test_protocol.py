@@ -73,7 +73,7 @@ def test_the_installed_uvicorn_is_within_the_bound() -> None:
 def test_uvicorn_gives_each_request_its_connection(
     uvicorn_protocol: type[H11Protocol | HttpToolsProtocol], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``SlowClientProtocol`` needs of uvicorn: its constructor, and a copy of the state in scopes.
+    """Uvicorn's constructor takes the state, and each scope has a copy of it.
 
     uvicorn documents neither. Without them no request would reach the app.
     """
@@ -99,8 +99,8 @@ def test_uvicorn_gives_each_request_its_connection(
     assert [scope["path"] for scope in scopes] == ["/healthz", "/healthz"]
 
 
-def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """Its answer is dropped, without a word in the log."""
+def test_a_client_that_is_gone_is_not_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Its answer is dropped, and nothing is logged."""
 
     async def ask() -> None:
         connection = connect(ApiHarness().app, ClosedTransport())
@@ -116,7 +116,7 @@ def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -
 def test_a_client_without_a_whole_head_is_hung_up_on(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the time for a head has passed."""
+    """The server closes the connection once the time for a head has passed."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
 
     async def dawdle() -> None:
@@ -132,7 +132,7 @@ def test_a_client_without_a_whole_head_is_hung_up_on(
 def test_a_request_that_is_being_answered_keeps_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However long the answer takes; after it the time for a head begins again."""
+    """An answer may take any time; after it, the time for a head begins again."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
     open_while_answering: list[bool] = []
 

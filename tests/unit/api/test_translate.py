@@ -18,7 +18,7 @@ def ask(api: ApiHarness, path: str = "", **query: str | int) -> httpx.Response:
 
 
 def test_an_answer_has_their_fields_and_ours(api: ApiHarness) -> None:
-    """What mm2-offset-map answers, by the strategy that loses nothing, and how sure that is."""
+    """The answer has mm2-offset-map's fields, by the safe strategy, and our status and bounds."""
     assert ask(api).json() == {
         "topic": "orders",
         "partition": 0,
@@ -43,7 +43,7 @@ def test_the_strategy_is_the_callers(api: ApiHarness, strategy: str, target: int
 
 @pytest.mark.parametrize("path", ["", "/latest"])
 def test_post_answers_as_get_does(api: ApiHarness, path: str) -> None:
-    """A body for a query; numbers may be text, as Jackson takes them."""
+    """The body has the fields of the query; numbers may be text, as in Jackson."""
     expected = ask(api, path).json()
     for body in (
         BETWEEN,
@@ -55,14 +55,14 @@ def test_post_answers_as_get_does(api: ApiHarness, path: str) -> None:
 
 
 def test_memory_answers_without_a_cluster(api: ApiHarness) -> None:
-    """Neither the syncs topic nor the source is asked."""
+    """It reads neither the syncs topic nor the source."""
     reads = api.reads
     assert ask(api).status_code == 200
     assert (api.reads, api.source.requests) == (reads, 0)
 
 
 def test_latest_reads_once_and_keeps_nothing(api: ApiHarness) -> None:
-    """It answers by what the topic holds now; what is in memory stays."""
+    """It answers from the topic's syncs of now; the syncs in memory stay."""
     api.read = lambda: cached({ORDERS: [(0, 0), (150, 149)]})
     reads = api.reads
     assert ask(api, "/latest").json()["targetOffset"] == 149
@@ -71,7 +71,7 @@ def test_latest_reads_once_and_keeps_nothing(api: ApiHarness) -> None:
 
 
 def test_before_the_first_sync_no_sync_is_named(api: ApiHarness) -> None:
-    """Safe has an answer there; the others have none, as mm2-offset-map."""
+    """The safe strategy has an answer there; the others have none, as mm2-offset-map."""
     found = ask(api, partition=1, offset=3).json()
     assert (found["targetOffset"], found["low"], found["high"]) == (0, 0, 40)
     assert found["syncUpstreamOffset"] is found["syncTargetOffset"] is None
@@ -84,7 +84,7 @@ def test_before_the_first_sync_no_sync_is_named(api: ApiHarness) -> None:
 @pytest.mark.parametrize(
     ("query", "field"), [({"topic": "unknown"}, "topic"), ({"partition": 9}, "partition")]
 )
-def test_what_was_never_copied_is_not_found(
+def test_an_uncopied_partition_is_not_found(
     api: ApiHarness, query: dict[str, Any], field: str
 ) -> None:
     """As in mm2-offset-map; the problem names which of the two is unknown."""
@@ -118,7 +118,7 @@ def test_what_was_never_copied_is_not_found(
 def test_a_wrong_query_names_its_field(
     api: ApiHarness, path: str, query: dict[str, Any], field: str
 ) -> None:
-    """And never shows what was given."""
+    """The answer never shows the value."""
     answer = ask(api, path, **query)
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"
@@ -127,8 +127,8 @@ def test_a_wrong_query_names_its_field(
     assert "script" not in answer.text
 
 
-def test_all_that_is_missing_is_named(api: ApiHarness) -> None:
-    """Not one after the other."""
+def test_all_missing_fields_are_named(api: ApiHarness) -> None:
+    """One answer lists all missing fields."""
     answer = api.client.get(f"{BASE}/translate")
     assert answer.status_code == 400
     assert [each["field"] for each in answer.json()["errors"]] == [
@@ -158,7 +158,7 @@ def test_all_that_is_missing_is_named(api: ApiHarness) -> None:
     ],
 )
 def test_a_wrong_body_names_its_field(api: ApiHarness, body: bytes, field: str | None) -> None:
-    """Or is no JSON at all."""
+    """Also if the body is not JSON."""
     answer = api.client.post(
         f"{BASE}/translate", content=body, headers={"Content-Type": "application/json"}
     )
@@ -177,7 +177,7 @@ def item(partition: object, offset: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("path", ["", "/latest"])
 def test_a_batch_answers_by_partition(api: ApiHarness, path: str) -> None:
-    """In the order of the request; the source's end is a position, what lies beyond is none."""
+    """In the order of the request; the source's end is a valid position, later ones are refused."""
     items = [item(0, 100), item(1, 60), item(0, 300), item("0", "301")]
     answer = batch(api, items, path)
     assert answer.status_code == 200
@@ -233,7 +233,7 @@ def test_a_batch_answers_by_partition(api: ApiHarness, path: str) -> None:
 def test_a_bad_item_fails_alone(
     api: ApiHarness, bad: dict[str, Any], partition: int | str | None, message: str | None
 ) -> None:
-    """With its own words; the last case is no bad one, and fails nothing."""
+    """Each bad item has its own message; the last case is valid, and nothing fails."""
     body = batch(api, [item(1, 50), bad]).json()
     assert body["partitionResults"][0]["status"] == "SUCCESS"
     assert body["summary"]["failureCount"] == (0 if message is None else 1)
@@ -258,10 +258,10 @@ def test_a_bad_item_fails_alone(
         ([item(0, "1" * 33)], 400, "body.offsetList.0.startOffset"),
     ],
 )
-def test_a_batch_that_is_none_is_refused_whole(
+def test_a_malformed_batch_is_refused_whole(
     api: ApiHarness, items: list[Any], status: int, field: str
 ) -> None:
-    """Too many are counted; an item without its parts is named by its place."""
+    """Too many items, or an item without its fields, which is named by its index."""
     answer = batch(api, items)
     assert (answer.status_code, answer.json()["field"]) == (status, field)
     assert len(answer.content) < 2000
@@ -270,20 +270,20 @@ def test_a_batch_that_is_none_is_refused_whole(
 
 
 def test_the_largest_batch_is_answered(api: ApiHarness) -> None:
-    """A hundred thousand items, each with its answer."""
+    """Each of 100,000 items has an answer."""
     body = batch(api, [item(0, number % 300) for number in range(100_000)]).json()
     assert body["summary"]["successCount"] == 100_000
 
 
 def test_a_batch_of_an_unknown_topic_is_not_found(api: ApiHarness) -> None:
-    """Nothing in it could succeed."""
+    """No item could succeed, so the whole batch is 404."""
     body = {"topicName": "unknown", "offsetList": [item(0, 1)]}
     answer = api.client.post(f"{BASE}/translate/batch", json=body)
     assert (answer.status_code, answer.json()["field"]) == (404, "body.topicName")
 
 
-def test_without_its_source_a_batch_says_how_to_go_on(api: ApiHarness) -> None:
-    """Positions are not checked in silence less than they are told to be."""
+def test_an_unreachable_source_fails_a_batch(api: ApiHarness) -> None:
+    """An unreachable source is an error that names check_source; the check is never skipped."""
     api.source.known_watermarks.clear()
     answer = batch(api, [item(0, 301)])
     assert answer.status_code == 503
@@ -296,7 +296,7 @@ def test_without_its_source_a_batch_says_how_to_go_on(api: ApiHarness) -> None:
 
 @pytest.mark.parametrize("path", ["/translate/latest", "/refresh"])
 def test_a_broker_that_dies_is_unavailable(api: ApiHarness, path: str) -> None:
-    """What is in memory answers on."""
+    """The syncs in memory are still served."""
 
     def fail() -> SyncsSnapshot:
         raise ClusterUnreachableError("target: did not answer")

@@ -81,8 +81,8 @@ def offsets(new_run: NewRun | None) -> list[int]:
     return [offset for each in new_run.topic_read.syncs.values() for offset in each.offsets]
 
 
-def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
-    """Reading goes on where the archive ends, in the same incarnation."""
+def test_only_new_records_are_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """The read begins where the archive ends, in the same incarnation."""
     same: list[Script] = [("first-life", 9), ("first-life", 12)]
     new_run = read(monkeypatch, same, archive, held=5)
     assert new_run is not None
@@ -92,10 +92,8 @@ def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: Sync
     assert new_run.header.runs[0].whole
 
 
-def test_records_that_are_no_syncs_are_counted(
-    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
-) -> None:
-    """They are left out; that they were there is known."""
+def test_skipped_records_are_counted(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """They are left out, and the run still counts as read whole."""
     new_run = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
     assert offsets(new_run) == [0, 2, 3]
     assert new_run is not None
@@ -104,10 +102,10 @@ def test_records_that_are_no_syncs_are_counted(
 
 
 @pytest.mark.parametrize("held", [0, 5])
-def test_a_topic_made_again_while_it_is_read(
+def test_a_topic_recreated_during_a_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, held: int
 ) -> None:
-    """What was read is of no known life: the new topic is read from its beginning instead."""
+    """That read is discarded, and the new topic is read from its beginning."""
     looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
     new_run = read(monkeypatch, looks, archive, held=held)
     assert new_run is not None
@@ -116,25 +114,25 @@ def test_a_topic_made_again_while_it_is_read(
 
 
 @pytest.mark.parametrize("meanwhile", [[("first-life", 7)], []])
-def test_a_topic_truncated_while_it_is_read(
+def test_a_topic_truncated_during_a_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Script]
 ) -> None:
-    """A shorter end than what was read, or a start beyond the end, starts the new_run anew."""
+    """If the end is before the last read offset or the start, the topic is read again from 0."""
     begin = 9 if meanwhile else -1
     looks: list[Script] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
     assert offsets(read(monkeypatch, looks, archive)) == [0, 2, 3, 4, 5, 6]
 
 
-def test_a_topic_that_never_stands_still(
+def test_a_topic_that_changes_during_each_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
 ) -> None:
-    """After three tries the topic is named."""
+    """After three reads the error names the topic."""
     looks: list[Script] = [(f"life-{number}", 4) for number in range(6)]
     with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal.* 3 reads"):
         read(monkeypatch, looks, archive)
 
 
 def test_a_topic_that_does_not_exist(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
-    """It is told apart from one that is empty."""
+    """The result is None; that of an empty topic is a run without syncs."""
     assert read(monkeypatch, [None], archive) is None
     assert offsets(read(monkeypatch, [("new", 0), ("new", 0)], archive)) == []

@@ -1,4 +1,4 @@
-"""The index made of columns is the one that core makes sync by sync."""
+"""The index built from columns equals the one that core builds sync by sync."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,14 +34,14 @@ DISORDER = st.lists(
 
 @given(rising() | DISORDER)
 def test_columns_give_the_index_of_core(log: list[Sync]) -> None:
-    """Epochs, hidden rewinds, cuts and order are the same, of disorder and int64's end too."""
+    """Both indexes are equal, also for syncs in disorder and for offsets near int64's maximum."""
     columns = SyncColumns.of_records(records_of(log, 0, len(log)))
     assert contents(build_index(columns, {}, {}, {})) == contents(index_of(log, complete=False))
 
 
 @given(rising() | DISORDER)
 def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
-    """However its syncs come, what lies before the first stays refused."""
+    """Whatever the order of the syncs, the history before the first stays cut."""
     columns = SyncColumns.of_records(records_of(log, 0, len(log)))
     built = build_index(
         columns, dict.fromkeys((TopicPartition(*sync[:2]) for sync in log), History.LATE), {}, {}
@@ -50,8 +50,8 @@ def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
 
 
 @given(rising(), rising())
-def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
-    """It continues with later syncs as one that core made."""
+def test_an_index_of_columns_can_be_extended(log: list[Sync], more: list[Sync]) -> None:
+    """Extended by later syncs, it equals the index that core builds."""
     columns = SyncColumns.of_records(records_of(log, 0, len(log)))
     pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
     for sync in more:
@@ -61,8 +61,8 @@ def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
 
 
 @given(rising(), st.integers(0, 59))
-def test_what_was_known_at_a_sync_is_what_the_syncs_up_to_it_make(log: list[Sync], at: int) -> None:
-    """A part of the index equals an index of that part."""
+def test_the_index_up_to_a_sync_equals_an_index_of_these_syncs(log: list[Sync], at: int) -> None:
+    """A part of the index equals an index of that part's syncs."""
     if not log:
         return
     syncs = index_of(log, complete=False).partitions[TopicPartition(*log[0][:2])]

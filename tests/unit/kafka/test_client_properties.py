@@ -184,7 +184,7 @@ def test_a_key_file_that_is_not_pem_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_properties_file() -> None:
-    """Line ends, backslashes, leading spaces and other letters come through Java's reader."""
+    """Line ends, backslashes, leading spaces and non-ASCII letters survive Java's escaping."""
     assert format_properties({"b": "1\n2\\", "a": " é=😀"}) == (
         "a=\\ \\u00e9\\=\\ud83d\\ude00\nb=1\\n2\\\\\n"
     )
