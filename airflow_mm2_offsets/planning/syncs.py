@@ -49,19 +49,19 @@ def load_syncs(
     """
     if archive is None:
         return read_syncs(pair.syncs_cluster, pair.syncs_topic)
-    held, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
-    if not len(held) and not held.history_starts:
+    archived, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
+    if not len(archived) and not archived.history_starts:
         raise SyncsTopicError(
             f"neither the archive {archive.location} nor topic {pair.syncs_topic} holds an offset "
             f"sync that can be used; see whether MirrorMaker 2 and the DAG that archives run"
         )
     return SyncsSnapshot(
-        index=held.index(),
-        records_read=len(held),
+        index=archived.index(),
+        records_read=len(archived),
         skipped_count=skipped,
-        next_offset=held.runs[-1][1].stop,
+        next_offset=archived.runs[-1][1].stop,
         as_of=as_of,
-        recreated={each.topic: _recreated(pair, *each[:3]) for each in recreations(held.runs)},
+        recreated={each.topic: _recreated(pair, *each[:3]) for each in recreations(archived.runs)},
     )
 
 
@@ -79,16 +79,16 @@ def _read_archive_and_topic(
 ) -> tuple["ArchivedSyncs", int, str | None]:
     """Return all syncs, how many records of the topic were skipped, and ``SyncsSnapshot.as_of``."""
     identity = pair_identity(pair, ask_source=ask_source)
-    held = archive.read(identity)
+    archived = archive.read(identity)
     if ask_source or pair.syncs_location is SyncsLocation.TARGET:
-        new_run = read_since(pair, held, identity, ask_source=ask_source)
+        new_run = read_since(pair, archived, identity, ask_source=ask_source)
         if new_run is not None:
             topic_read = new_run.topic_read
-            held = held.with_run(new_run.header, topic_read.syncs)
-            return held, topic_read.skipped_count, None
-    ids = _read_topic_ids(pair, held.topics, ask_source=ask_source)
-    as_of = None if held.as_of is None else iso_time(held.as_of)
-    return held.with_ids(ids, now_in_milliseconds()), 0, as_of
+            archived = archived.with_run(new_run.header, topic_read.syncs)
+            return archived, topic_read.skipped_count, None
+    ids = _read_topic_ids(pair, archived.topics, ask_source=ask_source)
+    as_of = None if archived.as_of is None else iso_time(archived.as_of)
+    return archived.with_ids(ids, now_in_milliseconds()), 0, as_of
 
 
 def _read_topic_ids(

@@ -36,9 +36,9 @@ def refuses(folder: Path, match: str) -> None:
         SyncArchive(str(folder)).read()
     with pytest.raises(ArchiveError, match=match):
         SyncArchive(str(folder), skip_damaged=True).compact(over=0)
-    held = SyncArchive(str(folder), skip_damaged=True).read()
-    assert len(held.damaged) >= 1
-    assert len(held) >= 20
+    archived = SyncArchive(str(folder), skip_damaged=True).read()
+    assert len(archived.damaged) >= 1
+    assert len(archived) >= 20
 
 
 @pytest.mark.parametrize("place", [0, 100, -100, -1])

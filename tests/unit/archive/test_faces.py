@@ -35,7 +35,7 @@ def test_the_operator_archives_and_compacts(
             generation=1,
             next_offset=30,
             as_of="2026-01-01T00:00:00+00:00",
-            notes=("topic orders was made again",),
+            notes=("topic orders was recreated",),
         )
 
     monkeypatch.setattr("airflow_mm2_offsets.operators.archive.archive_syncs", archive_syncs)
@@ -45,7 +45,7 @@ def test_the_operator_archives_and_compacts(
     )
     result = operator.execute({})
     assert (result["new_syncs"], result["compacted"]) == (30, 3)
-    assert result["notes"] == ["topic orders was made again"]
+    assert result["notes"] == ["topic orders was recreated"]
     assert len(list(tmp_path.iterdir())) == 1
 
 

@@ -48,7 +48,7 @@ class Record:
 
 
 def read(
-    monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, held: int = 0
+    monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, archived: int = 0
 ) -> NewRun | None:
     """Read a topic whose id and end are, each time that it is looked at, the next of ``looks``."""
     script = iter(looks)
@@ -71,8 +71,8 @@ def read(
     monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", look)
     monkeypatch.setattr("airflow_mm2_offsets.kafka.sync_log.drain", drain)
     monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._topics", lambda *_, **__: {})
-    if held:
-        append(archive, LOG, 0, held)
+    if archived:
+        append(archive, LOG, 0, archived)
     return read_since(CLUSTERS, archive.read(), PAIR, ask_source=True)
 
 
@@ -84,7 +84,7 @@ def offsets(new_run: NewRun | None) -> list[int]:
 def test_only_new_records_are_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
     """The read begins where the archive ends, in the same incarnation."""
     same: list[Script] = [("first-life", 9), ("first-life", 12)]
-    new_run = read(monkeypatch, same, archive, held=5)
+    new_run = read(monkeypatch, same, archive, archived=5)
     assert new_run is not None
     assert new_run.header.incarnation == FIRST
     assert offsets(new_run) == [5, 6, 7, 8]
@@ -101,15 +101,15 @@ def test_skipped_records_are_counted(monkeypatch: pytest.MonkeyPatch, archive: S
     assert new_run.header.runs[0].whole
 
 
-@pytest.mark.parametrize("held", [0, 5])
+@pytest.mark.parametrize("archived", [0, 5])
 def test_a_topic_recreated_during_a_read(
-    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, held: int
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, archived: int
 ) -> None:
     """That read is discarded, and the new topic is read from its beginning."""
     looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
-    new_run = read(monkeypatch, looks, archive, held=held)
+    new_run = read(monkeypatch, looks, archive, archived=archived)
     assert new_run is not None
-    assert new_run.header.incarnation == TopicIncarnation(2 if held else 1, "second")
+    assert new_run.header.incarnation == TopicIncarnation(2 if archived else 1, "second")
     assert offsets(new_run) == [0, 2]
 
 

@@ -26,10 +26,10 @@ def files(archive: SyncArchive) -> list[UPath]:
 
 def test_an_empty_archive_holds_nothing(archive: SyncArchive) -> None:
     """A folder that does not exist is an empty archive, and the first read begins at 0."""
-    held = archive.read()
-    assert (len(held), held.pair, held.as_of) == (0, None, None)
-    assert held.next_read("any", 7) == (TopicIncarnation(1, "any"), 0)
-    assert len(held.index()) == 0
+    archived = archive.read()
+    assert (len(archived), archived.pair, archived.as_of) == (0, None, None)
+    assert archived.next_read("any", 7) == (TopicIncarnation(1, "any"), 0)
+    assert len(archived.index()) == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -71,11 +71,11 @@ def test_a_retry_writes_nothing_new(archive: SyncArchive) -> None:
 def test_the_next_read_follows_the_last(archive: SyncArchive) -> None:
     """The next read begins where the archive ends; at 0 if the topic was recreated or truncated."""
     append(archive, LOG, 0, 25)
-    held = archive.read()
-    assert held.next_read("first-life", 40) == (FIRST, 25)
-    assert held.next_read(None, 40) == (FIRST, 25)
-    assert held.next_read("second-life", 40) == (TopicIncarnation(2, "second-life"), 0)
-    assert held.next_read("first-life", 24) == (TopicIncarnation(2, "first-life"), 0)
+    archived = archive.read()
+    assert archived.next_read("first-life", 40) == (FIRST, 25)
+    assert archived.next_read(None, 40) == (FIRST, 25)
+    assert archived.next_read("second-life", 40) == (TopicIncarnation(2, "second-life"), 0)
+    assert archived.next_read("first-life", 24) == (TopicIncarnation(2, "first-life"), 0)
 
 
 def test_a_recreated_syncs_topic_follows_the_first(archive: SyncArchive) -> None:
@@ -176,10 +176,10 @@ def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
     for number in range(8):
         append(archive, LOG, 5 * number, 5 * number + 5, time=number * HOUR // 4)
     archive.compact(over=0)
-    held = archive.read()
-    assert [run.time for _, run in held.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
-    assert held.watermarks(FIRST).column("source_high").to_pylist() == [20, 40]
-    assert held.next_read("first-life", 40) == (FIRST, 40)
+    archived = archive.read()
+    assert [run.time for _, run in archived.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
+    assert archived.watermarks(FIRST).column("source_high").to_pylist() == [20, 40]
+    assert archived.next_read("first-life", 40) == (FIRST, 40)
 
 
 def test_few_files_are_left_alone(archive: SyncArchive) -> None:
