@@ -102,7 +102,7 @@ def test_nothing_to_read_opens_no_consumer(
 ) -> None:
     """Empty partitions cost a look at their ends, and no reading."""
     broker.write("orders", _numbers(0, 5))
-    monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.open_consumer")
+    monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.make_consumer")
     assert _values(broker.cluster(), {("orders", 0): 5, ("orders", 1): 0}) == []
     assert _values(broker.cluster(), {}) == []
 
