@@ -22,11 +22,11 @@ from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble
 from airflow_mm2_offsets.archive.history_starts import cut_before
 from airflow_mm2_offsets.archive.index_builder import groups
 from airflow_mm2_offsets.archive.values import (
+    ArchivedRun,
     Header,
     HistoryStart,
     Run,
     TopicIds,
-    TopicIncarnation,
     newer_ids,
     was_recreated,
 )
@@ -102,8 +102,8 @@ def _content(archived: ArchivedSyncs) -> list[tuple[TopicPartition, bytes]]:
 
 
 def _fused(
-    runs: tuple[tuple[TopicIncarnation, Run], ...],
-) -> Iterator[tuple[TopicIncarnation, Run]]:
+    runs: tuple[ArchivedRun, ...],
+) -> Iterator[ArchivedRun]:
     """Yield ``runs`` with those of an hour fused; one that saw a topic recreated stays alone."""
     last_ids: dict[str, TopicIds] = {}
     changes = 0

@@ -32,6 +32,7 @@ from airflow_mm2_offsets.archive.index_builder import build_index, groups
 from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
     NO_IDS,
+    ArchivedRun,
     Header,
     HistoryStart,
     PairIdentity,
@@ -62,7 +63,7 @@ class ArchivedSyncs:
     """The contents of each file."""
     incarnations: tuple[TopicIncarnation, ...]
     """In log order."""
-    runs: tuple[tuple[TopicIncarnation, Run], ...]
+    runs: tuple[ArchivedRun, ...]
     """In log order."""
     columns: SyncColumns
     """Without what is cut."""

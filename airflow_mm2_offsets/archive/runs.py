@@ -9,10 +9,9 @@ from typing import NamedTuple
 from airflow_mm2_offsets.archive.values import (
     BEGINNING,
     NO_IDS,
+    ArchivedRun,
     HistoryStart,
-    Run,
     TopicIds,
-    TopicIncarnation,
     newer_ids,
     was_recreated,
 )
@@ -32,7 +31,7 @@ class Recreation(NamedTuple):
     target topic. None if the target topic was recreated too, or if that is not known."""
 
 
-def recreations(runs: Iterable[tuple[TopicIncarnation, Run]]) -> Iterator[Recreation]:
+def recreations(runs: Iterable[ArchivedRun]) -> Iterator[Recreation]:
     """Yield each recreation of a topic that the runs show.
 
     Args:
@@ -59,7 +58,7 @@ def recreations(runs: Iterable[tuple[TopicIncarnation, Run]]) -> Iterator[Recrea
                 last_seen[topic] = HistoryStart(incarnation, run.first)
 
 
-def complete_until(runs: Sequence[tuple[TopicIncarnation, Run]]) -> int:
+def complete_until(runs: Sequence[ArchivedRun]) -> int:
     """Return the offset up to which the first incarnation of the syncs topic was read whole.
 
     Args:

@@ -90,6 +90,10 @@ class Run:
     """The ids of the replicated topics before the read, by the source's names."""
 
 
+ArchivedRun: TypeAlias = tuple[TopicIncarnation, Run]
+"""A run, and the incarnation that it read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """A file's metadata."""
