@@ -121,7 +121,7 @@ def judge_plan(drawn: Drawn) -> Judge:
         misnamed=asked.misnamed,
     )
     clusters = WorldClusters(drawn.world, reach, on=asked.on)
-    words, plan, syncs = str(asked), None, SyncsRead()
+    words, plan, syncs = str(asked), None, RecordingDrain()
     try:
         plan = _plan(drawn, asked, clusters, syncs)
     except Mm2OffsetsError as error:
@@ -136,8 +136,8 @@ def judge_plan(drawn: Drawn) -> Judge:
 
 
 @dataclass(slots=True)
-class SyncsRead:
-    """What a plan reads of the syncs topic; a consumer gets more where the topic grows."""
+class RecordingDrain:
+    """Notes how far a plan reads the syncs topic, which may grow meanwhile."""
 
     end: int = 0
     """The offset after the last sync."""
@@ -149,7 +149,9 @@ class SyncsRead:
             yield records
 
 
-def _plan(drawn: Drawn, asked: Asked, clusters: WorldClusters, syncs: SyncsRead) -> FailoverPlan:
+def _plan(
+    drawn: Drawn, asked: Asked, clusters: WorldClusters, syncs: RecordingDrain
+) -> FailoverPlan:
     positions = {TOPIC: dict(enumerate(asked.positions))}
     archived = (
         archive_of(drawn.world, partitions=len(asked.positions), on=asked.on)
