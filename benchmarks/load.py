@@ -1,14 +1,14 @@
 """Syncs by the million, as of topics with gaps: no two steps are alike, as in real ones."""
 
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive, SyncRows
-from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncArchive, TopicIncarnation
+from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition, encode_offset_sync
+from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 TOPIC = "orders"
 LAG = 100
@@ -48,12 +48,7 @@ class Load:
 
     def in_log_order(self, first: int = 0) -> Iterator[OffsetSync]:
         """Yield every sync; the partitions take turns, of which ``first`` were before."""
-        for turn in range(first, first + self.syncs):
-            for partition in range(self.partitions):
-                upstream, downstream = _pair(turn, partition)
-                yield OffsetSync(
-                    topic=TOPIC, partition=partition, upstream=upstream, downstream=downstream
-                )
+        yield from self._syncs(range(first, first + self.syncs))
 
     def index(self) -> SyncIndex:
         """Return all syncs as an index."""
@@ -74,21 +69,27 @@ class Load:
                 time=0,
                 whole=True,
             )
-            header = Header(pair=pair, generation=Generation(1, ""), runs=(run,))
-            archive.append(header=header, rows=self._rows(turns), marks={})
+            header = Header(pair=pair, incarnation=TopicIncarnation(1, ""), runs=(run,))
+            archive.append(header=header, syncs=self._records(turns), watermarks={})
 
     def _places(self) -> list[TopicPartition]:
         return [TopicPartition(TOPIC, partition) for partition in range(self.partitions)]
 
-    def _rows(self, turns: range) -> SyncRows:
-        pairs = [_pair(turn, partition) for turn in turns for partition in range(self.partitions)]
-        return SyncRows(
-            places=self._places(),
-            place=array("i", range(self.partitions)) * len(turns),
-            offset=array("q", range(turns.start * self.partitions, turns.stop * self.partitions)),
-            upstream=array("q", (upstream for upstream, _ in pairs)),
-            downstream=array("q", (downstream for _, downstream in pairs)),
-        )
+    def _records(self, turns: range) -> dict[TopicPartition, SyncRecords]:
+        records = {place: SyncRecords() for place in self._places()}
+        for offset, sync in enumerate(self._syncs(turns), turns.start * self.partitions):
+            columns = records[TopicPartition(TOPIC, sync.partition)]
+            columns.offsets.append(offset)
+            columns.values.extend(encode_offset_sync(sync)[1])
+        return records
+
+    def _syncs(self, turns: range) -> Iterator[OffsetSync]:
+        for turn in turns:
+            for partition in range(self.partitions):
+                upstream, downstream = _pair(turn, partition)
+                yield OffsetSync(
+                    topic=TOPIC, partition=partition, upstream=upstream, downstream=downstream
+                )
 
 
 def _pair(turn: int, partition: int) -> tuple[int, int]:

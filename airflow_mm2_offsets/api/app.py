@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
 from airflow_mm2_offsets.api import health, plan, syncs, translate
@@ -27,8 +27,8 @@ def create_app(
 
     Args:
         pairs: Finds the pairs of clusters; their indexes are refreshed in the background.
-        auth: A FastAPI dependency that raises unless the request is authorized; every route has
-            it, the OpenAPI description too.
+        auth: A FastAPI dependency of every route, the OpenAPI description too; it raises unless the
+            request is authorized.
         anonymous_probes: Whether ``/healthz`` and ``/readyz`` need no login.
         limits: The size and the time of a request's body.
     """
@@ -44,21 +44,15 @@ def create_app(
     app.add_middleware(RequestLimiter, limits=limits, metrics=app.state.metrics)
     install(app)
     login = [Depends(auth)]
-    for each in (translate.router, syncs.router, plan.router):
-        app.include_router(each, prefix=PREFIX, dependencies=login, responses=RESPONSES)
+    for router in (translate.router, syncs.router, plan.router):
+        app.include_router(router, prefix=PREFIX, dependencies=login, responses=RESPONSES)
     app.include_router(health.metrics_router, dependencies=login, responses=RESPONSES)
     app.include_router(
         health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
-    app.include_router(_description(app), dependencies=login)
-    return app
 
-
-def _description(app: FastAPI) -> APIRouter:
-    router = APIRouter()
-
-    @router.get("/openapi.json", include_in_schema=False)
+    @app.get("/openapi.json", include_in_schema=False, dependencies=login)
     async def openapi() -> Json:
         return Json(app.openapi())
 
-    return router
+    return app

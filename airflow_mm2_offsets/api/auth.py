@@ -27,8 +27,9 @@ _BASIC = _Basic(auto_error=False)
 
 
 def make_auth(settings: ServeSettings) -> Auth:
-    """Return a dependency that checks the login of the settings; without one, all are let in."""
-    token, login = settings.token, _login(settings)
+    """Return a dependency that checks a request's login; without one in the settings, nothing."""
+    token = settings.token
+    login = f"{settings.username}:{settings.password}" if settings.username else None
 
     async def check(
         request: Request,
@@ -53,10 +54,6 @@ def has_auth(settings: ServeSettings) -> bool:
     return bool(settings.token or settings.username)
 
 
-def _login(settings: ServeSettings) -> str | None:
-    return f"{settings.username}:{settings.password}" if settings.username else None
-
-
 def _allows(header: str, token: str | None, login: str | None) -> bool:
     scheme, _, credentials = header.partition(" ")
     match scheme.lower():
@@ -71,5 +68,5 @@ def _allows(header: str, token: str | None, login: str | None) -> bool:
 
 
 def _equal(credentials: bytes, secret: str) -> bool:
-    # Its duration does not depend on how many characters match.
+    # A duration that depends on how many characters match would betray the secret.
     return hmac.compare_digest(credentials, secret.encode())

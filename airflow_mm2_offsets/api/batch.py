@@ -1,6 +1,6 @@
-"""Translates many positions of a topic for the REST API; a wrong position fails alone."""
+"""Translates many positions of a topic for ``api.translate``; a wrong position fails alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
@@ -38,8 +38,7 @@ def translate_batch(
         topic: The topic's name on the source.
         requested: Partitions and positions.
         strategy: See ``SyncIndex.translate``.
-        source: A position outside its watermarks is refused; its end offset is a valid position.
-            None: positions are not compared with watermarks.
+        source: A position outside its watermarks is refused; None: positions are not compared.
 
     Raises:
         TopicNotFoundError: The source lacks a partition that has syncs.
@@ -55,16 +54,14 @@ def translate_batch(
         return index.translate(topic, *position, strategy=strategy, evidence=evidence)
 
     if source is None:
-        return [answer(each) for each in checked]
+        return [answer(position) for position in checked]
     with ThreadPoolExecutor(1) as pool:
         watermarks = pool.submit(_watermarks, index, topic, checked, source)
-        # Meanwhile: the watermarks do not change the answers of positions between them.
-        answers = [answer(each) for each in checked]
-    outside = _outside(checked, watermarks.result())
-    return [
-        answer(position, outside[position]) if position in outside else each
-        for position, each in zip(checked, answers, strict=True)
-    ]
+        # Meanwhile, answer all: the watermarks change only the answers of positions outside.
+        answers = [answer(position) for position in checked]
+    for number, outside in _outside(checked, watermarks.result()):
+        answers[number] = answer(checked[number], outside)
+    return answers
 
 
 def _check(topic: str, requested: RequestedPosition) -> _CheckedPosition:
@@ -79,21 +76,22 @@ def _watermarks(
     index: SyncIndex, topic: str, checked: Sequence[_CheckedPosition], source: KafkaCluster
 ) -> dict[int, Watermarks]:
     """Return the source's watermarks of each partition that has syncs."""
-    numbers = {each[0] for each in checked if not isinstance(each, PositionError)}
+    partitions = {
+        TopicPartition(topic, position[0])
+        for position in checked
+        if not isinstance(position, PositionError)
+    }
     # Partitions without syncs are refused anyway; skip the request.
-    partitions = (TopicPartition(topic, number) for number in numbers)
-    known = [each for each in partitions if each in index.partitions]
-    return {number: marks for (_, number), marks in source.watermarks(known).items()}
+    watermarks = source.watermarks(partitions & index.partitions.keys())
+    return {number: low_high for (_, number), low_high in watermarks.items()}
 
 
 def _outside(
     checked: Iterable[_CheckedPosition], watermarks: Mapping[int, Watermarks]
-) -> dict[_CheckedPosition, Evidence]:
-    """Return the positions outside the source's watermarks, with these."""
-    return {
-        each: Evidence(source=marks)
-        for each in checked
-        if not isinstance(each, PositionError)
-        and (marks := watermarks.get(each[0])) is not None
-        and not marks.low <= each[1] <= marks.high
-    }
+) -> Iterator[tuple[int, Evidence]]:
+    """Yield the index of each position outside the source's watermarks, with these."""
+    for number, position in enumerate(checked):
+        if not isinstance(position, PositionError) and position[0] in watermarks:
+            low_high = watermarks[position[0]]
+            if not low_high.low <= position[1] <= low_high.high:
+                yield number, Evidence(source=low_high)

@@ -1,4 +1,4 @@
-"""Keeps the offset syncs in memory for the REST server, and refreshes them.
+"""Keeps the offset syncs in memory for the REST server, and refreshes them; see ``api.pairs``.
 
 A request takes one reference to an immutable snapshot: a refresh does not block it, and it never
 sees half of a read.
@@ -23,7 +23,7 @@ class CacheState:
     """The syncs in memory, and how the last refresh ended."""
 
     syncs: SyncsSnapshot | None = None
-    """Of the last successful refresh; None before the first."""
+    """Those of the last successful refresh; None before the first."""
     error: Exception | None = None
     """Why the last refresh failed, if it did; then ``syncs`` are stale."""
     refreshes: int = 0
@@ -45,16 +45,12 @@ class SyncCache:
         """Keep the settings; read nothing yet."""
         self._read = read
         self.interval = interval
-        self._state = CacheState()
-        self._reading = threading.Lock()
-        self._begun = 0
+        self.state = CacheState()
+        """Replaced as a whole by each refresh."""
+        self._refresh_lock = threading.Lock()
+        self._refreshes_started = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-
-    @property
-    def state(self) -> CacheState:
-        """The syncs in memory, and how the last refresh ended."""
-        return self._state
 
     def start(self) -> None:
         """Start a thread that refreshes at every interval; at once if nothing was read yet.
@@ -74,15 +70,15 @@ class SyncCache:
         Callers that wait at the same time share one read, which begins after all of them called.
 
         Raises:
-            SyncsTopicError: The topic is missing, or holds no sync.
+            SyncsTopicError: The topic is missing, holds no sync, or was recreated during each read.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        seen = self._begun
-        with self._reading:
-            if self._begun == seen:
-                self._begun += 1
+        started_before = self._refreshes_started
+        with self._refresh_lock:
+            if self._refreshes_started == started_before:
+                self._refreshes_started += 1
                 self._refresh()
-            state = self._state
+            state = self.state
         if state.error is not None:
             # Each waiting caller raises it: no traceback may keep another caller's frames.
             raise state.error.with_traceback(None)
@@ -90,15 +86,11 @@ class SyncCache:
         return state.syncs
 
     def latest(self) -> SyncsSnapshot:
-        """Return the syncs that the topic holds now; the cache does not change.
-
-        Raises:
-            Mm2OffsetsError: See ``refresh``.
-        """
-        return self._read(self._state.syncs)
+        """Return the syncs that the topic holds now; the cache does not change; see ``refresh``."""
+        return self._read(self.state.syncs)
 
     def _refresh(self) -> None:
-        before = self._state
+        before = self.state
         try:
             syncs = self._read(before.syncs)
         except Exception as error:
@@ -106,12 +98,12 @@ class SyncCache:
                 log.exception("the offset syncs could not be read")
             # The frames would keep half a read in memory.
             error.__traceback__ = error.__cause__ = error.__context__ = None
-            self._state = replace(before, error=error, failures=before.failures + 1)
+            self.state = replace(before, error=error, failures=before.failures + 1)
         else:
-            self._state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
+            self.state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
 
     def _run(self) -> None:
-        if self._begun:
+        if self._refreshes_started:
             self._stop.wait(self.interval)
         while not self._stop.is_set():
             try:
@@ -122,12 +114,7 @@ class SyncCache:
 
 
 def read_on(pair: ClusterPair, previous: SyncsSnapshot | None) -> SyncsSnapshot:
-    """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated.
-
-    Raises:
-        SyncsTopicError: The topic is missing, holds no sync, or was recreated during each read.
-        ClusterUnreachableError: Its cluster does not answer.
-    """
+    """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated."""
     cluster, topic = pair.syncs_cluster, pair.syncs_topic
 
     def read(state: SyncsTopicState) -> tuple[int, SyncsSnapshot] | None:

@@ -28,10 +28,10 @@ async def healthz() -> Json:
 async def readyz(request: Request) -> Json:
     """Tell whether every index has been read; a stale index still serves, and counts as ready."""
     pairs: PairProvider = request.app.state.pairs
-    if waiting := sum(each.cache.state.syncs is None for each in pairs.served().values()):
+    if unread := sum(served.cache.state.syncs is None for served in pairs.served().values()):
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
-            f"pairs of clusters whose offset syncs have not been read yet: {waiting}",
+            f"pairs of clusters whose offset syncs have not been read yet: {unread}",
         )
     return Json({"status": "ready"})
 

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, of requests and of each index; each app has a registry."""
+"""Metrics for Prometheus, of requests and of each index; ``app`` and ``middleware`` use them."""
 
 from collections.abc import Iterator
 

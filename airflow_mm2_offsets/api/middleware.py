@@ -29,7 +29,7 @@ class Limits:
     body_bytes: int = 16 * 2**20
     """Enough for the largest batch, with white space."""
     body_seconds: float = 20.0
-    """Until the whole body must be there."""
+    """The time until the whole body must have arrived."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Exchange:
     receive: Receive
     send: Send
     limits: Limits
-    begun: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
     body_bytes: int = 0
     has_body: bool = False
     status: int = 0
@@ -49,7 +49,7 @@ class _Exchange:
         """Receive from the client, within the limits."""
         if self.has_body:
             return await self.receive()
-        left = self.begun + self.limits.body_seconds - time.perf_counter()
+        left = self.started + self.limits.body_seconds - time.perf_counter()
         try:
             async with asyncio.timeout(left):
                 message = await self.receive()
@@ -89,7 +89,7 @@ class RequestLimiter:
             return
         exchange = _Exchange(receive, send, self._limits)
         try:
-            if _announced(scope["headers"]) > self._limits.body_bytes:
+            if _content_length(scope["headers"]) > self._limits.body_bytes:
                 raise _too_large(self._limits)  # noqa: TRY301 - answered below
             await self._app(scope, exchange.receive_limited, exchange.send_with_headers)
         except Problem as problem:
@@ -98,16 +98,18 @@ class RequestLimiter:
             number = uuid.uuid4().hex[:12]
             log.exception("request %s failed: %s %r", number, scope["method"], scope["path"][:200])
             if exchange.status:
-                raise  # The answer has begun and can't be changed: the server hangs up.
-            await _unexpected(number).response()(scope, receive, exchange.send_with_headers)
+                raise  # The answer was started and can't be changed: the server hangs up.
+            detail = f"unexpected error; look for {number} in the server's log"
+            unexpected = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, id=number)
+            await unexpected.response()(scope, receive, exchange.send_with_headers)
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if route != "none" else "any"
-            seconds = time.perf_counter() - exchange.begun
+            seconds = time.perf_counter() - exchange.started
             self._metrics.observe(route, method, exchange.status, seconds)
 
 
-def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:
+def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int:
     for name, value in headers:
         if name == b"content-length" and value.isdigit():
             return int(value)
@@ -119,12 +121,4 @@ def _too_large(limits: Limits) -> Problem:
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"the body has more than {limits.body_bytes} bytes",
         headers=_CLOSE,
-    )
-
-
-def _unexpected(number: str) -> Problem:
-    return Problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR,
-        f"unexpected error; look for {number} in the server's log",
-        id=number,
     )

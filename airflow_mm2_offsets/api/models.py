@@ -13,35 +13,35 @@ from airflow_mm2_offsets.core.positions import MAX_OFFSET
 MAX_ITEMS = 100_000
 MAX_NAME = 249  # org.apache.kafka.common.internals.Topic
 MAX_PARTITION = 2**31 - 1
-_LONGEST = 32
-_MOST = len(str(MAX_OFFSET))
+_LONGEST_TEXT = 32
+_DIGITS = len(str(MAX_OFFSET))
 NAME = r"^[a-zA-Z0-9._-]+$"
 
 
-def _whole(given: object) -> object:
+def _whole(value: object) -> object:
     """Return 1 for 1.0: in JSON both are the same number."""
-    return int(given) if isinstance(given, float) and given.is_integer() else given
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _number(given: object) -> object:
-    """Return the number of decimal digits: other clients write large numbers as text."""
-    if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= _MOST:
-        return int(given)
-    return _whole(given)
+def _number(value: object) -> object:
+    """Return a text of decimal digits as a number: some clients write large numbers as text."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS:
+        return int(value)
+    return _whole(value)
 
 
-def _loose(given: object) -> int | str:
+def _loose(value: object) -> int | str:
     """Return a number or a short text: a wrong item gets its own message later."""
-    given = _whole(given)
-    if isinstance(given, str) and len(given) <= _LONGEST:
-        return given
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
+    value = _whole(value)
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
     raise ValueError("give a number")
 
 
 def _digits(maximum: int) -> WithJsonSchema:
-    # Many clients have floats for numbers, and 2**63 - 1 is 2**63 to them: one too many.
+    # Many clients use floats for numbers: they round 2**63 - 1 up to 2**63, which is invalid.
     below = maximum if float(maximum) <= maximum else int(math.nextafter(float(maximum), 0))
     number = {"type": "integer", "minimum": 0, "maximum": below}
     # One digit fewer than the maximum: every text that matches is a valid number.
@@ -69,9 +69,11 @@ Offset = Annotated[
 Loose = Annotated[
     int | str,
     PlainValidator(_loose),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": _LONGEST}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": _LONGEST_TEXT}]}
+    ),
 ]
-"""A number that may be wrong: then only its item fails."""
+"""A number that may be invalid: then only its item fails."""
 
 
 class TranslateRequest(BaseModel):
@@ -106,7 +108,7 @@ class TranslateResponse(BaseModel):
 
 
 class BatchItem(BaseModel):
-    """A position; if it is wrong, its result says so."""
+    """A position; if it is invalid, its result says so."""
 
     partition: Loose = Field(examples=[0])
     startOffset: Loose = Field(examples=[123])
@@ -204,7 +206,7 @@ class StatusResponse(BaseModel):
     """Records of the topic that are not offset syncs."""
     ageSeconds: float | None
     stale: bool
-    """Whether the last refresh failed: older syncs are still served."""
+    """Whether the last refresh failed; the older syncs are still served."""
     error: str | None
     """Why it failed."""
     sourceCluster: str

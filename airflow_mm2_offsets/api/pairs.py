@@ -1,4 +1,4 @@
-"""The pairs of clusters that an app serves."""
+"""The pairs of clusters that an app serves; each route depends on ``Served``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex
 
 CLUSTER_SECONDS = 10.0
-"""Until a broker must have answered: a client of the API waits for it."""
+"""The time until a broker must have answered: a client of the API waits meanwhile."""
 THROTTLE_RATIO = 1.0
 """While reading the topic, the reader sleeps as long as it works, so that requests keep being
 served. Measured with a million syncs: the read takes twice as long, and three times as many
@@ -70,7 +70,7 @@ class PairProvider(Protocol):
     async def get(self, conn_id: str | None) -> ServedPair:
         """Return the pair of a connection; None: the only one, or the default.
 
-        Every request calls it: slow work must happen once, and not on the event loop.
+        Each request calls it: do slow work once, and not on the event loop.
 
         Raises:
             Problem: There is no such pair.
@@ -88,11 +88,7 @@ class OnePair:
         self._served = served
 
     async def get(self, conn_id: str | None) -> ServedPair:
-        """Return the pair.
-
-        Raises:
-            Problem: The request names a connection: this server has none.
-        """
+        """Return the pair; a request that names a connection has none."""
         if conn_id is not None:
             raise Problem(
                 HTTPStatus.NOT_FOUND,

@@ -1,4 +1,4 @@
-"""Plans the failover of a job, as Airflow's operators do."""
+"""The route that plans the failover of a job, as Airflow's operators do."""
 
 from collections.abc import Mapping
 from dataclasses import replace

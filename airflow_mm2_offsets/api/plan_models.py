@@ -11,7 +11,7 @@ from airflow_mm2_offsets.core import OnUnmapped, Strategy
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 
 PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
-"""No topic has more partitions, and each number has one text."""
+"""At most 999,999,999, without leading zeros."""
 _CLOSED: JsonDict = {"additionalProperties": False}  # keys that match no pattern are refused
 PositionsIn = Annotated[
     dict[
@@ -42,14 +42,14 @@ def _option(name: str, *, maximum: float | None = None) -> Any:  # noqa: ANN401 
 
 
 class PlanRequest(BaseModel):
-    """A job's positions, and what its user decides."""
+    """A job's positions, and the options of the plan."""
 
     model_config = ConfigDict(extra="forbid")
 
     positions: PositionsIn
     """Topic, then partition, then the next offset to read on the source."""
     pending: PositionsIn | None = None
-    """Where the batch ends that the job began and did not commit."""
+    """The end of the batch that the job began and did not commit."""
     strategy: Strategy = _option("strategy")
     read_source: bool = _option("read_source")
     sole_writer: bool = _option("sole_writer")
@@ -60,12 +60,12 @@ class PlanRequest(BaseModel):
     unmapped_margin: float = _option("unmapped_margin")
 
     def options(self) -> PlanOptions:
-        """Return what the user decides, as the planner takes it."""
+        """Return the options for the planner."""
         return PlanOptions(**{name: getattr(self, name) for name in PLAN_OPTIONS})
 
 
 class PlanResponse(BaseModel):
-    """A failover plan, as in XCom; offsets are text, for they may pass 2**53."""
+    """A failover plan, as in XCom; offsets are text, since they may pass 2**53."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -80,4 +80,4 @@ class PlanResponse(BaseModel):
     """The ids of both clusters and of the topics there."""
     partitions: list[dict[str, Any]]
     digest: str
-    """SHA-256 of all the rest."""
+    """SHA-256 of the other fields."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -36,7 +36,7 @@ _STATUS: Mapping[type[Mm2OffsetsError], HTTPStatus] = {
     ClusterRefusedError: HTTPStatus.BAD_GATEWAY,
     ConnectError: HTTPStatus.BAD_GATEWAY,
 }
-"""Every other error of ours is 500: the server's settings or its archive are wrong."""
+"""Every other Mm2OffsetsError is 500: the server's settings or its archive are wrong."""
 
 
 class FieldError(BaseModel):
@@ -57,11 +57,11 @@ class ProblemBody(BaseModel):
     """The first field at fault."""
     errors: list[FieldError] | None = None
     translation: dict[str, Any] | None = None
-    """The refusal, where a position has no answer."""
+    """The refusal, if a position was refused."""
     id: str | None = None
     """Look for it in the server's log."""
     cluster: str | None = Field(None, examples=["source"])
-    """What the error is about: this and the fields below."""
+    """The subject of the error: this and the fields below."""
     servers: str | None = None
     topic: str | None = None
     partition: int | None = None
@@ -115,9 +115,7 @@ def _schema(description: str) -> dict[str, Any]:
     return {"description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
 
 
-Responses: TypeAlias = dict[int | str, dict[str, Any]]
-
-RESPONSES: Responses = {
+RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": _schema("The request is wrong, or has no answer."),
     "5XX": _schema("The server, or a cluster that it needs, failed."),
 }
@@ -132,7 +130,7 @@ def install(app: FastAPI) -> None:
 
 async def _http_problem(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, Problem):
-        assert isinstance(error, HTTPException)  # noqa: S101 - what it is installed for
+        assert isinstance(error, HTTPException)  # noqa: S101 - the handler's class
         headers = error.headers
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = {"Allow": ", ".join(sorted(_methods(request)))}
@@ -143,46 +141,46 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
 def _methods(request: Request) -> Iterator[str]:
     """Yield the methods of every route with the path: Starlette names only the first route's."""
     for route in request.app.routes:
-        found, _ = route.matches(request.scope)
-        if found is not Match.NONE:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
             yield from getattr(route, "methods", None) or ()
 
 
 async def _validation_problem(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is installed for
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - the handler's class
     return validation_problem(error.errors()).response()
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """Return the problem of pydantic's errors, without the values of the request."""
-    found = [
+    field_errors = [
         # A key of the request may be as long as its body.
         {"field": ".".join(str(part)[:_MAX_PART] for part in each["loc"]), "message": each["msg"]}
         for each in errors[:_MAX_ERRORS]
     ]
-    first = found[0]
+    first = field_errors[0]
     too_many = errors[0]["type"] == "too_long"
     return Problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE if too_many else HTTPStatus.BAD_REQUEST,
         f"{first['field']}: {first['message']}",
         field=first["field"],
-        errors=found,
+        errors=field_errors,
     )
 
 
 async def _our_problem(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Mm2OffsetsError)  # noqa: S101 - what it is installed for
+    assert isinstance(error, Mm2OffsetsError)  # noqa: S101 - the handler's class
     matching = (status for kind, status in _STATUS.items() if isinstance(error, kind))
     return problem_of(error, next(matching, HTTPStatus.INTERNAL_SERVER_ERROR)).response()
 
 
 def problem_of(error: Mm2OffsetsError, status: int, *, detail: str = "", **more: Any) -> Problem:
-    """Return the problem that says what ``error`` says, with its fields.
+    """Return the problem of an error, with the error's fields.
 
     Args:
-        error: What went wrong.
-        status: Of HTTP.
-        detail: In place of the error's message.
+        error: Its message becomes the detail.
+        status: The HTTP status.
+        detail: Replaces the error's message.
         more: Further fields, see ``ProblemBody``.
     """
     fields = error.to_json()

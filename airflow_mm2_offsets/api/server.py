@@ -1,4 +1,4 @@
-"""The standalone server: one pair of clusters, configured without Airflow."""
+"""The standalone server: one pair of clusters, without Airflow; the command ``serve`` calls it."""
 
 import gc
 import ipaddress
@@ -8,7 +8,6 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -51,8 +50,8 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
     )
     app = create_app(OnePair(served), auth=make_auth(listen))
     _check_certificate(listen)
-    with _bind(listen) as taken:
-        host, port = taken.getsockname()[:2]
+    with _bind(listen) as listener:
+        host, port = listener.getsockname()[:2]
         if ready is not None:
             scheme = "https" if listen.tls_certificate else "http"
             ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
@@ -62,7 +61,7 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
         gc.freeze()
         served.cache.start()
         try:
-            uvicorn.Server(_config(app, listen)).run(sockets=[taken])
+            uvicorn.Server(_config(app, listen)).run(sockets=[listener])
         finally:
             served.cache.stop()
 
@@ -86,22 +85,21 @@ def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
 
 def _bind(listen: ServeSettings) -> socket.socket:
     """Return a listening socket; uvicorn's own way ends the process if the port is in use."""
-    place = f"{listen.host}:{listen.port}"
     try:
         family, _, _, _, address = socket.getaddrinfo(
             listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         _check_open(listen, str(address[0]))
-        taken = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     except OSError as error:
         # Python adds the address to the system's message.
         reason = str(error.strerror or error).partition(" (while")[0]
         raise ConfigurationError(
-            f"can't listen on {place}: {reason}; free the port, or give another "
-            f"one (serve.host, serve.port)"
+            f"can't listen on {listen.host}:{listen.port}: {reason}; free the port, or give "
+            f"another one (serve.host, serve.port)"
         ) from error
-    return taken
+    return listener
 
 
 def _check_open(listen: ServeSettings, address: str) -> None:
@@ -117,24 +115,16 @@ def _check_certificate(listen: ServeSettings) -> None:
     if listen.tls_certificate is None:
         return
     for file in (listen.tls_certificate, listen.tls_key):
-        _check_readable(file)
+        if file is None or not os.access(file, os.R_OK):
+            raise ConfigurationError(
+                f"{file} can't be read; give serve.tls.certificate and serve.tls.key as files"
+            )
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=_no_password)
+        # Without a password, OpenSSL would ask on the terminal.
+        context.load_cert_chain(listen.tls_certificate, listen.tls_key, password=lambda: "")
     except ssl.SSLError as error:
         raise ConfigurationError(
             f"{listen.tls_certificate} and {listen.tls_key} are not a certificate and its key "
             f"in PEM: {error.reason}; correct serve.tls.certificate and serve.tls.key"
         ) from None
-
-
-def _check_readable(file: Path | None) -> None:
-    if file is None or not os.access(file, os.R_OK):
-        raise ConfigurationError(
-            f"{file} can't be read; give serve.tls.certificate and serve.tls.key as files"
-        )
-
-
-def _no_password() -> str:
-    # Without it, OpenSSL would ask on the terminal.
-    return ""

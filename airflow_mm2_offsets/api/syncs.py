@@ -37,17 +37,17 @@ def syncs(
 ) -> Json:
     """List the offset syncs in memory, page by page."""
     index = served.index
-    places = sorted(
-        place
-        for place in index
-        if topic in {None, place.topic} and partition in {None, place.partition}
+    partitions = sorted(
+        each
+        for each in index
+        if topic in {None, each.topic} and partition in {None, each.partition}
     )
-    found = list(islice(_from(index, places, _start(after)), limit + 1))
+    page = list(islice(_from(index, partitions, _start(after)), limit + 1))
     return Json(
         {
-            "syncs": [_sync(index, *each) for each in found[:limit]],
-            "total": sum(len(index.partitions[place]) for place in places),
-            "next": "{0[0]}/{0[1]}/{1}".format(*found[limit]) if len(found) > limit else None,
+            "syncs": [_sync(index, *each) for each in page[:limit]],
+            "total": sum(len(index.partitions[each]) for each in partitions),
+            "next": "{0[0]}/{0[1]}/{1}".format(*page[limit]) if len(page) > limit else None,
         }
     )
 
@@ -73,18 +73,18 @@ def _start(after: str | None) -> tuple[TopicPartition, int]:
 
 
 def _from(
-    index: SyncIndex, places: list[TopicPartition], start: tuple[TopicPartition, int]
+    index: SyncIndex, partitions: list[TopicPartition], start: tuple[TopicPartition, int]
 ) -> Iterator[tuple[TopicPartition, int]]:
     first, skipped = start
-    for place in places:
-        if place >= first:
-            for number in range(skipped if place == first else 0, len(index.partitions[place])):
-                yield place, number
+    for each in partitions:
+        if each >= first:
+            for number in range(skipped if each == first else 0, len(index.partitions[each])):
+                yield each, number
 
 
-def _sync(index: SyncIndex, place: TopicPartition, number: int) -> dict[str, Any]:
-    topic, partition = place
-    upstream, downstream = index.partitions[place][number]
+def _sync(index: SyncIndex, topic_partition: TopicPartition, number: int) -> dict[str, Any]:
+    topic, partition = topic_partition
+    upstream, downstream = index.partitions[topic_partition][number]
     return {
         "topic": topic,
         "partition": partition,
@@ -105,13 +105,13 @@ def _status(served: ServedPair) -> dict[str, Any]:
         "skippedCount": syncs.skipped_count if syncs else 0,
         "ageSeconds": round(syncs.age, 3) if syncs else None,
         "stale": state.error is not None,
-        "error": describe(state.error),
+        "error": _message(state.error),
         "sourceCluster": naming.source_alias,
         "targetCluster": naming.target_alias,
     }
 
 
-def describe(error: Exception | None) -> str | None:
+def _message(error: Exception | None) -> str | None:
     """Return the message of an error, if it is ours: these hold no secret."""
     if error is None or isinstance(error, Mm2OffsetsError):
         return str(error) if error else None

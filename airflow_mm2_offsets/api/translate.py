@@ -26,7 +26,7 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 
 router = APIRouter(tags=["translate"])
 
-_NO_RESULT = dict.fromkeys(("status", "low", "high", "reason", "basis"))
+_RESULT_FIELDS = ("status", "low", "high", "reason", "basis")
 
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
@@ -56,7 +56,7 @@ async def translate(
     offset: OffsetQuery,
     strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
-    """Translate a position with the syncs in memory; no cluster is request."""
+    """Translate a position with the syncs in memory; no request to a cluster."""
     return _answer(served.index, topic, partition, offset, strategy)
 
 
@@ -64,7 +64,7 @@ async def translate(
 async def translate_body(
     served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
 ) -> Json:
-    """Translate a position with the syncs in memory; no cluster is request."""
+    """Translate a position with the syncs in memory; no request to a cluster."""
     return _answer(served.index, request.topic, request.partition, request.offset, strategy)
 
 
@@ -122,7 +122,10 @@ def _answer(
     result = _result(answer)
     if syncs is None:
         raise Problem(
-            HTTPStatus.NOT_FOUND, answer.reason, field=_unknown(index, topic), translation=result
+            HTTPStatus.NOT_FOUND,
+            answer.reason,
+            field=_unknown_field(index, topic),
+            translation=result,
         )
     if answer.status is Status.REFUSED:
         raise Problem(HTTPStatus.NOT_FOUND, answer.reason, translation=result)
@@ -141,18 +144,12 @@ def _answer(
     )
 
 
-def _unknown(index: SyncIndex, topic: str) -> str:
+def _unknown_field(index: SyncIndex, topic: str) -> str:
     return "partition" if any(name == topic for name, _ in index) else "topic"
 
 
 def _result(answer: Translation) -> dict[str, Any]:
-    return {
-        "status": answer.status,
-        "low": answer.low,
-        "high": answer.high,
-        "reason": answer.reason,
-        "basis": answer.basis,
-    }
+    return {name: getattr(answer, name) for name in _RESULT_FIELDS}
 
 
 def _answer_batch(
@@ -163,17 +160,22 @@ def _answer_batch(
     *,
     check_source: bool,
 ) -> Json:
-    began = time.perf_counter()
-    topic, naming = request.topicName, served.pair.naming
+    started, topic, naming = time.perf_counter(), request.topicName, served.pair.naming
     if not any(name == topic for name, _ in index):
         raise Problem(
             HTTPStatus.NOT_FOUND,
             f"{topic}: there is no offset sync of this topic: MirrorMaker 2 never copied it",
             field="body.topicName",
         )
-    answers = _answers(served, index, request, strategy, check_source=check_source)
+    source = served.pair.source if check_source else None
+    positions = ((item.partition, item.startOffset) for item in request.offsetList)
+    try:
+        answers = translate_batch(index, topic, positions, strategy=strategy, source=source)
+    except ClusterUnreachableError as error:
+        detail = f"{error}; if the source is gone, set check_source=false"
+        raise problem_of(error, HTTPStatus.SERVICE_UNAVAILABLE, detail=detail) from None
     results = list(_by_partition(request, answers, strategy))
-    done = sum(each["success"] for result in results for each in result["offsetTranslations"])
+    successes = sum(item["success"] for result in results for item in result["offsetTranslations"])
     return Json(
         {
             "topicName": topic,
@@ -182,9 +184,9 @@ def _answer_batch(
             "partitionResults": results,
             "summary": {
                 "totalRequested": len(answers),
-                "successCount": done,
-                "failureCount": len(answers) - done,
-                "processTimeMs": round((time.perf_counter() - began) * 1000),
+                "successCount": successes,
+                "failureCount": len(answers) - successes,
+                "processTimeMs": round((time.perf_counter() - started) * 1000),
                 "partitionProcessed": len(results),
             },
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -192,38 +194,19 @@ def _answer_batch(
     )
 
 
-def _answers(
-    served: ServedPair,
-    index: SyncIndex,
-    request: BatchRequest,
-    strategy: Strategy,
-    *,
-    check_source: bool,
-) -> list[Translation | PositionError]:
-    source = served.pair.source if check_source else None
-    positions = ((each.partition, each.startOffset) for each in request.offsetList)
-    try:
-        return translate_batch(
-            index, request.topicName, positions, strategy=strategy, source=source
-        )
-    except ClusterUnreachableError as error:
-        detail = f"{error}; if the source is gone, set check_source=false"
-        raise problem_of(error, HTTPStatus.SERVICE_UNAVAILABLE, detail=detail) from None
-
-
 def _by_partition(
     request: BatchRequest, answers: Iterable[Translation | PositionError], strategy: Strategy
 ) -> Iterator[dict[str, Any]]:
     grouped: dict[int | str, list[dict[str, Any]]] = {}
     for item, answer in zip(request.offsetList, answers, strict=True):
-        # "7" and 7 are the same partition, if they are a partition at all.
+        # "7" and 7 are the same partition, if it is valid.
         number = item.partition if isinstance(answer, PositionError) else answer.partition
         grouped.setdefault(number, []).append(_item(item.startOffset, answer, strategy))
     for number, items in grouped.items():
-        done = sum(each["success"] for each in items)
+        outcomes = {item["success"] for item in items}
         yield {
             "partition": number,
-            "status": "FAILED" if not done else "SUCCESS" if done == len(items) else "PARTIAL",
+            "status": "PARTIAL" if len(outcomes) > 1 else "SUCCESS" if all(outcomes) else "FAILED",
             "offsetTranslations": items,
         }
 
@@ -231,7 +214,7 @@ def _by_partition(
 def _item(
     position: int | str, answer: Translation | PositionError, strategy: Strategy
 ) -> dict[str, Any]:
-    target, result, error = None, _NO_RESULT, None
+    target, result, error = None, dict.fromkeys(_RESULT_FIELDS), None
     if isinstance(answer, PositionError):
         error = str(answer)
     else:

@@ -4,6 +4,6 @@ Importing it loads neither pyarrow nor numpy: a DAG file may.
 """
 
 from airflow_mm2_offsets.archive.store import COMPACT_OVER, SyncArchive
-from airflow_mm2_offsets.archive.values import Generation, Header, PairIdentity, Run, SyncRows
+from airflow_mm2_offsets.archive.values import Header, PairIdentity, Run, TopicIncarnation
 
-__all__ = ["COMPACT_OVER", "Generation", "Header", "PairIdentity", "Run", "SyncArchive", "SyncRows"]
+__all__ = ["COMPACT_OVER", "Header", "PairIdentity", "Run", "SyncArchive", "TopicIncarnation"]

@@ -1,6 +1,7 @@
-"""An archive's file as bytes: Parquet, with a header of JSON among its metadata.
+"""Encodes and decodes an archive's file: Parquet, with a JSON header in its metadata.
 
-The first row groups hold syncs, sorted by partition; the last hold each run's watermarks.
+The first row groups hold syncs, sorted by partition; the last hold each run's watermarks. ``store``
+and ``compaction`` call it.
 """
 
 import json
@@ -13,53 +14,50 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import NUMBERS, SyncColumns
 from airflow_mm2_offsets.archive.values import (
-    Floor,
-    Generation,
     Header,
-    Marks,
+    HistoryStart,
     PairIdentity,
     Run,
+    TopicIncarnation,
+    WatermarkPair,
 )
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.bracket import SyncPoint
 
 FORMAT = 1
-"""The version of everything here; a file of another is not read."""
+"""The version of the format; a file of another version is not read."""
 
 _HEADER = b"airflow_mm2_offsets.archive"
-_SYNC = ("offset", "upstream", "downstream")
-_MARKS = ("time", "source_low", "source_high", "target_low", "target_high")
+_WATERMARKS = ("time", "source_low", "source_high", "target_low", "target_high")
 _SCHEMA = pa.schema(
     [
         pa.field("topic", pa.dictionary(pa.int32(), pa.string())),
         pa.field("partition", pa.int32()),
-        *(pa.field(name, pa.int64()) for name in (*_SYNC, *_MARKS)),
+        *(pa.field(name, pa.int64()) for name in (*NUMBERS, *_WATERMARKS)),
     ]
 )
 
 
 class FormatError(ValueError):
-    """Bytes that are no file of this format; the message is a phrase that follows its name."""
+    """The bytes do not have this format; the message is a phrase that follows the file's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """What a file holds."""
+    """The contents of a file."""
 
     header: Header
-    columns: Columns
-    """Sorted by partition."""
-    marks: Callable[[], pa.Table]
-    """Returns rows of topic, partition, time and four watermarks: what few ask for."""
+    columns: SyncColumns
+    watermarks: Callable[[], pa.Table]
+    """Reads rows of topic, partition, time and four watermarks: few callers need them."""
 
 
-def encode(header: Header, columns: Columns, marks: pa.Table) -> bytes:
+def encode(header: Header, columns: SyncColumns, watermarks: pa.Table) -> bytes:
     """Return the bytes of a file; equal content has equal bytes."""
-    columns = columns.sorted_by_place()
-    described = _header_to_json(header) | {"syncs": len(columns)}
-    schema = _SCHEMA.with_metadata({_HEADER: json.dumps(described, sort_keys=True)})
+    metadata = _header_to_json(header) | {"syncs": len(columns)}
+    schema = _SCHEMA.with_metadata({_HEADER: json.dumps(metadata, sort_keys=True)})
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
@@ -68,78 +66,73 @@ def encode(header: Header, columns: Columns, marks: pa.Table) -> bytes:
         use_dictionary=["topic"],
         column_encoding=dict.fromkeys(schema.names[1:], "DELTA_BINARY_PACKED"),
     ) as writer:
-        for part in (_sync_table(columns), marks):
+        for part in (_sync_table(columns), watermarks):
             writer.write_table(_complete(part).cast(schema))
     return bytes(sink.getvalue())
 
 
 def decode(data: bytes) -> Segment:
-    """Return what the bytes of a file hold.
+    """Return the contents of a file.
 
     Raises:
-        FormatError: They are of another format version, or no file of an archive.
+        FormatError: The bytes have another format version, or are not a file of an archive.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=["topic"])
-        described = json.loads(file.schema_arrow.metadata[_HEADER])
-        if described["format"] != FORMAT:
+        metadata = json.loads(file.schema_arrow.metadata[_HEADER])
+        if metadata["format"] != FORMAT:
             raise FormatError(
-                f"is of format version {described['format']}, and this release reads {FORMAT}; "
+                f"is of format version {metadata['format']}, and this release reads {FORMAT}; "
                 f"read it with the release that wrote it"
             )
         if file.schema.names != _SCHEMA.names:
             raise FormatError(f"has other columns: {', '.join(file.schema.names)}")
-        syncs, marks = _row_groups(file.metadata, described["syncs"])
-        rows = file.read_row_groups(syncs, columns=["topic", "partition", *_SYNC])
+        syncs, watermarks = _row_groups(file.metadata, metadata["syncs"])
+        rows = file.read_row_groups(syncs, columns=["topic", "partition", *NUMBERS])
         return Segment(
-            header=_header_from_json(described),
+            header=_header_from_json(metadata),
             columns=_columns(rows),
-            marks=partial(file.read_row_groups, marks, columns=["topic", "partition", *_MARKS]),
+            watermarks=partial(
+                file.read_row_groups, watermarks, columns=["topic", "partition", *_WATERMARKS]
+            ),
         )
     except (pa.ArrowException, OSError, KeyError, TypeError) as error:
-        raise FormatError(f"is no file of an archive ({error!r})") from error
+        raise FormatError(f"is not a file of an archive ({error!r})") from error
 
 
 def _row_groups(metadata: pq.FileMetaData, syncs: int) -> tuple[list[int], list[int]]:
     """Return the row groups that hold the syncs, and those that hold the watermarks."""
-    reached = 0
+    rows = 0
     groups: tuple[list[int], list[int]] = [], []
     for number in range(metadata.num_row_groups):
-        groups[reached >= syncs].append(number)
-        reached += metadata.row_group(number).num_rows
+        groups[rows >= syncs].append(number)
+        rows += metadata.row_group(number).num_rows
     return groups
 
 
-def marks_table(marks: Mapping[TopicPartition, Marks], time: int) -> pa.Table:
+def watermarks_table(watermarks: Mapping[TopicPartition, WatermarkPair], time: int) -> pa.Table:
     """Return the watermarks that a run at ``time`` saw."""
     rows = [
-        (*place, time, *_pair(source), *_pair(target))
-        for place, (source, target) in sorted(marks.items())
+        (*topic_partition, time, *_low_high(source), *_low_high(target))
+        for topic_partition, (source, target) in sorted(watermarks.items())
     ]
-    names = ["topic", "partition", *_MARKS]
+    names = ["topic", "partition", *_WATERMARKS]
     by_name = zip(names, zip(*rows, strict=True), strict=True) if rows else ((n, ()) for n in names)
     return pa.table({name: pa.array(values, _SCHEMA.field(name).type) for name, values in by_name})
 
 
-def _pair(marks: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
-    return (marks.low, marks.high) if marks else (None, None)
+def _low_high(watermarks: Watermarks | None) -> tuple[int | None, int | None]:
+    return (watermarks.low, watermarks.high) if watermarks else (None, None)
 
 
-def _sync_table(columns: Columns) -> pa.Table:
-    topics = {
-        topic: number for number, topic in enumerate(dict.fromkeys(t for t, _ in columns.places))
-    }
-    topic_of = np.array([topics[topic] for topic, _ in columns.places], dtype=np.int32)
-    partition_of = np.array([partition for _, partition in columns.places], dtype=np.int32)
+def _sync_table(columns: SyncColumns) -> pa.Table:
+    topics = pa.array([each.topic for each in columns.partitions], pa.string())
+    numbers = np.array([each.partition for each in columns.partitions], dtype=np.int32)
     return pa.table(
         {
-            "topic": pa.DictionaryArray.from_arrays(
-                pa.array(topic_of[columns.place]), pa.array(list(topics), pa.string())
-            ),
-            "partition": partition_of[columns.place],
-            "offset": columns.offset,
-            "upstream": columns.upstream,
-            "downstream": columns.downstream,
+            "topic": topics.dictionary_encode().take(pa.array(columns.partition_index)),
+            "partition": numbers[columns.partition_index],
+            **{name: getattr(columns, name) for name in NUMBERS},
         }
     )
 
@@ -157,7 +150,7 @@ def _complete(part: pa.Table) -> pa.Table:
     )
 
 
-def _columns(table: pa.Table) -> Columns:
+def _columns(table: pa.Table) -> SyncColumns:
     topic = table.column("topic").unify_dictionaries().combine_chunks()
     if isinstance(topic, pa.ChunkedArray):
         topic = topic.chunk(0) if topic.num_chunks else pa.array([], _SCHEMA.field("topic").type)
@@ -167,14 +160,14 @@ def _columns(table: pa.Table) -> Columns:
     changes = np.flatnonzero((np.diff(topics) != 0) | (np.diff(partitions) != 0)) + 1
     starts = np.concatenate(([0], changes)) if len(topics) else changes
     lengths = np.diff(starts, append=len(topics))
-    return Columns(
-        places=[
+    return SyncColumns(
+        partitions=[
             TopicPartition(names[topic], partition)
             for topic, partition in zip(
                 topics[starts].tolist(), partitions[starts].tolist(), strict=True
             )
         ],
-        place=np.repeat(np.arange(len(starts), dtype=np.int32), lengths),
+        partition_index=np.repeat(np.arange(len(starts), dtype=np.int32), lengths),
         offset=_numbers(table, "offset"),
         upstream=_numbers(table, "upstream"),
         downstream=_numbers(table, "downstream"),
@@ -182,7 +175,7 @@ def _columns(table: pa.Table) -> Columns:
 
 
 def _numbers(table: pa.Table, name: str) -> "np.ndarray[Any, Any]":
-    # Where pandas is installed, pyarrow's to_numpy() imports it, which takes longer than all else.
+    # pyarrow's to_numpy() imports pandas if it is installed, which takes longer than all else.
     return np.from_dlpack(table.column(name).combine_chunks())
 
 
@@ -192,26 +185,26 @@ def _header_to_json(header: Header) -> dict[str, Any]:
         "source_cluster": header.pair.source,
         "target_cluster": header.pair.target,
         "syncs_topic": header.pair.syncs_topic,
-        "generation": list(header.generation),
+        "generation": list(header.incarnation),
         "runs": [
             [run.first, run.stop, run.time, run.whole, {k: list(v) for k, v in run.topics.items()}]
             for run in header.runs
         ],
         "floors": [
-            [*place, *floor.generation, floor.offset, floor.settled_below, *(floor.last_cut or ())]
-            for place, floor in sorted(header.floors.items())
+            [*each, *start.incarnation, start.offset, start.settled_below, *(start.last_cut or ())]
+            for each, start in sorted(header.history_starts.items())
         ],
     }
 
 
-def _header_from_json(described: Mapping[str, Any]) -> Header:
+def _header_from_json(metadata: Mapping[str, Any]) -> Header:
     return Header(
         pair=PairIdentity(
-            source=described["source_cluster"],
-            target=described["target_cluster"],
-            syncs_topic=described["syncs_topic"],
+            source=metadata["source_cluster"],
+            target=metadata["target_cluster"],
+            syncs_topic=metadata["syncs_topic"],
         ),
-        generation=Generation(*described["generation"]),
+        incarnation=TopicIncarnation(*metadata["generation"]),
         runs=tuple(
             Run(
                 first=first,
@@ -220,16 +213,16 @@ def _header_from_json(described: Mapping[str, Any]) -> Header:
                 whole=whole,
                 topics={topic: (ids[0], ids[1]) for topic, ids in topics.items()},
             )
-            for first, stop, time, whole, topics in described["runs"]
+            for first, stop, time, whole, topics in metadata["runs"]
         ),
-        floors={
-            TopicPartition(topic, partition): Floor(
-                Generation(number, topic_id),
+        history_starts={
+            TopicPartition(topic, partition): HistoryStart(
+                TopicIncarnation(number, topic_id),
                 offset,
                 settled_below,
                 SyncPoint(*last_cut) if last_cut else None,
             )
-            for topic, partition, number, topic_id, offset, settled_below, *last_cut in described[
+            for topic, partition, number, topic_id, offset, settled_below, *last_cut in metadata[
                 "floors"
             ]
         },

@@ -1,80 +1,83 @@
-"""Syncs as columns of numpy: merged, deduplicated, sorted by partition, cut."""
+"""Offset syncs as numpy columns: built from records, merged, deduplicated, cut.
 
-from collections.abc import Sequence
+``codec``, ``history``, ``index_builder`` and ``compaction`` work on them.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.values import SyncRows
 from airflow_mm2_offsets.core import TopicPartition
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 Int64s: TypeAlias = NDArray[np.int64]
 Selection: TypeAlias = NDArray[np.bool_] | NDArray[np.intp]
 
 NUMBERS = ("offset", "upstream", "downstream")
-"""What is known of each sync beside its partition."""
+"""The columns of a sync's offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """Syncs of one generation of the syncs topic; those of each partition in log order."""
+class SyncColumns:
+    """Syncs, sorted by partition; those of each partition in log order."""
 
-    places: Sequence[TopicPartition]
-    place: NDArray[np.int32]
-    """The index in ``places`` of each sync's topic and partition."""
+    partitions: Sequence[TopicPartition]
+    """Sorted; one may have no sync."""
+    partition_index: NDArray[np.int32]
+    """The index in ``partitions`` of each sync's topic-partition."""
     offset: Int64s
-    """Its offset on the offset-syncs topic."""
+    """The offset of each sync's record on the offset-syncs topic."""
     upstream: Int64s
     downstream: Int64s
 
     @classmethod
-    def of_rows(cls, rows: SyncRows) -> "Columns":
-        """Look at the same memory as ``rows``."""
+    def of_records(cls, syncs: "Mapping[TopicPartition, SyncRecords]") -> "SyncColumns":
+        """Return the columns of records that were read from the topic."""
+        partitions = sorted(syncs)
+        records = [syncs[topic_partition] for topic_partition in partitions]
+        # A value is two big-endian numbers.
+        values = np.frombuffer(b"".join(each.values for each in records), dtype=">i8")
+        upstream, downstream = values.reshape(-1, 2).T.astype(np.int64, order="C")
         return cls(
-            places=rows.places,
-            place=np.frombuffer(rows.place, dtype=np.int32),
-            offset=np.frombuffer(rows.offset, dtype=np.int64),
-            upstream=np.frombuffer(rows.upstream, dtype=np.int64),
-            downstream=np.frombuffer(rows.downstream, dtype=np.int64),
+            partitions=partitions,
+            partition_index=np.repeat(
+                np.arange(len(partitions), dtype=np.int32), [len(each.offsets) for each in records]
+            ),
+            offset=np.frombuffer(b"".join(each.offsets for each in records), dtype=np.int64),
+            upstream=upstream,
+            downstream=downstream,
         )
 
     def __len__(self) -> int:
         """Return the number of syncs."""
         return len(self.offset)
 
-    def take(self, which: Selection) -> "Columns":
-        """Return the syncs that ``which`` selects, in its order."""
+    def take(self, selection: Selection) -> "SyncColumns":
+        """Return the selected syncs; the selection keeps the order of the partitions."""
         return replace(
             self,
-            place=self.place[which],
-            offset=self.offset[which],
-            upstream=self.upstream[which],
-            downstream=self.downstream[which],
+            partition_index=self.partition_index[selection],
+            offset=self.offset[selection],
+            upstream=self.upstream[selection],
+            downstream=self.downstream[selection],
         )
 
-    def sorted_by_place(self) -> "Columns":
-        """Return them sorted by topic and partition; what is equal keeps its order."""
-        order = sorted(range(len(self.places)), key=self.places.__getitem__)
-        ranks = np.empty(len(order), dtype=np.int32)
-        ranks[order] = np.arange(len(order), dtype=np.int32)
-        moved = replace(self, places=[self.places[i] for i in order], place=ranks[self.place])
-        # numpy sorts 16 bits by radix: several times as fast.
-        keys = moved.place.astype(np.uint16) if len(order) <= 1 << 16 else moved.place
-        return moved.take(np.argsort(keys, kind="stable"))
 
-
-def merge(parts: Sequence[Columns]) -> tuple[Columns, NDArray[np.int32]]:
-    """Return the syncs of all parts, and which part each is of.
+def merge(parts: Sequence[SyncColumns]) -> tuple[SyncColumns, NDArray[np.int32]]:
+    """Return the syncs of all parts, and the index of each sync's part.
 
     Args:
-        parts: In log order, and sorted by partition, as the answer is. What is equal in two of
-            them is there twice.
+        parts: In log order. A sync that two of them hold is returned twice.
     """
     if len(parts) == 1:
         return parts[0], np.zeros(len(parts[0]), dtype=np.int32)
-    ranks = _ranks(parts)
+    partitions = sorted({each for part in parts for each in part.partitions})
+    ranks = {topic_partition: rank for rank, topic_partition in enumerate(partitions)}
     begins = np.array([_begins(part, ranks) for part in parts], dtype=np.intp)
     begins = begins.reshape(len(parts), len(ranks) + 1)
     lengths = np.diff(begins)
@@ -82,14 +85,14 @@ def merge(parts: Sequence[Columns]) -> tuple[Columns, NDArray[np.int32]]:
     ends = np.cumsum(lengths.T).reshape(len(ranks), len(parts)).T
     count = int(lengths.sum())
     of = np.empty(count, dtype=np.int32)
-    merged = Columns(
-        places=list(ranks),
-        place=np.repeat(np.arange(len(ranks), dtype=np.int32), lengths.sum(axis=0)),
+    merged = SyncColumns(
+        partitions=partitions,
+        partition_index=np.repeat(np.arange(len(ranks), dtype=np.int32), lengths.sum(axis=0)),
         offset=np.empty(count, dtype=np.int64),
         upstream=np.empty(count, dtype=np.int64),
         downstream=np.empty(count, dtype=np.int64),
     )
-    # Part by part: memory that is touched for the first time costs more than all that is done here.
+    # Part by part: the first access to new memory costs more than all the rest.
     for number, part in enumerate(parts):
         to = np.arange(len(part)) + np.repeat(ends[number] - begins[number, 1:], lengths[number])
         of[to] = number
@@ -98,21 +101,17 @@ def merge(parts: Sequence[Columns]) -> tuple[Columns, NDArray[np.int32]]:
     return merged, of
 
 
-def deduplicated(parts: Sequence[Columns]) -> Columns:
-    """Return the syncs of one generation's parts, each once."""
+def deduplicated(parts: Sequence[SyncColumns]) -> SyncColumns:
+    """Return the syncs of all parts, each once; all are of one incarnation."""
     merged, _ = merge(parts)
-    _, first = np.unique(merged.offset, return_index=True)
-    return merged.take(first).sorted_by_place()
+    _, in_log_order = np.unique(merged.offset, return_index=True)
+    by_partition = merged.partition_index[in_log_order].argsort(kind="stable")
+    return merged.take(in_log_order[by_partition])
 
 
-def _ranks(parts: Sequence[Columns]) -> dict[TopicPartition, int]:
-    places = sorted({place for part in parts for place in part.places})
-    return {place: rank for rank, place in enumerate(places)}
-
-
-def _begins(part: Columns, ranks: dict[TopicPartition, int]) -> NDArray[np.intp]:
-    """Return where in ``part`` each place begins, and the end."""
-    mine = np.array([ranks[place] for place in part.places], dtype=np.int32)
+def _begins(part: SyncColumns, ranks: dict[TopicPartition, int]) -> NDArray[np.intp]:
+    """Return where in ``part`` each partition begins, and the end."""
+    ranks_of_part = [ranks[topic_partition] for topic_partition in part.partitions]
     counts = np.zeros(len(ranks), dtype=np.intp)
-    counts[mine] = np.bincount(part.place, minlength=len(mine))
+    counts[ranks_of_part] = np.bincount(part.partition_index, minlength=len(ranks_of_part))
     return np.append(0, np.cumsum(counts))

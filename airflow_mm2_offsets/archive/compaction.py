@@ -1,8 +1,8 @@
-"""Makes few files of many, and forgets what is too old.
+"""Replaces many files by one, and drops old syncs; ``store`` calls it.
 
-A sync is dropped only when it is older than what is kept, a later one of its partition is as old
-too, and no position from that later one on needs it: the rule of translation says so. So positions
-at or after the first sync left have the answers they had; earlier ones are refused.
+A sync is dropped only if it and a later sync of its partition are both older than the retention
+time, and no position from the later one on needs it, by the rule of translation. Positions at or
+after the first sync left keep their answers; earlier ones are refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from airflow_mm2_offsets.archive.codec import Segment, encode
 from airflow_mm2_offsets.archive.columns import NUMBERS
 from airflow_mm2_offsets.archive.filenames import FileName, covered
-from airflow_mm2_offsets.archive.floors import raise_floors
 from airflow_mm2_offsets.archive.history import ArchivedSyncs, assemble
+from airflow_mm2_offsets.archive.history_starts import cut_before
 from airflow_mm2_offsets.archive.index_builder import groups
 from airflow_mm2_offsets.archive.values import (
-    Floor,
-    Generation,
+    ArchivedRun,
     Header,
+    HistoryStart,
     Run,
     TopicIds,
     newer_ids,
@@ -38,86 +38,87 @@ HOUR = 3_600_000
 _TRIES = 20
 
 
-def kept(held: ArchivedSyncs, *, since: int | None) -> ArchivedSyncs:
-    """Return what a compaction leaves of an archive.
+def without_old_syncs(archived: ArchivedSyncs, *, since: int | None) -> ArchivedSyncs:
+    """Return ``archived`` without the syncs that may be dropped.
 
     Args:
-        held: All that the archive holds.
-        since: Milliseconds since 1970; what was read before may be dropped. None keeps all.
+        archived: The contents of the archive.
+        since: Syncs that were read before may be dropped; milliseconds since 1970. None keeps all.
     """
     if since is None:
-        return held
-    return raise_floors(held, {**held.floors, **_too_old(held, since)})
+        return archived
+    starts = _starts_without_old_syncs(archived, since)
+    return cut_before(archived, {**archived.history_starts, **starts})
 
 
-def compacted(held: ArchivedSyncs) -> Iterator[tuple[FileName, bytes]]:
-    """Yield one file for each generation, with the name that it must be written under.
-
-    Args:
-        held: What the files must hold.
-    """
-    fused = list(_fused(held.runs))
-    for number, generation in enumerate(held.generations):
-        assert held.pair is not None  # noqa: S101 - what has a generation has a file
+def compacted(archived: ArchivedSyncs) -> Iterator[tuple[FileName, bytes]]:
+    """Yield the name and the bytes of one file for each incarnation."""
+    fused = list(_fused(archived.runs))
+    for number, incarnation in enumerate(archived.incarnations):
+        assert archived.pair is not None  # noqa: S101 - an incarnation has a file
         header = Header(
-            pair=held.pair,
-            generation=generation,
-            runs=tuple(run for each, run in fused if each == generation),
-            floors=held.floors,
+            pair=archived.pair,
+            incarnation=incarnation,
+            runs=tuple(run for each, run in fused if each == incarnation),
+            history_starts=archived.history_starts,
         )
         times = pa.array(sorted({run.time for run in header.runs}), pa.int64())
-        marks = held.marks(generation)
-        marks = marks.filter(pc.is_in(marks.column("time"), value_set=times))
-        data = encode(header, held.columns.take(held.generation == number), marks)
+        watermarks = archived.watermarks(incarnation)
+        watermarks = watermarks.filter(pc.is_in(watermarks.column("time"), value_set=times))
+        columns = archived.columns.take(archived.incarnation_index == number)
+        data = encode(header, columns, watermarks)
         yield FileName.of(header, data), data
 
 
-def difference(held: ArchivedSyncs, written: Mapping[FileName, Segment]) -> str | None:
-    """Return what files that were read back lack of what they must hold; None: nothing.
+def difference(archived: ArchivedSyncs, written: Mapping[FileName, Segment]) -> str | None:
+    """Return what differs between the archive and the files that a compaction wrote; None: nothing.
 
     Args:
-        held: What they must hold.
-        written: What they hold.
+        archived: The contents that the files must have.
+        written: The files, read back.
     """
-    there = assemble(written, ())
-    for what, mine, its in (
-        ("pair of clusters", held.pair, there.pair),
-        ("generations", held.generations, there.generations),
-        ("ids of topics", held.topics, there.topics),
-        ("cut partitions", held.floors, there.floors),
-        ("offsets covered", covered(held.segments), covered(written)),
-        ("complete partitions", held.complete(), there.complete()),
-        ("syncs", _content(held), _content(there)),
+    compact = assemble(written, ())
+    for what, expected, actual in (
+        ("pair of clusters", archived.pair, compact.pair),
+        ("generations", archived.incarnations, compact.incarnations),
+        ("ids of topics", archived.topics, compact.topics),
+        ("cut partitions", archived.history_starts, compact.history_starts),
+        ("offsets covered", covered(archived.segments), covered(written)),
+        ("complete partitions", archived.complete(), compact.complete()),
+        ("syncs", _content(archived), _content(compact)),
     ):
-        if mine != its:
+        if expected != actual:
             return what
     return None
 
 
-def _content(held: ArchivedSyncs) -> list[tuple[TopicPartition, bytes]]:
-    """Return the syncs of each partition as bytes, with the generation of each."""
-    numbers = (held.generation, *(getattr(held.columns, name) for name in NUMBERS))
+def _content(archived: ArchivedSyncs) -> list[tuple[TopicPartition, bytes]]:
+    """Return the syncs of each partition as bytes, with the incarnation of each."""
+    numbers = (archived.incarnation_index, *(getattr(archived.columns, name) for name in NUMBERS))
     return [
-        (place, b"".join(each[start:stop].tobytes() for each in numbers))
-        for place, start, stop in groups(held.columns)
+        (topic_partition, b"".join(column[start:stop].tobytes() for column in numbers))
+        for topic_partition, start, stop in groups(archived.columns)
     ]
 
 
-def _fused(runs: tuple[tuple[Generation, Run], ...]) -> Iterator[tuple[Generation, Run]]:
-    """Yield ``runs`` with those of an hour as one; a run that saw a topic change stays alone."""
-    known: dict[str, TopicIds] = {}
+def _fused(
+    runs: tuple[ArchivedRun, ...],
+) -> Iterator[ArchivedRun]:
+    """Yield ``runs`` with those of an hour fused; one that saw a topic recreated stays alone."""
+    last_ids: dict[str, TopicIds] = {}
     changes = 0
     keyed = []
-    for generation, run in runs:
-        news = {topic: ids for topic, ids in run.topics.items() if known.get(topic) != ids}
-        changed = any(was_recreated(known.get(topic, ids), ids) for topic, ids in news.items())
-        known |= {topic: newer_ids(known.get(topic, ids), ids) for topic, ids in news.items()}
+    for incarnation, run in runs:
+        new_ids = {topic: ids for topic, ids in run.topics.items() if last_ids.get(topic) != ids}
+        before = new_ids | {topic: last_ids[topic] for topic in new_ids.keys() & last_ids}
+        changed = any(was_recreated(before[topic], ids) for topic, ids in new_ids.items())
+        last_ids |= {topic: newer_ids(before[topic], ids) for topic, ids in new_ids.items()}
         changes += changed
-        key = generation, run.time // HOUR, run.whole, changes
-        keyed.append((key, replace(run, topics=news)))
+        key = incarnation, run.time // HOUR, run.whole, changes
+        keyed.append((key, replace(run, topics=new_ids)))
         changes += changed
-    for (generation, *_), group in groupby(keyed, key=itemgetter(0)):
-        yield generation, _fuse([run for _, run in group])
+    for (incarnation, *_), group in groupby(keyed, key=itemgetter(0)):
+        yield incarnation, _fuse([run for _, run in group])
 
 
 def _fuse(runs: list[Run]) -> Run:
@@ -131,32 +132,32 @@ def _fuse(runs: list[Run]) -> Run:
     return Run(first=first, stop=stop, time=last.time, whole=last.whole, topics=topics)
 
 
-def _too_old(held: ArchivedSyncs, keep_since: int) -> dict[TopicPartition, Floor]:
-    """Return the partitions of which something is to be dropped, and where they begin then."""
-    old = _times(held) < keep_since
-    floors = {}
-    index = held.index()
-    for place, start, stop in groups(held.columns):
-        part = old[start:stop]
-        count = stop - start if part.all() else int(part.argmin())
-        syncs = index.partitions[place]
-        kept = start + _first_kept(syncs, count) if len(syncs) == stop - start else start
-        if kept > start:
-            generation = held.generations[held.generation[kept]]
-            columns = held.columns
-            floors[place] = Floor(
-                generation,
-                int(columns.offset[kept]),
-                settled_below=int(columns.downstream[kept]),
+def _starts_without_old_syncs(
+    archived: ArchivedSyncs, since: int
+) -> dict[TopicPartition, HistoryStart]:
+    """Return the new history start of each partition with syncs to drop."""
+    is_old = _times(archived) < since
+    columns, index = archived.columns, archived.index()
+    starts = {}
+    for topic_partition, begin, stop in groups(columns):
+        old = is_old[begin:stop]
+        count = stop - begin if old.all() else int(old.argmin())
+        syncs = index.partitions[topic_partition]
+        first = begin + _first_kept(syncs, count) if len(syncs) == stop - begin else begin
+        if first > begin:
+            starts[topic_partition] = HistoryStart(
+                archived.incarnations[archived.incarnation_index[first]],
+                int(columns.offset[first]),
+                settled_below=int(columns.downstream[first]),
             )
-    return floors
+    return starts
 
 
 def _first_kept(syncs: PartitionSyncs, count: int) -> int:
-    """Return the index of the last of the first ``count`` syncs that needs none of those before.
+    """Return the index of the last of the first ``count`` syncs that needs no earlier sync.
 
-    Positions from there on keep their answers. Usually it is the last one; while MirrorMaker 2
-    copies again, older ones may be needed, and all are kept until it is done.
+    Positions from there on keep their answers. Usually it is the last one. After a rewind, older
+    syncs may be needed until MirrorMaker 2 has caught up, and all are kept.
     """
     segments = syncs.segments
     for at in range(count - 1, max(0, count - 1 - _TRIES), -1):
@@ -167,13 +168,13 @@ def _first_kept(syncs: PartitionSyncs, count: int) -> int:
     return 0
 
 
-def _times(held: ArchivedSyncs) -> NDArray[np.int64]:
+def _times(archived: ArchivedSyncs) -> NDArray[np.int64]:
     """Return when each sync was first read."""
-    times = np.zeros(len(held), dtype=np.int64)
-    for number, generation in enumerate(held.generations):
-        runs = [run for each, run in held.runs if each == generation]
+    times = np.zeros(len(archived), dtype=np.int64)
+    for number, incarnation in enumerate(archived.incarnations):
+        runs = [run for each, run in archived.runs if each == incarnation]
         stops = np.array([run.stop for run in runs], dtype=np.int64)
-        mine = held.generation == number
-        which = stops.searchsorted(held.columns.offset[mine], side="right")
-        times[mine] = np.array([run.time for run in runs], dtype=np.int64)[which]
+        selection = archived.incarnation_index == number
+        run_index = stops.searchsorted(archived.columns.offset[selection], side="right")
+        times[selection] = np.array([run.time for run in runs], dtype=np.int64)[run_index]
     return times

@@ -1,7 +1,7 @@
-"""The names of an archive's files, and what the names alone tell.
+"""The names of an archive's files, and the offsets that they cover; ``store`` reads them.
 
-A name holds what its file covers and the digest of its bytes: writing the same again changes
-nothing, and a file that does not hold what was written is known by it.
+A name holds the offsets and the digest of its file's bytes. So writing the same contents again
+changes nothing, and a damaged file is recognized.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 
-from airflow_mm2_offsets.archive.values import Generation, Header
+from airflow_mm2_offsets.archive.values import Header, TopicIncarnation
 
 _NAME = re.compile(
     r"syncs-(?P<number>\d{6})-(?P<first>\d{19})-(?P<stop>\d{19})-(?P<digest>[0-9a-f]{64})"
@@ -21,9 +21,9 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileName:
-    """A file that covers ``[first, stop)`` of one generation of the syncs topic."""
+    """A file that covers ``[first, stop)`` of one incarnation of the syncs topic."""
 
-    generation: Generation
+    incarnation: TopicIncarnation
     first: int
     stop: int
     digest: str
@@ -31,53 +31,53 @@ class FileName:
 
     @classmethod
     def parse(cls, name: str) -> "FileName | None":
-        """Return what ``name`` says; None where it is not the name of an archive's file."""
-        if not (found := _NAME.fullmatch(name)):
+        """Return the parts of ``name``; None if it is not the name of an archive's file."""
+        if not (match := _NAME.fullmatch(name)):
             return None
         return cls(
-            Generation(int(found["number"]), found["topic_id"]),
-            int(found["first"]),
-            int(found["stop"]),
-            found["digest"],
+            TopicIncarnation(int(match["number"]), match["topic_id"]),
+            int(match["first"]),
+            int(match["stop"]),
+            match["digest"],
         )
 
     @classmethod
     def of(cls, header: Header, data: bytes) -> "FileName":
         """Return the name of the file that holds ``data``."""
-        return cls(header.generation, header.first, header.stop, sha256(data).hexdigest())
+        return cls(header.incarnation, header.first, header.stop, sha256(data).hexdigest())
 
     def __str__(self) -> str:
         """Return the name."""
-        number, topic_id = self.generation
+        number, topic_id = self.incarnation
         offsets = f"{self.first:019d}-{self.stop:019d}"
         return f"syncs-{number:06d}-{offsets}-{self.digest}-{topic_id}.parquet"
 
     def matches(self, data: bytes) -> bool:
-        """Tell whether ``data`` is what was written under this name."""
+        """Tell whether ``data`` was written under this name."""
         return sha256(data).hexdigest() == self.digest
 
 
-def covered(names: Iterable[FileName]) -> dict[Generation, int]:
-    """Return up to which offset each generation is covered from 0 on without a gap."""
-    reached: dict[Generation, int] = {}
+def covered(names: Iterable[FileName]) -> dict[TopicIncarnation, int]:
+    """Return the offset up to which each incarnation is covered from 0 on without a gap."""
+    ends: dict[TopicIncarnation, int] = {}
     for name in sorted(names):
-        end = reached.setdefault(name.generation, 0)
+        end = ends.setdefault(name.incarnation, 0)
         if name.first <= end < name.stop:
-            reached[name.generation] = name.stop
-    return reached
+            ends[name.incarnation] = name.stop
+    return ends
 
 
 def gaps(names: Iterable[FileName]) -> list[str]:
-    """Return what no file covers though later ones exist, each as a phrase."""
-    found = []
+    """Return a phrase for each range that no file covers though later files exist."""
+    phrases = []
     last = 0
-    for generation, group in groupby(sorted(names), key=lambda name: name.generation):
-        if generation.number > last + 1:
-            found.append(f"all of generation {last + 1}")
-        last = generation.number
+    for incarnation, group in groupby(sorted(names), key=lambda name: name.incarnation):
+        if incarnation.number > last + 1:
+            phrases.append(f"all of generation {last + 1}")
+        last = incarnation.number
         end = 0
         for name in group:
             if name.first > end:
-                found.append(f"offsets {end} to {name.first - 1} of generation {last}")
+                phrases.append(f"offsets {end} to {name.first - 1} of generation {last}")
             end = max(end, name.stop)
-    return found
+    return phrases

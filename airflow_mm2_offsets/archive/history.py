@@ -1,65 +1,76 @@
-"""What all files of an archive say together.
+"""Combines all files of an archive; ``store`` and ``compaction`` call it.
 
 Where the usable syncs of a partition begin:
 
-- a topic whose id changed on either side from one run to the next was recreated in between:
-  its syncs up to the end of the run that saw it are cut;
-- syncs that retention dropped are cut, and the file that lacks them says so;
-- what lies before the first sync left is answered from the target's beginning only where the
-  archive knows that this is the first sync ever: every record of the syncs topic, from its offset
-  0 on, is there, or the sync names the target's offset 0.
+- If a topic's id changed on either cluster from one run to the next, the topic was recreated:
+  its syncs up to the end of the later run are cut.
+- If retention dropped syncs, they are cut: the file names the partition and its start.
+- A position before the first sync left is answered from the target's beginning only if this sync is
+  surely the first ever: the archive has each record of the syncs topic from offset 0 on, or the
+  sync names the target's offset 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.codec import Segment, marks_table
-from airflow_mm2_offsets.archive.columns import Columns, deduplicated, merge
+from airflow_mm2_offsets.archive.codec import Segment, watermarks_table
+from airflow_mm2_offsets.archive.columns import SyncColumns, deduplicated, merge
 from airflow_mm2_offsets.archive.filenames import FileName, covered
-from airflow_mm2_offsets.archive.floors import floors_of_recreated, raise_floors, stored_floors
+from airflow_mm2_offsets.archive.history_starts import (
+    cut_before,
+    starts_after_recreation,
+    stored_starts,
+)
 from airflow_mm2_offsets.archive.index_builder import build_index, groups
 from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
-    Floor,
-    Generation,
+    NO_IDS,
+    ArchivedRun,
     Header,
+    HistoryStart,
     PairIdentity,
     Run,
-    SyncRows,
     TopicIds,
+    TopicIncarnation,
     newer_ids,
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.epochs import History
 
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.kafka.sync_log import SyncRecords
+
+_NO_WATERMARKS = partial(watermarks_table, {}, 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedSyncs:
-    """Everything in an archive, read at one moment."""
+    """The contents of an archive at a time."""
 
     pair: PairIdentity | None
-    """None where the archive is empty."""
+    """None if the archive is empty."""
     damaged: tuple[str, ...]
-    """What was skipped, each as a phrase."""
+    """What was skipped: a phrase for each file."""
     segments: Mapping[FileName, Segment]
-    """What the files hold, each by itself."""
-    generations: tuple[Generation, ...]
+    """The contents of each file."""
+    incarnations: tuple[TopicIncarnation, ...]
     """In log order."""
-    runs: tuple[tuple[Generation, Run], ...]
+    runs: tuple[ArchivedRun, ...]
     """In log order."""
-    columns: Columns
-    """Sorted by partition, and in log order in each; without what is cut."""
-    generation: NDArray[np.int32]
-    """The index in ``generations`` of each sync."""
-    floors: Mapping[TopicPartition, Floor]
-    """The partitions of which something is cut."""
+    columns: SyncColumns
+    """Without what is cut."""
+    incarnation_index: NDArray[np.int32]
+    """The index in ``incarnations`` of each sync."""
+    history_starts: Mapping[TopicPartition, HistoryStart]
+    """Of the partitions with cut syncs."""
 
     def __len__(self) -> int:
         """Return the number of syncs."""
@@ -73,130 +84,132 @@ class ArchivedSyncs:
     @property
     def topics(self) -> dict[str, TopicIds]:
         """The ids last seen of each replicated topic, by the source's names."""
-        known: dict[str, TopicIds] = {place[0]: (None, None) for place in self.columns.places}
+        last_ids = dict.fromkeys((topic for topic, _ in self.columns.partitions), NO_IDS)
         for _, run in self.runs:
             for topic, ids in run.topics.items():
-                known[topic] = newer_ids(known.get(topic, (None, None)), ids)
-        return known
+                last_ids[topic] = newer_ids(last_ids.get(topic, NO_IDS), ids)
+        return last_ids
 
-    def next_read(self, topic_id: str | None, end: int) -> tuple[Generation, int]:
-        """Return where a reading of the syncs topic goes on.
+    def next_read(self, topic_id: str | None, end: int) -> tuple[TopicIncarnation, int]:
+        """Return the incarnation and the first offset of the next read of the syncs topic.
 
         Args:
             topic_id: The topic's id now.
-            end: Its end now: before what was read, it was truncated.
+            end: Its end offset now. If the archive is past it, the topic was truncated.
         """
-        if not self.generations:
-            return Generation(1, topic_id or ""), 0
-        newest = self.generations[-1]
+        if not self.incarnations:
+            return TopicIncarnation(1, topic_id or ""), 0
+        newest = self.incarnations[-1]
         reached = covered(self.segments)[newest]
         if topic_id in {newest.topic_id or None, None} and reached <= end:
             return newest, reached
-        return Generation(newest.number + 1, topic_id or ""), 0
+        return TopicIncarnation(newest.number + 1, topic_id or ""), 0
 
-    def marks(self, generation: Generation) -> pa.Table:
-        """Return the watermarks that a generation's runs saw; see ``codec.Segment.marks``."""
-        mine = (each for name, each in self.segments.items() if name.generation == generation)
-        return pa.concat_tables([segment.marks() for segment in mine])
+    def watermarks(self, incarnation: TopicIncarnation) -> pa.Table:
+        """Return the watermarks that an incarnation's runs saw; see ``Segment.watermarks``."""
+        return pa.concat_tables(
+            [self.segments[name].watermarks() for name in _names(self.segments, incarnation)]
+        )
 
-    def with_run(self, header: Header, rows: SyncRows) -> "ArchivedSyncs":
-        """Return what an archive would hold that has one more run."""
-        columns = Columns.of_rows(rows).sorted_by_place()
-        segment = Segment(header=header, columns=columns, marks=partial(marks_table, {}, 0))
-        name = FileName(header.generation, header.first, header.stop, digest="")
+    def with_run(
+        self, header: Header, syncs: "Mapping[TopicPartition, SyncRecords]"
+    ) -> "ArchivedSyncs":
+        """Return the contents that the archive would have after one more run."""
+        columns = SyncColumns.of_records(syncs)
+        segment = Segment(header=header, columns=columns, watermarks=_NO_WATERMARKS)
+        name = FileName(header.incarnation, header.first, header.stop, digest="")
         return assemble({**self.segments, name: segment}, self.damaged)
 
     def with_ids(self, topics: Mapping[str, TopicIds], time: int) -> "ArchivedSyncs":
-        """Return what an archive would hold after a run that found these ids now and no sync.
+        """Return the contents after a run that sees these ids and no new sync.
 
-        A topic that was recreated since is cut. ``time`` is in milliseconds since 1970.
+        Topics that were recreated since the last run are cut.
+
+        Args:
+            topics: The ids of the replicated topics, by the source's names.
+            time: Milliseconds since 1970.
         """
-        known = self.topics
-        if not any(was_recreated(known.get(topic, ids), ids) for topic, ids in topics.items()):
+        last_ids = self.topics
+        if not any(was_recreated(last_ids.get(topic, ids), ids) for topic, ids in topics.items()):
             return self
-        assert self.pair is not None  # noqa: S101 - what knows a topic has a file
-        generation, newest = self.runs[-1]
-        stop, latest = newest.stop, max(time, newest.time)
-        run = Run(first=stop, stop=stop, time=latest, whole=True, topics=topics)
-        header = Header(pair=self.pair, generation=generation, runs=(run,))
-        return self.with_run(header, SyncRows())
+        assert self.pair is not None  # noqa: S101 - an archive that names a topic has a file
+        incarnation, newest = self.runs[-1]
+        stop, time = newest.stop, max(time, newest.time)
+        run = Run(first=stop, stop=stop, time=time, whole=True, topics=topics)
+        header = Header(pair=self.pair, incarnation=incarnation, runs=(run,))
+        return self.with_run(header, {})
 
     def index(self) -> SyncIndex:
         """Return the syncs as an index."""
         complete, downstream = self.complete(), self.columns.downstream
         histories = dict.fromkeys(complete, History.COMPLETE)
-        for place, start, _ in groups(self.columns):
-            if place not in complete and downstream[start] != 0:
-                histories[place] = History.LATE
-        settled = {
-            place: floor.settled_below
-            for place, floor in self.floors.items()
-            if floor.settled_below is not None
-        }
-        for place in self.floors:
-            histories[place] = History.CUT if place in settled else History.LATE
-        last_cuts = {
-            place: floor.last_cut
-            for place, floor in self.floors.items()
-            if place not in settled and floor.last_cut is not None
-        }
-        return build_index(self.columns, histories, settled, last_cuts)
+        for topic_partition, first, _ in groups(self.columns):
+            if topic_partition not in complete and downstream[first] != 0:
+                histories[topic_partition] = History.LATE
+        settled_below, last_cuts = {}, {}
+        for topic_partition, start in self.history_starts.items():
+            histories[topic_partition] = History.LATE
+            if start.settled_below is not None:
+                histories[topic_partition] = History.CUT
+                settled_below[topic_partition] = start.settled_below
+            elif start.last_cut is not None:
+                last_cuts[topic_partition] = start.last_cut
+        return build_index(self.columns, histories, settled_below, last_cuts)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""
-        complete = complete_until(self.runs)
+        complete_before = complete_until(self.runs)
         return frozenset(
-            place
-            for place, start, _ in groups(self.columns)
-            if self.generation[start] == 0
-            and self.columns.offset[start] < complete
-            and place not in self.floors
+            topic_partition
+            for topic_partition, first, _ in groups(self.columns)
+            if self.incarnation_index[first] == 0
+            and self.columns.offset[first] < complete_before
+            and topic_partition not in self.history_starts
         )
 
 
 def assemble(segments: Mapping[FileName, Segment], damaged: Sequence[str]) -> ArchivedSyncs:
-    """Return what ``segments`` say together: the same for any files that hold the same."""
-    generations = _in_log_order(segments)
-    runs = tuple((each, run) for each in generations for run in _runs(segments, each))
-    parts = [_parts(segments, each) for each in generations]
-    columns, part = merge([each for several in parts for each in several])
-    number = np.arange(len(parts), dtype=np.int32)
-    generation = number.repeat([len(several) for several in parts])[part]
-    floors = stored_floors(segments.values(), generations)
-    made = ArchivedSyncs(
+    """Return the contents of all files; how they are split into files makes no difference."""
+    incarnations = _in_log_order(segments)
+    parts = [_parts(segments, incarnation) for incarnation in incarnations]
+    columns, part_index = merge(list(chain.from_iterable(parts)))
+    numbers = np.arange(len(parts), dtype=np.int32)
+    starts = stored_starts(segments.values(), incarnations)
+    archived = ArchivedSyncs(
         pair=next((each.header.pair for each in segments.values()), None),
         damaged=tuple(damaged),
         segments=segments,
-        generations=generations,
-        runs=runs,
+        incarnations=incarnations,
+        runs=tuple((each, run) for each in incarnations for run in _runs(segments, each)),
         columns=columns,
-        generation=generation,
-        floors=floors,
+        incarnation_index=numbers.repeat([len(several) for several in parts])[part_index],
+        history_starts=starts,
     )
-    return raise_floors(made, floors | floors_of_recreated(made, floors))
+    return cut_before(archived, starts | starts_after_recreation(archived, starts))
 
 
-def _in_log_order(segments: Mapping[FileName, Segment]) -> tuple[Generation, ...]:
-    began: dict[Generation, int] = {}
-    for name, segment in segments.items():
-        time = min(run.time for run in segment.header.runs)
-        began[name.generation] = min(time, began.get(name.generation, time))
-    return tuple(sorted(began, key=lambda each: (each.number, began[each], each.topic_id)))
+def _in_log_order(segments: Mapping[FileName, Segment]) -> tuple[TopicIncarnation, ...]:
+    def order(incarnation: TopicIncarnation) -> tuple[int, int, str]:
+        first_time = min(run.time for run in _runs(segments, incarnation))
+        return incarnation.number, first_time, incarnation.topic_id
+
+    return tuple(sorted({name.incarnation for name in segments}, key=order))
 
 
-def _runs(segments: Mapping[FileName, Segment], generation: Generation) -> list[Run]:
-    found = (
-        run
-        for name, segment in segments.items()
-        if name.generation == generation
-        for run in segment.header.runs
-    )
-    return sorted(found, key=lambda run: (run.stop, run.time, run.first))
+def _names(segments: Iterable[FileName], incarnation: TopicIncarnation) -> list[FileName]:
+    return sorted(name for name in segments if name.incarnation == incarnation)
 
 
-def _parts(segments: Mapping[FileName, Segment], generation: Generation) -> list[Columns]:
-    """Return the syncs of a generation's files, each once."""
-    names = sorted(name for name in segments if name.generation == generation)
+def _runs(segments: Mapping[FileName, Segment], incarnation: TopicIncarnation) -> list[Run]:
+    runs = (run for name in _names(segments, incarnation) for run in segments[name].header.runs)
+    return sorted(runs, key=lambda run: (run.stop, run.time, run.first))
+
+
+def _parts(
+    segments: Mapping[FileName, Segment], incarnation: TopicIncarnation
+) -> list[SyncColumns]:
+    """Return the syncs of an incarnation's files, each once."""
+    names = _names(segments, incarnation)
     parts = [segments[name].columns for name in names]
     overlapping = any(later.first < name.stop for name, later in pairwise(names))
     return [deduplicated(parts)] if overlapping else parts

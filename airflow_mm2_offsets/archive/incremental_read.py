@@ -1,13 +1,15 @@
-"""Reads what an archive does not hold yet of the offset-syncs topic, and what it is of."""
+"""Reads the records of the offset-syncs topic that an archive lacks.
+
+``archive_syncs`` adds them to the archive; the planner only translates with them.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, TypeAlias
 
-from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncRows
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import PositionError, TopicNotFoundError
@@ -18,30 +20,29 @@ from airflow_mm2_offsets.kafka.sync_log import SyncsTopicRead, read_syncs_topic
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
-Topics: TypeAlias = Mapping[str, tuple[TopicInfo | None, TopicInfo | None]]
-"""Replicated topics on source and target, by the source's names."""
+ReplicatedTopics: TypeAlias = Mapping[str, tuple[TopicInfo | None, TopicInfo | None]]
+"""Each replicated topic on the source and on the target, by the source's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What one read of the offset-syncs topic brought."""
+class NewRun:
+    """A run that is not in the archive yet."""
 
     header: Header
-    rows: SyncRows
-    skipped: int
-    topics: Topics
+    topic_read: SyncsTopicRead
+    topics: ReplicatedTopics
 
 
 def read_since(
-    pair: ClusterPair, held: "ArchivedSyncs", identity: PairIdentity, *, ask_source: bool
-) -> Reading | None:
-    """Read what the archive does not hold; None where the topic does not exist.
+    pair: ClusterPair, archived: "ArchivedSyncs", identity: PairIdentity, *, ask_source: bool
+) -> NewRun | None:
+    """Read the records after the archive's last run; None if the topic does not exist.
 
     Raises:
-        SyncsTopicError: The topic was recreated each time that it was read.
+        SyncsTopicError: The topic was recreated during each read.
         Mm2OffsetsError: See ``drain``.
     """
-    read = partial(_read_once, pair, held, identity, ask_source=ask_source)
+    read = partial(_read_once, pair, archived, identity, ask_source=ask_source)
     return read_stable(pair.syncs_cluster, pair.syncs_topic, read)
 
 
@@ -56,7 +57,7 @@ def iso_time(milliseconds: int) -> str:
 
 
 def pair_identity(pair: ClusterPair, *, ask_source: bool) -> PairIdentity:
-    """Return which clusters an archive must be of, as far as they can be asked."""
+    """Return the ids of the clusters, as far as they can be asked."""
     return PairIdentity(
         source=pair.source.describe().cluster_id if ask_source else None,
         target=pair.target.describe().cluster_id,
@@ -66,57 +67,48 @@ def pair_identity(pair: ClusterPair, *, ask_source: bool) -> PairIdentity:
 
 def _read_once(
     pair: ClusterPair,
-    held: "ArchivedSyncs",
+    archived: "ArchivedSyncs",
     identity: PairIdentity,
     before: SyncsTopicState,
     *,
     ask_source: bool,
-) -> tuple[int, Reading] | None:
-    """Return the next offset and what was read; None: the topic was truncated meanwhile.
+) -> tuple[int, NewRun] | None:
+    """Return the next offset and the run; None if the topic was truncated meanwhile.
 
-    The ids of the replicated topics come first: a sync that is read later on is of these topics
-    or of newer ones.
+    It asks for the ids of the replicated topics first: each sync is of one of these topics, or of
+    a newer one.
     """
-    topics = _topics(pair, held.topics, ask_source=ask_source)
+    topics = _topics(pair, archived.topics, ask_source=ask_source)
     time = now_in_milliseconds()
-    generation, first = held.next_read(before.topic_id, before.end)
+    incarnation, first = archived.next_read(before.topic_id, before.end)
     try:
-        log = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
+        topic_read = read_syncs_topic(pair.syncs_cluster, pair.syncs_topic, first)
     except (PositionError, TopicNotFoundError):
         return None
-    new = {topic for topic, _ in log.columns} - set(topics)
+    new = {topic for topic, _ in topic_read.syncs} - set(topics)
     topics = {**topics, **_topics(pair, new, ask_source=ask_source)}
     run = Run(
         first=first,
-        stop=log.next_offset,
+        stop=topic_read.next_offset,
         time=time,
-        whole=log.records_read == log.next_offset - first,
+        whole=topic_read.records_read == topic_read.next_offset - first,
         topics=_ids(topics, ask_source=ask_source),
     )
-    header = Header(pair=identity, generation=generation, runs=(run,))
-    reading = Reading(header=header, rows=_rows(log), skipped=log.skipped_count, topics=topics)
-    return log.next_offset, reading
+    header = Header(pair=identity, incarnation=incarnation, runs=(run,))
+    return run.stop, NewRun(header=header, topic_read=topic_read, topics=topics)
 
 
-def _rows(log: SyncsTopicRead) -> SyncRows:
-    rows = SyncRows(places=list(log.columns))
-    for number, columns in enumerate(log.columns.values()):
-        upstream, downstream = zip(*columns.pairs(), strict=True)
-        rows.place.extend(repeat(number, len(upstream)))
-        rows.offset.extend(columns.offsets)
-        rows.upstream.extend(upstream)
-        rows.downstream.extend(downstream)
-    return rows
+def _topics(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> ReplicatedTopics:
+    target_names = {name: pair.naming.target_topic(name) for name in names}
+    source = pair.source.topics(target_names) if ask_source else {}
+    target = pair.target.topics(target_names.values())
+    return {
+        name: (source.get(name), target.get(target_name))
+        for name, target_name in target_names.items()
+    }
 
 
-def _topics(pair: ClusterPair, names: Iterable[str], *, ask_source: bool) -> Topics:
-    wanted = {name: pair.naming.target_topic(name) for name in names}
-    source = pair.source.topics(wanted) if ask_source else {}
-    target = pair.target.topics(wanted.values())
-    return {name: (source.get(name), target.get(other)) for name, other in wanted.items()}
-
-
-def _ids(topics: Topics, *, ask_source: bool) -> dict[str, TopicIds]:
+def _ids(topics: ReplicatedTopics, *, ask_source: bool) -> dict[str, TopicIds]:
     no_source = GONE if ask_source else None
     return {
         name: (source.topic_id if source else no_source, target.topic_id if target else GONE)

@@ -1,8 +1,8 @@
-"""Makes an index of columns: what ``PartitionSyncs`` finds sync by sync, found in whole columns.
+"""Builds an index from columns, much faster than sync by sync; ``history`` calls it.
 
-A partition whose target offsets always rise is cut into epochs at once, by the same comparisons.
-The others, where a sync was repeated or overtaken or the target's offsets stepped back, are left
-to ``PartitionSyncs``.
+If a partition's target offsets always rise, numpy finds its epochs, by the comparisons of
+``bounds``. The other partitions, with a repeated or overtaken sync or a target offset that steps
+back, are left to ``PartitionSyncs``.
 """
 
 from array import array
@@ -14,74 +14,74 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, bounds
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 
 _rule: Any = bounds
-"""The comparisons of two neighbouring syncs, number by number."""
+"""Compares two neighbouring syncs; it also takes arrays."""
 
 _BLOCK = 1 << 16
-"""So many syncs are looked at together: what is found on the way stays in the processor's cache."""
+"""Syncs that are compared together: the intermediate results fit into the processor's cache."""
 
 
 def build_index(
-    columns: Columns,
+    columns: SyncColumns,
     histories: Mapping[TopicPartition, History],
     settled_below: Mapping[TopicPartition, int],
     last_cuts: Mapping[TopicPartition, SyncPoint],
 ) -> SyncIndex:
-    """Index ``columns``, which are sorted by partition.
+    """Index the syncs of ``columns``.
 
     Args:
-        columns: The syncs; those of each partition in log order.
-        histories: What is known of the time before the first sync, where it is not the default;
-            a partition may have no sync.
-        settled_below: See ``PartitionSyncs.settled_below``; of the partitions that are cut.
-        last_cuts: See ``PartitionSyncs.last_cut``; likewise.
+        columns: The syncs.
+        histories: What is known of the time before the first sync, if not the default; a partition
+            may have no sync.
+        settled_below: Of the cut partitions; see ``PartitionSyncs.settled_below``.
+        last_cuts: Of the cut partitions; see ``PartitionSyncs.last_cut``.
     """
     beginnings = {
-        place: PartitionSyncs(
+        each: PartitionSyncs(
             history=history,
-            settled_below=settled_below.get(place, 0),
-            last_cut=last_cuts.get(place),
+            settled_below=settled_below.get(each, 0),
+            last_cut=last_cuts.get(each),
         )
-        for place, history in histories.items()
+        for each, history in histories.items()
     }
     steps, unknown = _Steps(columns), PartitionSyncs()
     partitions = beginnings | {
-        place: steps.partition(start, stop, beginnings.get(place, unknown))
-        for place, start, stop in groups(columns)
+        each: steps.partition(start, stop, beginnings.get(each, unknown))
+        for each, start, stop in groups(columns)
     }
     return SyncIndex.of_partitions(partitions)
 
 
-def groups(columns: Columns) -> list[tuple[TopicPartition, int, int]]:
-    """Return each partition with the range of its syncs; ``columns`` are sorted by partition."""
-    edges = columns.place.searchsorted(np.arange(len(columns.places) + 1)).tolist()
-    ranges = zip(columns.places, pairwise(edges), strict=True)
-    return [(place, start, stop) for place, (start, stop) in ranges if start < stop]
+def groups(columns: SyncColumns) -> list[tuple[TopicPartition, int, int]]:
+    """Return each partition that has syncs, with their range in ``columns``."""
+    edges = columns.partition_index.searchsorted(np.arange(len(columns.partitions) + 1)).tolist()
+    ranges = zip(columns.partitions, pairwise(edges), strict=True)
+    return [(each, start, stop) for each, (start, stop) in ranges if start < stop]
 
 
 class _Steps:
-    """Where, from one sync to the next, something else happens than both offsets rising alike."""
+    """The steps from one sync to the next at which the offsets do not rise alike."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: SyncColumns) -> None:
         self._up, self._down = columns.upstream, columns.downstream
-        self._odd, self._rewinds, self._surplus_steps = array("q"), array("q"), array("q")
+        self._not_rising, self._rewinds, self._surplus_steps = array("q"), array("q"), array("q")
         for first in range(0, len(columns) - 1, _BLOCK):
             block = slice(first, first + _BLOCK + 1)
             up, down = np.diff(columns.upstream[block]), np.diff(columns.downstream[block])
-            within = np.diff(columns.place[block]) == 0
-            _note(self._odd, first, within & (down <= 0))
+            within = np.diff(columns.partition_index[block]) == 0
+            _note(self._not_rising, first, within & (down <= 0))
             _note(self._rewinds, first, within & _rule.is_rewind(up, down))
             _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))
 
     def partition(self, start: int, stop: int, beginning: PartitionSyncs) -> PartitionSyncs:
-        """Index a range of syncs; ``beginning`` has none, but knows what was before."""
+        """Index a range of syncs; ``beginning`` holds what is known of the time before them."""
         up, down = self._up[start:stop], self._down[start:stop]
-        if _between(self._odd, start, stop):
+        if _between(self._not_rising, start, stop):
             pairs = zip(up.tolist(), down.tolist(), strict=True)
             return PartitionSyncs(pairs, after=beginning)
         return PartitionSyncs.of_columns(
@@ -93,9 +93,9 @@ class _Steps:
         )
 
 
-def _note(steps: "array[int]", first: int, which: NDArray[np.bool_]) -> None:
-    """Add where ``which`` holds to ``steps``, an array: ``bisect`` finds a single one faster."""
-    steps.frombytes((np.flatnonzero(which).astype(np.int64) + first).tobytes())
+def _note(steps: "array[int]", first: int, selection: NDArray[np.bool_]) -> None:
+    """Add the selected steps to an array: ``bisect`` finds a single one there faster."""
+    steps.frombytes((np.flatnonzero(selection).astype(np.int64) + first).tobytes())
 
 
 def _between(steps: "array[int]", start: int, stop: int) -> list[int]:

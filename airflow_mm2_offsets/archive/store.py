@@ -1,9 +1,9 @@
-"""An archive as files in a folder, on any storage that fsspec knows.
+"""An archive: files in a folder, on any storage that fsspec knows.
 
-A file never changes. Every run adds one; compaction adds one that holds what others do, then
-deletes those. Files may overlap: syncs are told apart by their offset on the syncs topic, so
-retries, runs at the same time and a compaction that stopped half-way all read as the same. What
-no file covers though later ones exist is a gap, and never passed over in silence.
+A file never changes. Each run adds one. A compaction writes one file with the contents of several,
+then deletes those. Files may overlap: the offset on the syncs topic identifies a sync, so retries,
+runs at the same time and an interrupted compaction do not change what is read. Offsets that no file
+covers, though later files exist, are a gap: reading the archive raises an error.
 """
 
 import logging
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from upath import UPath
 
 from airflow_mm2_offsets.archive.filenames import FileName, gaps
-from airflow_mm2_offsets.archive.values import Header, Marks, PairIdentity, SyncRows
+from airflow_mm2_offsets.archive.values import Header, PairIdentity, WatermarkPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 from airflow_mm2_offsets.storage import (
@@ -31,24 +31,26 @@ from airflow_mm2_offsets.storage import (
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.codec import Segment
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
+    from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 log = logging.getLogger(__name__)
 
 COMPACT_OVER = 20
-"""As many files are read within a tenth of the time that the topic would take."""
+"""To read so many files takes a tenth of the time that the topic takes."""
 _AT_ONCE = 16
-"""Files that are read together: an object store lets each wait for some 30 ms."""
-_LOOKS = 20
-"""How often a folder that changes while it is read is read again."""
+"""Files that are read at the same time: each read of an object store takes some 30 ms."""
+_TRIES = 20
+"""How often a folder is read if it changes meanwhile."""
 
 
 class SyncArchive:
     """Every offset sync ever seen of one pair of clusters.
 
     Args:
-        location: A folder of its own, on any storage that fsspec knows; it need not exist yet.
-        skip_damaged: Go on without files that are damaged, of another format version or missing,
-            with a warning for each; what only they held is treated as lost.
+        location: A folder for this archive alone, on any storage that fsspec knows; it need not
+            exist yet.
+        skip_damaged: Skip files that are damaged, of another format version or missing, with a
+            warning for each; syncs that only they held are treated as lost.
     """
 
     def __init__(self, location: UPath | str, *, skip_damaged: bool = False) -> None:
@@ -60,7 +62,7 @@ class SyncArchive:
         """Read everything.
 
         Args:
-            pair: The archive must be of it; None takes any.
+            pair: The clusters that the archive must belong to; None: any.
 
         Raises:
             ArchiveError: The archive is of another pair, out of reach, damaged or incomplete.
@@ -70,94 +72,93 @@ class SyncArchive:
         if pair is not None:
             for segment in segments.values():
                 pair.check(segment.header.pair, self.location)
-        for missing in gaps(segments):
-            self._damage(damaged, f"{self.location}: the file that covers {missing} is missing")
-        history = _import("history")
-        held: ArchivedSyncs = history.assemble(segments, damaged)
-        return held
+        for gap in gaps(segments):
+            self._damage(damaged, f"{self.location}: the file that covers {gap} is missing")
+        archived: ArchivedSyncs = _import("history").assemble(segments, damaged)
+        return archived
 
     def append(
         self,
         *,
         header: Header,
-        rows: SyncRows,
-        marks: Mapping[TopicPartition, Marks],
+        syncs: "Mapping[TopicPartition, SyncRecords]",
+        watermarks: Mapping[TopicPartition, WatermarkPair],
     ) -> None:
-        """Add what one run has read; adding it again changes nothing.
+        """Add the records of one run; adding them again changes nothing.
 
         Args:
-            header: The clusters, the life of the syncs topic (see ``ArchivedSyncs.next_read``)
-                and the run.
-            rows: The syncs that the run has read.
-            marks: The watermarks of the replicated partitions after that.
+            header: The clusters, the incarnation of the syncs topic (see
+                ``ArchivedSyncs.next_read``) and the run.
+            syncs: The records that the run has read.
+            watermarks: The watermarks of the replicated partitions after the read.
 
         Raises:
             ArchiveError: The file can't be written.
             ConfigurationError: pyarrow is not installed.
         """
         codec, columns = _import("codec"), _import("columns")
-        seen = codec.marks_table(marks, header.runs[-1].time)
-        data = codec.encode(header, columns.Columns.of_rows(rows), seen)
+        table = codec.watermarks_table(watermarks, header.runs[-1].time)
+        data = codec.encode(header, columns.SyncColumns.of_records(syncs), table)
         self._write(FileName.of(header, data), data)
 
     def compact(self, *, over: int = COMPACT_OVER, keep: timedelta | None = None) -> int:
-        """Make one file of all where there are more than ``over``; return how many went into it.
+        """Replace all files by one if there are more than ``over``; return how many it replaced.
 
         Args:
-            over: The number of files that are left as they are.
+            over: As many files are left as they are.
             keep: For how long syncs are kept at least; see ``archive.compaction``. None keeps all.
 
         Raises:
-            ArchiveError: See ``read``; damaged files are never compacted away. Or what was
-                written does not read as what it must hold: nothing was deleted.
+            ArchiveError: See ``read``: a compaction never removes damaged files. Or the new file
+                does not have the same contents: nothing was deleted.
         """
         if len(self._list()) <= over:
             return 0
         compaction = _import("compaction")
-        held = SyncArchive(self.location).read()
+        archived = SyncArchive(self.location).read()
         since = None if keep is None else int((datetime.now(UTC) - keep).timestamp() * 1000)
-        kept = compaction.kept(held, since=since)
+        remaining = compaction.without_old_syncs(archived, since=since)
         written = set()
-        for name, data in compaction.compacted(kept):
+        for name, data in compaction.compacted(remaining):
             self._write(name, data)
             written.add(name)
-        self._verify(kept, written)
-        replaced = [name for name in held.segments if name not in written]
+        self._verify(remaining, written)
+        replaced = [name for name in archived.segments if name not in written]
         for name in replaced:
-            self._delete(name)
+            path = self._path(name)
+            with storage_errors(path, ArchiveError):
+                path.unlink(missing_ok=True)
         return len(replaced)
 
-    def _verify(self, kept: "ArchivedSyncs", written: Collection[FileName]) -> None:
-        """Read the files of a compaction again: only then may the originals go."""
-        read = self._read(written, [])
-        there = {name: segment for name, segment in read.items() if segment is not None}
-        lacking = _import("compaction").difference(kept, there)
-        if lacking:
+    def _verify(self, expected: "ArchivedSyncs", written: Collection[FileName]) -> None:
+        """Read the files of a compaction back, before the originals are deleted."""
+        segments = {name: segment for name, segment in self._read(written, []).items() if segment}
+        if difference := _import("compaction").difference(expected, segments):
             raise ArchiveError(
-                f"{self.location}: what compaction has written does not hold the same {lacking} "
-                f"as the files that it was to replace; those are all there still. See that the "
-                f"storage keeps what is written, and compact again"
+                f"{self.location}: the file that compaction wrote does not hold the same "
+                f"{difference} as the files that it should replace; those still exist. Check that "
+                f"the storage keeps what is written, and compact again"
             )
 
     def _segments(self) -> tuple[dict[FileName, "Segment"], list[str]]:
-        """Read the files of one moment: those that were there before and after."""
+        """Read the files that exist both before and after the read."""
         read: dict[FileName, Segment | None] = {}
         damaged: list[str] = []
         names = self._list(damaged)
-        for _ in range(_LOOKS):
+        for _ in range(_TRIES):
             read |= self._read(names - set(read), damaged)
             before, names = names, self._list()
             if names == before and names <= set(read):
-                found = ((name, read[name]) for name in sorted(names))
-                return {name: each for name, each in found if each is not None}, damaged
+                segments = ((name, read[name]) for name in sorted(names))
+                return {name: segment for name, segment in segments if segment}, damaged
         raise ArchiveError(
-            f"{self.location} changed {_LOOKS} times while it was read; see what writes to it"
+            f"{self.location} changed during each of {_TRIES} reads; find out what writes to it"
         )
 
     def _read(
         self, names: Collection[FileName], damaged: list[str]
     ) -> dict[FileName, "Segment | None"]:
-        """Return what files hold: None what is damaged; what is gone by now is absent."""
+        """Return the contents of files: None for a damaged one; one that is gone is absent."""
         folder = open_location(self.location, ArchiveError)
         ordered = sorted(names)
         paths = [folder / str(name) for name in ordered]
@@ -176,16 +177,14 @@ class SyncArchive:
             if name := FileName.parse(text):
                 names.add(name)
             elif not text.startswith((".", "_")) and damaged is not None:
-                self._damage(damaged, f"{path / text} is no file of an archive")
+                self._damage(damaged, f"{path / text} is not a file of an archive")
         return names
 
     def _decode(self, name: FileName, data: bytes, damaged: list[str]) -> "Segment | None":
         codec = _import("codec")
         path = f"{self.location}/{name}"
         if not name.matches(data):
-            self._damage(
-                damaged, f"{path} is damaged: its {len(data)} bytes are not those that were written"
-            )
+            self._damage(damaged, f"{path} is damaged: its {len(data)} bytes are not those written")
             return None
         try:
             segment: Segment = codec.decode(data)
@@ -197,19 +196,14 @@ class SyncArchive:
     def _damage(self, damaged: list[str], what: str) -> None:
         if not self.skip_damaged:
             raise ArchiveError(
-                f"{what}; restore it from a copy, or move it away and let the next run read again "
-                f"what the syncs topic still holds, or skip what is damaged (skip_damaged)"
+                f"{what}; restore it from a copy, or move it away and let the next run read what "
+                f"the syncs topic still holds, or skip damaged files (skip_damaged)"
             )
         log.warning("Skipped: %s", what)
         damaged.append(what)
 
     def _write(self, name: FileName, data: bytes) -> None:
         write_bytes(self._path(name), data, ArchiveError)
-
-    def _delete(self, name: FileName) -> None:
-        path = self._path(name)
-        with storage_errors(path, ArchiveError):
-            path.unlink(missing_ok=True)
 
     def _path(self, name: FileName) -> UPath:
         return open_location(self.location, ArchiveError) / str(name)

@@ -1,24 +1,23 @@
-"""Keeps an archive of offset syncs up to date."""
+"""Adds the new records of the offset-syncs topic to an archive.
+
+The archive operator and the command line call ``archive_syncs``.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive import Header, SyncArchive
 from airflow_mm2_offsets.archive.incremental_read import (
-    Reading,
-    Topics,
+    ReplicatedTopics,
     iso_time,
     pair_identity,
     read_since,
 )
-from airflow_mm2_offsets.archive.values import Marks, was_recreated
+from airflow_mm2_offsets.archive.values import WatermarkPair, was_recreated
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import (
-    TopicPartition,
-    Watermarks,
-)
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 
@@ -36,90 +35,94 @@ class ArchiveRun:
     total: int
     """Syncs that the archive holds now."""
     skipped: int
-    """Records of the topic that were no offset syncs."""
+    """Records of the topic that are not offset syncs."""
     generation: int
-    """How many lives of the syncs topic the archive has seen."""
+    """The number of the syncs topic's incarnation: 1 for the first that the archive saw."""
     next_offset: int
-    """Where the next run goes on."""
+    """The first offset of the next run."""
     as_of: str
     """ISO 8601, UTC."""
     notes: tuple[str, ...]
-    """What a user should know: topics that were recreated, files that were skipped."""
+    """Warnings: topics that were recreated, files that were skipped."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
+        """Return the fields as plain JSON."""
         return {name: getattr(self, name) for name in self.__slots__} | {"notes": [*self.notes]}
 
 
 def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
-    """Read what is new on the offset-syncs topic, and add it to the archive.
+    """Read the new records of the offset-syncs topic, and add them to the archive.
 
-    It reads the archive too, and so finds damage on the day that it happens.
+    It reads the whole archive too, and so reports damage soon after it happens.
 
     Raises:
         ArchiveError: The archive is of another pair, damaged, or out of reach.
-        SyncsTopicError: The topic does not exist, or was recreated each time that it was read.
+        SyncsTopicError: The topic does not exist, or was recreated during each read.
         ClusterUnreachableError: A cluster does not answer.
     """
     identity = pair_identity(pair, ask_source=True)
-    held = archive.read(identity)
-    reading = read_since(pair, held, identity, ask_source=True)
-    if reading is None:
+    archived = archive.read(identity)
+    new_run = read_since(pair, archived, identity, ask_source=True)
+    if new_run is None:
         raise SyncsTopicError(
             f"{pair.syncs_cluster.name}: the offset-syncs topic {pair.syncs_topic} does not exist; "
             f"what the archive holds stays. Check offset-syncs.topic.location and the aliases"
         )
-    archive.append(header=reading.header, rows=reading.rows, marks=_marks(pair, reading.topics))
+    header, topic_read = new_run.header, new_run.topic_read
+    watermarks = _watermark_pairs(pair, new_run.topics)
+    archive.append(header=header, syncs=topic_read.syncs, watermarks=watermarks)
     now = archive.read(identity)
-    notes = tuple(_notes(held, reading))
+    notes = tuple(_notes(archived, header))
     for note in notes:
         log.warning("%s", note)
-    run = reading.header.runs[0]
+    (run,) = header.runs
     return ArchiveRun(
-        new_syncs=len(reading.rows),
+        new_syncs=topic_read.records_read - topic_read.skipped_count,
         total=len(now),
-        skipped=reading.skipped,
-        generation=reading.header.generation.number,
+        skipped=topic_read.skipped_count,
+        generation=header.incarnation.number,
         next_offset=run.stop,
         as_of=iso_time(run.time),
         notes=notes,
     )
 
 
-def _marks(pair: ClusterPair, topics: Topics) -> dict[TopicPartition, Marks]:
-    """Return what both clusters hold of each replicated partition."""
-    source = _held(pair.source, {name: (name, each[0]) for name, each in topics.items()})
-    target = _held(
-        pair.target,
-        {name: (pair.naming.target_topic(name), each[1]) for name, each in topics.items()},
-    )
-    return {place: (source.get(place), target.get(place)) for place in {**source, **target}}
+def _watermark_pairs(
+    pair: ClusterPair, topics: ReplicatedTopics
+) -> dict[TopicPartition, WatermarkPair]:
+    """Return the watermarks of each replicated partition, by the source's topic-partition."""
+    source = _watermarks(pair.source, {name: info for name, (info, _) in topics.items() if info})
+    target = _watermarks(pair.target, {name: info for name, (_, info) in topics.items() if info})
+    return {each: (source.get(each), target.get(each)) for each in source | target}
 
 
-def _held(
-    cluster: KafkaCluster, topics: Mapping[str, tuple[str, TopicInfo | None]]
+def _watermarks(
+    cluster: KafkaCluster, topics: Mapping[str, TopicInfo]
 ) -> dict[TopicPartition, Watermarks]:
-    places = {
-        TopicPartition(called, number): TopicPartition(name, number)
-        for name, (called, info) in topics.items()
-        for number in range(info.partitions if info else 0)
+    """Return the watermarks of a cluster's topics by the names that are their keys."""
+    names = {
+        TopicPartition(info.name, number): TopicPartition(name, number)
+        for name, info in topics.items()
+        for number in range(info.partitions)
     }
-    return {places[place]: marks for place, marks in cluster.watermarks(places).items()}
+    return {names[each]: low_high for each, low_high in cluster.watermarks(names).items()}
 
 
-def _notes(held: "ArchivedSyncs", reading: Reading) -> Iterator[str]:
-    yield from held.damaged
-    generation, run = reading.header.generation, reading.header.runs[0]
-    if held.generations and generation != held.generations[-1]:
+def _notes(archived: "ArchivedSyncs", header: Header) -> Iterator[str]:
+    yield from archived.damaged
+    incarnation, (run,) = header.incarnation, header.runs
+    if archived.incarnations and incarnation != archived.incarnations[-1]:
         yield (
-            f"topic {reading.header.pair.syncs_topic} was recreated or truncated since generation "
-            f"{held.generations[-1]}: read from its beginning as generation {generation.number}"
+            f"topic {header.pair.syncs_topic} was recreated or truncated since generation "
+            f"{archived.incarnations[-1].number}: read from its beginning as generation "
+            f"{incarnation.number}"
         )
-    known = held.topics
+    last_ids = archived.topics
     for topic, ids in run.topics.items():
-        before = known.get(topic, ids)
+        before = last_ids.get(topic, ids)
         if was_recreated(before, ids):
             yield (
                 f"topic {topic} was recreated (ids on source and target {before} before, {ids} "
-                f"now): its syncs up to this run are cut, and positions before later ones refused"
+                f"now): its syncs up to this run are cut, and positions before later syncs are "
+                f"refused"
             )

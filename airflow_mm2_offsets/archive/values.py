@@ -1,6 +1,5 @@
-"""What an archive is given and holds, as values."""
+"""The values of an archive: its pair of clusters, runs, and where each history starts."""
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -10,18 +9,20 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.errors import ArchiveError
 
 TopicIds: TypeAlias = tuple[str | None, str | None]
-"""The ids of a topic on the source and on the target (KIP-516); None where one is not known, and
-``GONE`` where the cluster was asked and has no such topic."""
+"""The ids of a topic on the source and on the target (KIP-516). None: not known. ``GONE``: the
+cluster has no such topic."""
+
+NO_IDS: TopicIds = (None, None)
 
 GONE = ""
-"""Instead of an id: the topic was copied and does not exist. One that appears later is another."""
+"""Instead of an id: the topic was copied and no longer exists. A later one is another topic."""
 
-Marks: TypeAlias = tuple[Watermarks | None, Watermarks | None]
-"""What a partition held on the source and on the target; None where it did not exist."""
+WatermarkPair: TypeAlias = tuple[Watermarks | None, Watermarks | None]
+"""A partition's watermarks on the source and on the target; None where it did not exist."""
 
 
-class Generation(NamedTuple):
-    """One life of the offset-syncs topic: offsets of two lives have nothing in common."""
+class TopicIncarnation(NamedTuple):
+    """The offset-syncs topic from its creation to its deletion; the next one has other offsets."""
 
     number: int
     """1 for the first that the archive saw; later ones follow it in log order."""
@@ -29,89 +30,78 @@ class Generation(NamedTuple):
     """Kafka's id of the topic; empty where it is not known."""
 
 
-class Floor(NamedTuple):
-    """Where the usable syncs of a partition begin: what lies before is cut."""
+class HistoryStart(NamedTuple):
+    """Where the usable syncs of a partition begin: those before are cut."""
 
-    generation: Generation
+    incarnation: TopicIncarnation
     offset: int
     """An offset on the offset-syncs topic."""
     settled_below: int | None = None
-    """Target offsets below this copy nothing that a position from there on needs; None where that
-    is not known: where the target topic was recreated, what it has held since may be older than
-    the first sync."""
+    """No position from there on needs a copy below this target offset. None if that is not known:
+    a recreated target topic may hold copies older than the first sync."""
     last_cut: SyncPoint | None = None
     """The last sync that was cut because a topic was recreated, which may be of the new topic
     already; None if no sync was cut, or if that is not known."""
 
 
+BEGINNING = HistoryStart(TopicIncarnation(0, ""), 0)
+"""Before every sync."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairIdentity:
-    """Which two clusters an archive is of."""
+    """The two clusters of an archive."""
 
     source: str | None
     """Kafka's id of the source cluster; None where it is not known."""
     target: str | None
     syncs_topic: str
-    """The name of the offset-syncs topic: it tells apart what mirrors between the same two."""
+    """The name of the offset-syncs topic: it tells apart two mirrors between the same clusters."""
 
     def check(self, archived: "PairIdentity", location: object) -> None:
-        """Raise unless ``archived``, read from ``location``, is of the same pair.
+        """Compare with the identity that an archive at ``location`` names.
 
         Raises:
-            ArchiveError: It is of another.
+            ArchiveError: It is another pair.
         """
-        for what, mine, its in (
+        for what, ours, theirs in (
             ("source cluster", self.source, archived.source),
             ("target cluster", self.target, archived.target),
             ("syncs topic", self.syncs_topic, archived.syncs_topic),
         ):
-            if mine is not None and its is not None and mine != its:
+            if ours is not None and theirs is not None and ours != theirs:
                 raise ArchiveError(
-                    f"{location} is the archive of another pair: its {what} is {its}, and here it "
-                    f"is {mine}; give each mm2 connection an archive location of its own"
+                    f"{location} is the archive of another pair: its {what} is {theirs}, and here "
+                    f"it is {ours}; give each mm2 connection its own archive location"
                 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One reading of the offset-syncs topic: the offsets ``[first, stop)``."""
+    """One read of the offset-syncs topic: the offsets ``[first, stop)``."""
 
     first: int
     stop: int
     time: int
-    """When, in milliseconds since 1970."""
+    """When it began, in milliseconds since 1970."""
     whole: bool
-    """There was a record at each of the offsets: compaction had removed none."""
+    """Each of the offsets had a record: compaction had removed none."""
     topics: Mapping[str, TopicIds] = field(default_factory=dict)
-    """The ids of the replicated topics before the reading, by the source's names."""
+    """The ids of the replicated topics before the read, by the source's names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncRows:
-    """Syncs as columns; those of each partition in log order."""
-
-    places: list[TopicPartition] = field(default_factory=list)
-    """The topics and partitions that occur."""
-    place: "array[int]" = field(default_factory=lambda: array("i"))
-    """The index in ``places`` of each sync's topic and partition."""
-    offset: "array[int]" = field(default_factory=lambda: array("q"))
-    """Its offset on the offset-syncs topic."""
-    upstream: "array[int]" = field(default_factory=lambda: array("q"))
-    downstream: "array[int]" = field(default_factory=lambda: array("q"))
-
-    def __len__(self) -> int:
-        """Return the number of syncs."""
-        return len(self.offset)
+ArchivedRun: TypeAlias = tuple[TopicIncarnation, Run]
+"""A run, and the incarnation that it read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What a file says beside its rows."""
+    """A file's metadata."""
 
     pair: PairIdentity
-    generation: Generation
+    incarnation: TopicIncarnation
     runs: tuple[Run, ...]
-    floors: Mapping[TopicPartition, Floor] = field(default_factory=dict)
+    history_starts: Mapping[TopicPartition, HistoryStart] = field(default_factory=dict)
 
     @property
     def first(self) -> int:
@@ -125,7 +115,7 @@ class Header:
 
 
 def was_recreated(before: TopicIds, now: TopicIds) -> bool:
-    """Tell whether a topic's id is another one than before on either side."""
+    """Tell whether a topic's id has changed on either cluster."""
     return any(
         old is not None and new not in {None, GONE, old}
         for old, new in zip(before, now, strict=True)
@@ -133,9 +123,9 @@ def was_recreated(before: TopicIds, now: TopicIds) -> bool:
 
 
 def newer_ids(before: TopicIds, now: TopicIds) -> TopicIds:
-    """Return ``now``, with what was known before where it does not know.
+    """Return ``now``, with the ids from before where it has None.
 
-    A topic that is gone keeps its last id: one that takes its place is found by it.
+    A topic that is gone keeps its last id: a recreated one is recognized by it.
     """
     source, target = (
         new if new or old is None else old for old, new in zip(before, now, strict=True)

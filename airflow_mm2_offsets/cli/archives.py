@@ -134,7 +134,7 @@ def _text(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> str:
         *(f"Damaged: {file}" for file in snapshot.damaged),
         *(
             f"{partition}: earlier syncs are missing; earlier positions are refused"
-            for partition in sorted(snapshot.floors)
+            for partition in sorted(snapshot.history_starts)
         ),
     ]
     rows = [
@@ -167,8 +167,11 @@ def _to_json(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> dict[st
         "syncs": len(snapshot),
         "files": len(snapshot.segments),
         "runs": len(snapshot.runs),
-        "generations": [generation.number for generation in snapshot.generations],
+        "generations": [incarnation.number for incarnation in snapshot.incarnations],
         "damaged": [*snapshot.damaged],
-        "cut": [{"topic": topic, "partition": number} for topic, number in sorted(snapshot.floors)],
+        "cut": [
+            {"topic": topic, "partition": number}
+            for topic, number in sorted(snapshot.history_starts)
+        ],
         "partitions": [*_partitions(snapshot)],
     }

@@ -1,4 +1,4 @@
-"""A reader of Kafka Connect's REST API (KIP-875 for offsets)."""
+"""Reads Kafka Connect's REST API (KIP-875 for offsets), for health checks and the planner."""
 
 import json
 import time
@@ -18,7 +18,7 @@ CopiedOffsets: TypeAlias = dict[tuple[str, str, int], int]
 
 _RETRY_SECONDS = 0.5
 _MESSAGE_LENGTH = 1000
-"""Of what a worker says in an error, as much is shown."""
+"""Of a worker's error message, so much is shown."""
 _MIRROR_SOURCE = "MirrorSourceConnector"
 _HEARTBEATS_TOPIC = "heartbeats"
 _OTHER = "check that the URL is a Connect worker's"
@@ -59,7 +59,7 @@ class ConnectClient:
 
     Every method raises ClusterUnreachableError when the worker did not answer whole within
     ``timeout``, and ConnectError when it answered with an error or with too much. While the workers
-    rebalance it asks again until ``timeout``.
+    rebalance, it repeats the request until ``timeout``.
     """
 
     url: str
@@ -72,10 +72,10 @@ class ConnectClient:
     """Another way to send requests, such as ``httpx.MockTransport``."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work, before any request.
+        """Check the URL.
 
         Raises:
-            ConfigurationError: ``url`` is not one, or holds a login, which messages would show.
+            ConfigurationError: It is malformed, or holds a login, which messages would show.
         """
         # Messages must not show a URL that may hold a login.
         try:
@@ -95,12 +95,6 @@ class ConnectClient:
         if not isinstance(body, dict) or "version" not in body:
             raise ConnectError(f"{self.url} is not a Kafka Connect worker: it names no version")
         return str(body["version"])
-
-    def connectors(self) -> tuple[str, ...]:
-        """Return the names of the connectors."""
-        body = self._get("/connectors", "the list of connectors")
-        with self._shape("the list of connectors"):
-            return tuple(body)
 
     def status(self, name: str) -> ConnectorStatus:
         """Return the state of a connector and of its tasks."""
@@ -128,7 +122,7 @@ class ConnectClient:
             return dict(filter(None, map(_copied, body["offsets"])))
 
     def config(self, name: str) -> Mapping[str, str]:
-        """Return the settings of a connector as they were given: defaults are absent.
+        """Return the settings of a connector, without defaults.
 
         They may hold secrets.
         """
@@ -169,7 +163,7 @@ class ConnectClient:
 
     @contextmanager
     def _shape(self, about: str) -> Iterator[None]:
-        """Raise ConnectError for JSON of another form: another kind of server sent it."""
+        """Raise ConnectError for JSON of another form: the server is not Connect."""
         try:
             yield
         except (KeyError, TypeError, AttributeError) as error:
@@ -200,18 +194,18 @@ class ConnectClient:
             time.sleep(_RETRY_SECONDS)
 
     def _body(self, answer: Answer, about: str) -> Any:  # noqa: ANN401 - JSON
-        said = f"Connect at {self.url}, {about}: HTTP {answer.status}"
+        answered = f"Connect at {self.url}, {about}: HTTP {answer.status}"
         if httpx.codes.is_redirect(answer.status):
-            raise ConnectError(f"{said}, which is a redirect; give the URL that it leads to")
+            raise ConnectError(f"{answered}, which is a redirect; give the URL that it leads to")
         try:
             body = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
-            raise ConnectError(f"{said} and no JSON; {_OTHER}") from error
+            raise ConnectError(f"{answered} and no JSON; {_OTHER}") from error
         if httpx.codes.is_success(answer.status):
             return body
         message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
         step = _NEXT_STEP.get(answer.status, "look into the worker's log")
-        raise ConnectError(f"{said}: {message[:_MESSAGE_LENGTH]}; {step}")
+        raise ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {step}")
 
 
 def _first_line(task: Mapping[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""One HTTP exchange, bounded in time and in size whatever the server does.
+"""Sends an HTTP request, within limits of time and size; the Connect client and ``hooks`` call it.
 
 httpx itself bounds the pause between two bytes, and keeps an answer of any size.
 """
@@ -25,7 +25,7 @@ class Answer:
 
 
 class ExchangeError(Exception):
-    """There was no whole answer; the message is a phrase that says why."""
+    """No whole answer came; the message is a phrase with the reason."""
 
 
 class TooLargeError(ExchangeError):
@@ -53,28 +53,36 @@ class Server:
         Args:
             path: Below the server's URL.
             params: The query.
-            method: Of HTTP.
-            seconds: Until the last byte must be there, from the name look-up on.
+            method: The HTTP method.
+            seconds: The time from the name look-up until the last byte must have arrived.
 
         Raises:
-            ExchangeError: There was none, or not all of it in time.
+            ExchangeError: No answer came, or not all of it in time.
             TooLargeError: See ``MAX_BYTES``.
         """
         exchange = self._ask(method, path, params, seconds)
         if not _is_in_loop():
             return asyncio.run(exchange)
-        # As in a notebook: another loop needs another thread.
+        # A loop runs here already, as in a notebook: another loop needs another thread.
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, exchange).result()
 
     async def _ask(
         self, method: str, path: str, params: Mapping[str, str] | None, seconds: float
     ) -> Answer:
+        client = httpx.AsyncClient(
+            base_url=self.url,
+            auth=self.login,
+            # The deadline of the whole exchange is the only one.
+            timeout=None,  # noqa: S113
+            headers={"Accept-Encoding": "identity"},
+            transport=self.transport,
+        )
         body = bytearray()
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client() as client,
+                client,
                 client.stream(method, path, params=params) as response,
             ):
                 async for chunk in response.aiter_bytes():
@@ -88,16 +96,6 @@ class Server:
             raise ExchangeError(_innermost(error)) from error
         return Answer(status=response.status_code, reason=response.reason_phrase, body=bytes(body))
 
-    def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            base_url=self.url,
-            auth=self.login,
-            # The deadline of the whole exchange is the only one.
-            timeout=None,  # noqa: S113
-            headers={"Accept-Encoding": "identity"},
-            transport=self.transport,
-        )
-
 
 def _is_in_loop() -> bool:
     try:
@@ -108,16 +106,16 @@ def _is_in_loop() -> bool:
 
 
 def _innermost(error: httpx.RequestError) -> str:
-    """Return what the operating system said, where it said something."""
+    """Return the operating system's message, if there is one."""
     text = str(error) or type(error).__name__
     inner: BaseException | None = error.__cause__
     while inner is not None:
         if isinstance(inner, BaseExceptionGroup):
             inner = inner.exceptions[-1]
         text = str(inner) or text
-        # asyncio says what it did in place of why that failed.
+        # asyncio's message names the call, not the reason.
         if (type(inner) is OSError or isinstance(inner, ConnectionError)) and inner.errno:
             return f"{os.strerror(inner.errno)} ({text})"
-        # httpx names its cause, and httpcore between it and the rest does not.
+        # httpx sets the cause; httpcore, between it and the rest, only the context.
         inner = inner.__cause__ or (None if isinstance(inner, OSError) else inner.__context__)
     return text

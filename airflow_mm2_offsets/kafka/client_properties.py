@@ -2,7 +2,8 @@
 
 ``config`` translates to librdkafka what users bring from a Java client's file. The reconcile
 operator translates a cluster's properties to Java, for the consumer inside its Spark job.
-Names and values differ for SASL, and for keys and certificates in PEM (KIP-651).
+Names and values differ for SASL, and for keys and certificates in PEM (KIP-651). ``cluster`` is the
+cluster's name in error messages.
 """
 
 import re
@@ -60,11 +61,7 @@ _PEM_SUFFIXES = frozenset({".pem", ".crt", ".cer", ".cert"})
 
 
 def to_librdkafka(cluster: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return ``properties`` under librdkafka's names.
-
-    Args:
-        cluster: What messages call the cluster.
-        properties: Names of Java's client, of librdkafka, or both.
+    """Return properties under librdkafka's names; their names may be Java's, librdkafka's, or both.
 
     Raises:
         ConfigurationError: A property has no counterpart. The message does not show its value,
@@ -88,10 +85,6 @@ def to_java(cluster: str, librdkafka_config: Mapping[str, object]) -> dict[str, 
 
     Files of keys and certificates are read here: Spark may run where they do not exist.
     Properties that do not decide about address or login are left out.
-
-    Args:
-        cluster: What messages call the cluster.
-        librdkafka_config: librdkafka's properties.
 
     Raises:
         ConfigurationError: A property that decides about security has no counterpart, or a file
@@ -146,7 +139,7 @@ def _parse_jaas(name: str, jaas: str) -> tuple[str, dict[str, str]]:
     match = _JAAS.fullmatch(jaas)
     if match is None or _JAAS_OPTION.sub("", match["options"]).strip():
         raise ConfigurationError(
-            f'{name} is not of the form \'module required username="..." password="...";\'; '
+            f'{name} does not have the form \'module required username="..." password="...";\'; '
             f"correct it, or give sasl.mechanism, sasl.username and sasl.password instead"
         )
     options = {

@@ -1,8 +1,8 @@
-"""ClientPool of a cluster: made, lent from question to question, and closed."""
+"""Starts the clients of a cluster, and keeps idle ones; ``cluster`` and ``drain`` use them."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer
@@ -19,14 +19,14 @@ _IDLE_SECONDS = 60.0
 
 
 class ClientPool:
-    """The clients of one cluster, which are used again.
+    """The idle clients of one cluster.
 
     To connect takes 50 ms, most of which librdkafka waits before it tries. Each client has threads,
     and scatters its data over the process's memory.
     """
 
     def __init__(self) -> None:
-        """Begin without a client."""
+        """Start without a client."""
         self._idle: dict[str, list[tuple[float, ClientSession[Any]]]] = {}
 
     @contextmanager
@@ -49,7 +49,7 @@ class ClientPool:
             got_answer = True
             raise
         finally:
-            # It is not known when a client without an answer would try to connect again.
+            # A client that got no answer may wait long before it tries to connect again.
             if got_answer and len(idle) < _MAX_IDLE:
                 idle.append((time.monotonic(), session))
 
@@ -79,13 +79,3 @@ def make_consumer(
     """Start a session with a read-only consumer; see ``consumer_config``."""
     config = consumer_config(cluster, extra, isolation, prefetch=prefetch)
     return ClientSession(cluster, timeout, config, Consumer)
-
-
-@contextmanager
-def open_consumer(
-    cluster: str, extra: Mapping[str, object], timeout: float, isolation: str, *, prefetch: int
-) -> Iterator[ClientSession[Consumer]]:
-    """Start a session with a read-only consumer, and close it; see ``consumer_config``."""
-    session = make_consumer(cluster, extra, timeout, isolation, prefetch=prefetch)
-    with closing(session.client):
-        yield session

@@ -1,4 +1,4 @@
-"""A Kafka cluster: its id, topics, watermarks and offsets by time."""
+"""A Kafka cluster: its id, topics, watermarks and offsets by time; every room above calls it."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -14,7 +14,7 @@ from confluent_kafka import (
     TopicCollection,
     Uuid,
 )
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as PartitionOffset
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
@@ -61,7 +61,7 @@ class KafkaCluster:
     """
 
     name: str
-    """What messages call it: ``source``, ``target``."""
+    """Its name in error messages: ``source``, ``target``."""
     config: Mapping[str, object] = field(repr=False)
     """librdkafka properties, with their secrets."""
     timeout: float = 30.0
@@ -131,7 +131,7 @@ class KafkaCluster:
             consumer.metadata()
             low = _offsets(consumer, requested, OFFSET_BEGINNING)
             high = _offsets(consumer, requested, OFFSET_END)
-        return {place: Watermarks(low=low[place], high=high[place]) for place in requested}
+        return {each: Watermarks(low=low[each], high=high[each]) for each in requested}
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the offset of each partition's first record at or after a time.
@@ -147,19 +147,21 @@ class KafkaCluster:
         """
         if not times:
             return {}
-        specs = {Place(*place): OffsetSpec.for_timestamp(time) for place, time in times.items()}
+        specs = {
+            PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()
+        }
         with self._admin() as admin:
             # Without a connection, librdkafka sometimes tries again only after 3 s.
             admin.metadata()
             futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
             admin.wait_all(futures.values())
-            found = {
-                TopicPartition(place.topic, place.partition): _result(
-                    admin, future, _subject(place)
+            offsets = {
+                TopicPartition(each.topic, each.partition): _result(
+                    admin, future, _subject(each)
                 ).offset
-                for place, future in futures.items()
+                for each, future in futures.items()
             }
-        return {place: offset for place, offset in found.items() if offset >= 0}
+        return {each: offset for each, offset in offsets.items() if offset >= 0}
 
     def _admin(self) -> AbstractContextManager[ClientSession[AdminClient]]:
         make = partial(make_admin, self.name, self.config, self.timeout)
@@ -188,18 +190,18 @@ def _topic_info(
 
 
 def _offsets(
-    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], which: int
+    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], special_time: int
 ) -> dict[TopicPartition, int]:
     """Return where partitions begin or end: ListOffsets takes these as special times (KIP-79).
 
     An admin client sends the same request, and takes three times as long for 1,000 partitions. It
     is better for real times: here, a partition without an answer comes back unchanged.
     """
-    places = [Place(*place, which) for place in partitions]
+    requested = [PartitionOffset(*each, special_time) for each in partitions]
     try:
-        answers = consumer.client.offsets_for_times(places, timeout=consumer.remaining)
+        answers = consumer.client.offsets_for_times(requested, timeout=consumer.remaining)
     except KafkaException as error:  # it concerns all partitions: name the first
-        raise consumer.failure(error.args[0], **_subject(places[0])) from error
+        raise consumer.failure(error.args[0], **_subject(requested[0])) from error
     for each in answers:
         if each.error is not None:
             raise consumer.failure(each.error, **_subject(each))
@@ -215,5 +217,5 @@ def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: E
         raise admin.failure(error.args[0], **subject) from error
 
 
-def _subject(partition: Place) -> ErrorFields:
+def _subject(partition: PartitionOffset) -> ErrorFields:
     return {"topic": partition.topic, "partition": partition.partition}

@@ -42,7 +42,7 @@ def admin_config(cluster: str, properties: Mapping[str, object]) -> dict[str, Se
     """Return the configuration of an admin client.
 
     Args:
-        cluster: What messages call the cluster or its connection.
+        cluster: The name of the cluster or its connection in error messages.
         properties: librdkafka properties. They are not modified.
 
     Raises:
@@ -59,14 +59,10 @@ def consumer_config(
     """Return the configuration of a consumer that reads fast, joins no group and commits nothing.
 
     Args:
-        cluster: What messages call the cluster or its connection.
-        properties: librdkafka properties. They are not modified.
+        cluster: See ``admin_config``, which raises the same errors.
+        properties: See ``admin_config``.
         isolation: ``read_committed`` or ``read_uncommitted``.
         prefetch: The most records of one partition that the caller reads, from 1.
-
-    Raises:
-        ConfigurationError: ``bootstrap.servers`` is missing or a value is neither a scalar
-            nor a callback.
     """
     return _validated(cluster, properties) | {
         "group.id": NEVER_JOINED_GROUP,

@@ -1,17 +1,18 @@
-"""Reads partitions from given offsets to the ends that they have when the read begins."""
+"""Reads partitions up to the ends that they have at the start; for ``ranges`` and ``sync_log``."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as PartitionOffset
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
-from airflow_mm2_offsets.kafka.clients import open_consumer
+from airflow_mm2_offsets.kafka.clients import make_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.session import ClientSession
 from airflow_mm2_offsets.kafka.throttle import Throttle
@@ -91,20 +92,25 @@ def drain(
     """
     watermarks = cluster.watermarks(starts)
     begins = {
-        place: _begin(cluster.name, place, start, watermarks[place], refuse_deleted=refuse_deleted)
-        for place, start in starts.items()
+        each: _begin(cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted)
+        for each, start in starts.items()
     }
     if isolation != _UNCOMMITTED:
         watermarks = cluster.watermarks(starts, isolation=isolation)
     stops = stops or {}
-    ends = {place: min(watermarks[place].high, stops.get(place, MAX_OFFSET)) for place in starts}
-    reading = _Reading(cluster=cluster.name, begins=begins, ends=ends, first_only=first_only)
+    ends = {each: min(watermarks[each].high, stops.get(each, MAX_OFFSET)) for each in starts}
+    reading = _PartitionsRead(cluster=cluster.name, begins=begins, ends=ends, first_only=first_only)
     if reading.pending:
         yield from _read(cluster, reading, isolation, progress)
 
 
 def _begin(
-    cluster: str, place: TopicPartition, start: int, watermarks: Watermarks, *, refuse_deleted: bool
+    cluster: str,
+    topic_partition: TopicPartition,
+    start: int,
+    watermarks: Watermarks,
+    *,
+    refuse_deleted: bool,
 ) -> int:
     if start > watermarks.high:
         problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
@@ -115,14 +121,13 @@ def _begin(
     raise PositionError(
         f"{problem}; read it from its beginning",
         cluster=cluster,
-        topic=place.topic,
-        partition=place.partition,
         position=start,
+        **topic_partition._asdict(),
     )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _PartitionsRead:
     """The offsets to read of each partition, and the partitions that have not ended.
 
     A partition ends with its last record, or when the broker reports its end. Transaction markers
@@ -135,76 +140,69 @@ class _Reading:
     first_only: bool
     pending: set[TopicPartition] = field(init=False)
     """Shrinks as partitions end."""
-    early: dict[TopicPartition, int] = field(default_factory=dict)
+    early_ends: dict[TopicPartition, int] = field(default_factory=dict)
     """The end that a broker reports of a pending partition, if it is below the end at the start: a
     new leader may lag behind, or the partition was truncated."""
 
     def __post_init__(self) -> None:
-        self.pending = {place for place, begin in self.begins.items() if begin < self.ends[place]}
+        self.pending = {each for each, begin in self.begins.items() if begin < self.ends[each]}
 
     @property
     def most_records(self) -> int:
         """The most records to read of one partition."""
         if self.first_only:
             return 1
-        return max(self.ends[place] - self.begins[place] for place in self.pending)
+        return max(self.ends[each] - self.begins[each] for each in self.pending)
 
 
 def _read(
-    cluster: KafkaCluster, reading: _Reading, isolation: str, progress: Progress | None
+    cluster: KafkaCluster, reading: _PartitionsRead, isolation: str, progress: Progress | None
 ) -> Iterator[list[Record]]:
-    with open_consumer(
+    session = make_consumer(
         cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most_records
-    ) as session:
-        session.client.assign([Place(*place, reading.begins[place]) for place in reading.pending])
-        yield from _batches(session, reading, Throttle(cluster.throttle_ratio), progress)
+    )
+    pending, throttle = reading.pending, Throttle(cluster.throttle_ratio)
+    count, started = 0, time.monotonic()
+    with closing(session.client) as consumer:
+        consumer.assign([PartitionOffset(*each, reading.begins[each]) for each in pending])
+        while pending:
+            pending_before = len(pending)
+            messages = consumer.consume(BATCH_SIZE, timeout=_POLL_SECONDS)
+            if records := _accept(session, messages, reading):
+                count += len(records)
+                yield records
+                throttle.pause()
+                if progress is not None:
+                    progress(count, time.monotonic() - started)
+            if records or len(pending) < pending_before:
+                session.reset_deadline()
+            else:
+                _check_alive(session, reading)
 
 
-def _batches(
-    session: ClientSession[Consumer],
-    reading: _Reading,
-    throttle: Throttle,
-    progress: Progress | None,
-) -> Iterator[list[Record]]:
-    pending = reading.pending
-    read, started = 0, time.monotonic()
-    while pending:
-        open_before = len(pending)
-        messages = session.client.consume(BATCH_SIZE, timeout=_POLL_SECONDS)
-        if records := _accept(session, messages, reading):
-            read += len(records)
-            yield records
-            throttle.pause()
-            if progress is not None:
-                progress(read, time.monotonic() - started)
-        if records or len(pending) < open_before:
-            session.reset_deadline()
-        else:
-            _check_alive(session, reading)
-
-
-def _check_alive(session: ClientSession[Consumer], reading: _Reading) -> None:
+def _check_alive(session: ClientSession[Consumer], reading: _PartitionsRead) -> None:
     session.check()
     if not session.is_over:
         return
-    for place, offset in reading.early.items():
-        if place in reading.pending:
-            end = reading.ends[place]
-            raise _truncated(reading, place, f"its end offset is {offset}, and was {end}")
+    for topic_partition, offset in reading.early_ends.items():
+        if topic_partition in reading.pending:
+            end = reading.ends[topic_partition]
+            raise _truncated(reading, topic_partition, f"its end offset is {offset}, and was {end}")
     raise session.unreachable()
 
 
-def _truncated(reading: _Reading, place: TopicPartition, what: str) -> PositionError:
+def _truncated(
+    reading: _PartitionsRead, topic_partition: TopicPartition, problem: str
+) -> PositionError:
     return PositionError(
-        f"{what} when the read began: it was truncated, compacted or recreated; read it again",
+        f"{problem} when the read began: it was truncated, compacted or recreated; read it again",
         cluster=reading.cluster,
-        topic=place.topic,
-        partition=place.partition,
+        **topic_partition._asdict(),
     )
 
 
 def _accept(
-    session: ClientSession[Consumer], messages: list[Message], reading: _Reading
+    session: ClientSession[Consumer], messages: list[Message], reading: _PartitionsRead
 ) -> list[Record]:
     """Return the records among ``messages``; partitions that end are no longer pending."""
     records = cast("list[Record]", [message for message in messages if message.error() is None])
@@ -217,32 +215,34 @@ def _accept(
     latest = records[-1:] if len(ends) == 1 else records
     last = {(record.topic(), record.partition()): record.offset() for record in latest}
     ended = {
-        TopicPartition(*place)
-        for place, offset in last.items()
-        if reading.first_only or offset >= ends[place] - 1
+        TopicPartition(*each)
+        for each, offset in last.items()
+        if reading.first_only or offset >= ends[each] - 1
     }
     if not ended:
         return records
-    session.client.pause([Place(*place) for place in ended])
+    session.client.pause([PartitionOffset(*each) for each in ended])
     reading.pending.difference_update(ended)
     return [
         record for record in records if record.offset() < ends[record.topic(), record.partition()]
     ]
 
 
-def _handle_error(session: ClientSession[Consumer], message: Message, reading: _Reading) -> None:
+def _handle_error(
+    session: ClientSession[Consumer], message: Message, reading: _PartitionsRead
+) -> None:
     error = message.error()
     if error is None or error.code() in _IGNORED:
         return
     topic, partition, offset = cast(
         "tuple[str, int, int]", (message.topic(), message.partition(), message.offset())
     )
-    place = TopicPartition(topic, partition)
+    topic_partition = TopicPartition(topic, partition)
     if error.code() == _OFFSET_GONE:
-        raise _truncated(reading, place, f"offset {offset} is gone, and was there")
+        raise _truncated(reading, topic_partition, f"offset {offset} is gone, and was there")
     if error.code() != _PARTITION_EOF:
         raise session.failure(error, topic=topic, partition=partition)
-    if offset >= reading.ends[place]:
-        reading.pending.discard(place)
+    if offset >= reading.ends[topic_partition]:
+        reading.pending.discard(topic_partition)
     else:
-        reading.early[place] = offset
+        reading.early_ends[topic_partition] = offset

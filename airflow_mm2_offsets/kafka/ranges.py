@@ -1,4 +1,7 @@
-"""Reads ranges of partitions: what a consumer gets of them, and what it holds."""
+"""Reads the records in ranges of partitions, for the planner's evidence.
+
+Each function raises what ``drain`` raises.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ _AT_A_TIME = 100
 
 
 class RangeRecord(NamedTuple):
-    """A record, with what tells it apart from others."""
+    """A record's offset, and what distinguishes it from other records."""
 
     offset: int
     digest: bytes
@@ -25,13 +28,13 @@ class RangeRecord(NamedTuple):
     milliseconds: int
     """Its timestamp, since 1970."""
     is_append_time: bool
-    """The broker has set that when it wrote the record (``message.timestamp.type``), so that two
-    copies of one record differ in it."""
+    """Whether the broker set the timestamp (``message.timestamp.type``): then two copies of one
+    record differ in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """The offsets ``[first, last]`` of a partition; none where ``last`` is below ``first``."""
+    """The offsets ``[first, last]`` of a partition; none if ``last`` is below ``first``."""
 
     first: int
     last: int
@@ -51,23 +54,20 @@ def read_ranges(
 ) -> dict[TopicPartition, list[RangeRecord]]:
     """Return the records of each range, as a consumer of that isolation level gets them.
 
-    The smallest ranges are read first, some at a time; where ``max_bytes`` of keys and values are
-    not enough for all, the larger ranges are absent from what is returned.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
+    The smallest ranges are read first, some at a time. If ``max_bytes`` of keys and values are not
+    enough for all, the larger ranges are absent from the result.
     """
-    found: dict[TopicPartition, list[RangeRecord]] = {}
-    order = sorted(ranges, key=lambda place: ranges[place].size)
-    for begin in range(0, len(order), _AT_A_TIME):
+    records: dict[TopicPartition, list[RangeRecord]] = {}
+    by_size = sorted(ranges, key=lambda topic_partition: ranges[topic_partition].size)
+    for begin in range(0, len(by_size), _AT_A_TIME):
         if max_bytes <= 0:
             break
-        some = {place: ranges[place] for place in order[begin : begin + _AT_A_TIME]}
-        records, read = _read_some(cluster, some, max_bytes, isolation)
-        max_bytes -= read
+        some = {each: ranges[each] for each in by_size[begin : begin + _AT_A_TIME]}
+        records_of_some, bytes_read = _read_some(cluster, some, max_bytes, isolation)
+        max_bytes -= bytes_read
         if max_bytes >= 0:
-            found |= records
-    return found
+            records |= records_of_some
+    return records
 
 
 def _read_some(
@@ -77,28 +77,21 @@ def _read_some(
     isolation: str,
 ) -> tuple[dict[TopicPartition, list[RangeRecord]], int]:
     """Read ranges until they end, or until more than ``max_bytes`` were read."""
-    found: dict[TopicPartition, list[RangeRecord]] = {place: [] for place in ranges}
-    read = 0
-    for record in _records(cluster, ranges, isolation=isolation):
-        read += len(record.key() or b"") + len(record.value() or b"")
-        if read > max_bytes:
+    records: dict[TopicPartition, list[RangeRecord]] = {each: [] for each in ranges}
+    bytes_read = 0
+    for topic_partition, record in _read(cluster, ranges, isolation=isolation):
+        bytes_read += len(record.key() or b"") + len(record.value() or b"")
+        if bytes_read > max_bytes:
             break
-        found[TopicPartition(record.topic(), record.partition())].append(_range_record(record))
-    return found, read
+        records[topic_partition].append(_range_record(record))
+    return records, bytes_read
 
 
 def find_empty(
     cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange]
 ) -> set[TopicPartition]:
-    """Return the partitions whose range holds no committed record.
-
-    Of the others no more is read than it takes to see a record.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
-    """
-    records = _records(cluster, ranges, first_only=True)
-    return set(ranges) - {TopicPartition(record.topic(), record.partition()) for record in records}
+    """Return the partitions whose range holds no committed record."""
+    return ranges.keys() - {each for each, _ in _read(cluster, ranges, first_only=True)}
 
 
 def first_times(
@@ -107,33 +100,29 @@ def first_times(
     """Return the time of the first committed record of each range, in milliseconds since 1970.
 
     A range without a record is absent.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
     """
-    found: dict[TopicPartition, int] = {}
-    for record in _records(cluster, ranges, first_only=True):
-        _, milliseconds = record.timestamp()
-        found.setdefault(TopicPartition(record.topic(), record.partition()), milliseconds)
-    return found
+    times: dict[TopicPartition, int] = {}
+    for topic_partition, record in _read(cluster, ranges, first_only=True):
+        times.setdefault(topic_partition, record.timestamp()[1])
+    return times
 
 
-def _records(
+def _read(
     cluster: KafkaCluster,
     ranges: Mapping[TopicPartition, OffsetRange],
     *,
     first_only: bool = False,
     isolation: str = "read_committed",
-) -> Iterator[Record]:
-    wanted = {place: each for place, each in ranges.items() if each.size}
+) -> Iterator[tuple[TopicPartition, Record]]:
     batches = drain(
         cluster,
-        {place: each.first for place, each in wanted.items()},
-        stops={place: each.last + 1 for place, each in wanted.items()},
+        {each: offsets.first for each, offsets in ranges.items() if offsets.size},
+        stops={each: offsets.last + 1 for each, offsets in ranges.items()},
         first_only=first_only,
         isolation=isolation,
     )
-    return chain.from_iterable(batches)
+    for record in chain.from_iterable(batches):
+        yield TopicPartition(record.topic(), record.partition()), record
 
 
 def _range_record(record: Record) -> RangeRecord:
@@ -142,7 +131,7 @@ def _range_record(record: Record) -> RangeRecord:
     for name, value in record.headers() or ():
         parts += [name.encode(), value]
     for part in parts:
-        # The length keeps neighbours apart; -1 keeps an absent value from an empty one.
+        # The length separates neighbours; -1 tells an absent value from an empty one.
         digest.update((-1 if part is None else len(part)).to_bytes(8, "big", signed=True))
         digest.update(part or b"")
     kind, milliseconds = record.timestamp()

@@ -60,13 +60,13 @@ class ClientSession(Generic[ClientT]):
         """Start a client; nothing is sent yet.
 
         Args:
-            cluster: What the cluster is called in messages.
-            timeout: Seconds until an answer must be there.
+            cluster: The cluster's name in error messages.
+            timeout: Seconds until an answer must have arrived.
             config: librdkafka properties.
             make: The client's class.
 
         Raises:
-            ConfigurationError: librdkafka does not take the configuration.
+            ConfigurationError: librdkafka rejects the configuration.
         """
         self._cluster: ErrorFields = {"cluster": cluster, "servers": str(config[BOOTSTRAP_SERVERS])}
         self._timeout = timeout
@@ -130,7 +130,7 @@ class ClientSession(Generic[ClientT]):
                 raise self.unreachable()
 
     def check(self) -> None:
-        """Raise an error that waiting can't mend.
+        """Raise an error that does not go away with time.
 
         Raises:
             ClusterUnreachableError: Authentication failed.

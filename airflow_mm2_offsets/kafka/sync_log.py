@@ -1,4 +1,4 @@
-"""Reads the records of an offset-syncs topic into columns; ``syncs`` and the archive use it."""
+"""Reads the records of an offset-syncs topic; ``kafka.syncs`` and ``archive`` call it."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -35,8 +35,8 @@ class SkippedRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncColumns:
-    """The syncs of one partition, in log order."""
+class SyncRecords:
+    """The records of one partition's syncs, in log order."""
 
     offsets: "array[int]" = field(default_factory=lambda: array("q"))
     """The offset of each sync's record on the offset-syncs topic."""
@@ -62,7 +62,8 @@ class SyncsTopicRead:
     contiguous_until: int
     """Each offset from the start of the read up to this one, exclusive, had a record; compaction
     or retention removed the first missing one."""
-    columns: dict[TopicPartition, SyncColumns] = field(default_factory=dict)
+    syncs: dict[TopicPartition, SyncRecords] = field(default_factory=dict)
+    """The partitions of which a sync was read."""
     records_read: int = 0
     """Skipped records count too."""
     skipped_count: int = 0
@@ -72,9 +73,9 @@ class SyncsTopicRead:
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose earliest sync was surely read."""
         return frozenset(
-            place
-            for place, columns in self.columns.items()
-            if columns.offsets and columns.offsets[0] < self.contiguous_until
+            topic_partition
+            for topic_partition, records in self.syncs.items()
+            if records.offsets[0] < self.contiguous_until
         )
 
     def skip(self, offset: int, error: WireFormatError) -> None:
@@ -95,20 +96,10 @@ def read_syncs_topic(
     """Read the records from ``start`` to the topic's end.
 
     A record that is not an offset sync (truncated, foreign, a tombstone, negative) is skipped and
-    counted.
-
-    Args:
-        cluster: The cluster that holds the topic.
-        topic: Its name.
-        start: The first offset to read.
-        refuse_deleted: See ``drain``.
-        progress: Called after each batch; see ``Progress``.
-
-    Raises:
-        Mm2OffsetsError: See ``drain``.
+    counted. See ``drain`` for ``refuse_deleted``, ``progress`` and the errors.
     """
     topic_read = SyncsTopicRead(next_offset=start, contiguous_until=start)
-    sinks = _Sinks(topic_read.columns)
+    sinks = _Sinks(topic_read.syncs)
     starts = {TopicPartition(topic, SYNCS_PARTITION): start}
     for batch in drain(cluster, starts, refuse_deleted=refuse_deleted, progress=progress):
         _append(batch, topic_read, sinks)
@@ -118,14 +109,14 @@ def read_syncs_topic(
 class _Sinks(dict[bytes | None, _Sink]):
     """The appenders of a record's value and offset, by its key; a key is checked once."""
 
-    def __init__(self, columns: dict[TopicPartition, SyncColumns]) -> None:
+    def __init__(self, syncs: dict[TopicPartition, SyncRecords]) -> None:
         super().__init__()
-        self._columns = columns
+        self._syncs = syncs
 
     def __missing__(self, key: bytes | None) -> _Sink:
-        columns = self._columns.setdefault(TopicPartition(*decode_key(key)), SyncColumns())
-        # Two bound methods cost less for each record than a look-up of the columns.
-        return self.setdefault(key, (columns.values.extend, columns.offsets.append))
+        records = self._syncs.setdefault(TopicPartition(*decode_key(key)), SyncRecords())
+        # Two bound methods cost less for each record than a look-up of the partition.
+        return self.setdefault(key, (records.values.extend, records.offsets.append))
 
 
 def _append(batch: list[Record], topic_read: SyncsTopicRead, sinks: _Sinks) -> None:
@@ -154,7 +145,7 @@ def _contiguous(batch: list[Record], first: int) -> int:
 
 
 def _are_sound(values: list[bytes]) -> bool:
-    """Tell whether ``check_value`` accepts all: one check of many values costs a third."""
+    """Tell whether ``check_value`` accepts all values: one check of many costs a third."""
     try:
         sizes = set(map(len, values))
     except TypeError:

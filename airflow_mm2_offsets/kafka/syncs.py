@@ -3,6 +3,7 @@
 The planner, the command line and the server's cache call ``read_syncs``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,11 +23,11 @@ from airflow_mm2_offsets.kafka.throttle import Throttle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncsSnapshot:
-    """All offset syncs at a time, from one read of the topic or several."""
+    """All offset syncs at a time, from the topic, an archive, or both."""
 
     index: SyncIndex
     records_read: int
-    """Skipped records count too."""
+    """Records of the topic, skipped ones too, or syncs of the archive."""
     skipped_count: int = 0
     """Records that are not offset syncs."""
     skipped: tuple[SkippedRecord, ...] = ()
@@ -36,6 +37,11 @@ class SyncsSnapshot:
     topic_id: str | None = None
     """Of the topic, if the reader asked for it: another id means that the topic was recreated."""
     read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    as_of: str | None = None
+    """When the archive's newest run was, if the topic itself was not read; ISO 8601, UTC."""
+    recreated: Mapping[str, str] = field(default_factory=dict)
+    """The topics that were recreated since the archive first saw them, by the source's names: a
+    sentence that names their ids."""
 
     @property
     def age(self) -> float:
@@ -52,8 +58,8 @@ def read_syncs(
 ) -> SyncsSnapshot:
     """Read every offset sync up to the topic's end; see ``read_syncs_topic``.
 
-    A topic that was recreated, and has grown past the end of the previous read, looks like one
-    that only grew. The caller should compare the topic's ids (``KafkaCluster.topics``).
+    A recreated topic that has grown past the end of the previous read looks unchanged: compare the
+    topic's ids (``KafkaCluster.topics``), or call it by ``read_stable``.
 
     Args:
         cluster: The cluster that holds the topic (``offset-syncs.topic.location``).
@@ -69,7 +75,7 @@ def read_syncs(
     start = previous.next_offset if previous else 0
     topic_read = _read_topic(cluster, topic, start, progress)
     throttle = Throttle(cluster.throttle_ratio)
-    pairs = {key: columns.pairs(throttle) for key, columns in topic_read.columns.items()}
+    pairs = {key: records.pairs(throttle) for key, records in topic_read.syncs.items()}
     complete = topic_read.complete() if start == 0 else frozenset()
     index = (previous.index if previous else SyncIndex()).extended(pairs, complete=complete)
     if not len(index):
@@ -96,7 +102,7 @@ def _read_topic(
 
 
 def _emptiness(topic_read: SyncsTopicRead) -> str:
-    if not topic_read.records_read:
+    if not topic_read.skipped:
         return "is empty"
     first = topic_read.skipped[0]
     return (

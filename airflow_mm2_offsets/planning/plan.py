@@ -21,7 +21,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.mirror_config import (
@@ -31,7 +31,7 @@ from airflow_mm2_offsets.planning.mirror_config import (
 )
 from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.planning.syncs import LoadedSyncs, load_syncs
+from airflow_mm2_offsets.planning.syncs import explain_recreation, load_syncs
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def collect_evidence(
     options: PlanOptions,
     *,
     connector: str | None = None,
-) -> tuple[EvidenceCollector, LoadedSyncs]:
+) -> tuple[EvidenceCollector, SyncsSnapshot]:
     """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
     Without ``connector``, Connect is asked for the name of the pair's connector where it counts.
@@ -111,16 +111,16 @@ def collect_evidence(
 
 
 def _make_plan(
-    collector: EvidenceCollector, syncs: LoadedSyncs, ids: PairIds, pending: Positions | None
+    collector: EvidenceCollector, syncs: SyncsSnapshot, ids: PairIds, pending: Positions | None
 ) -> FailoverPlan:
     pair, options = collector.pair, collector.options
-    answers = [syncs.explain(answer) for answer in collector.translations()]
+    answers = [explain_recreation(answer, syncs) for answer in collector.translations()]
     refused = (answer for answer in answers if answer.status is Status.REFUSED)
     fallbacks = choose_fallbacks(pair, collector.watermarks, refused, options)
     return FailoverPlan(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         strategy=options.strategy,
-        syncs_read=syncs.read,
+        syncs_read=syncs.records_read,
         syncs_skipped=syncs.skipped_count,
         syncs_as_of=syncs.as_of,
         source_records_read=collector.source_records,

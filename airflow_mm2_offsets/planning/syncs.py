@@ -1,7 +1,7 @@
 """Loads the offset syncs to translate with: those of an archive, and what the topic has since."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.archive import SyncArchive
@@ -14,48 +14,25 @@ from airflow_mm2_offsets.archive.incremental_read import (
 from airflow_mm2_offsets.archive.runs import recreations
 from airflow_mm2_offsets.archive.values import GONE, TopicIds, was_recreated
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, Status, SyncIndex, SyncsLocation, Translation
+from airflow_mm2_offsets.core import Basis, Status, SyncsLocation, Translation
 from airflow_mm2_offsets.errors import SyncsTopicError
-from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from airflow_mm2_offsets.planning.ids import read_ids
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
 _CUT = frozenset({Basis.HISTORY_CUT, Basis.COPYING_AGAIN})
-"""What refuses a position of which older syncs would have to tell."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedSyncs:
-    """What there is to translate with."""
-
-    index: SyncIndex
-    read: int
-    """Syncs of the archive, and records read from the topic."""
-    skipped_count: int
-    as_of: str | None = None
-    """When the archive's newest run was, where the topic itself was not read; ISO 8601, UTC."""
-    recreated: Mapping[str, str] = field(default_factory=dict)
-    """The topics that were recreated since the archive first saw them, by the source's names: a
-    sentence that names their ids."""
-
-    def explain(self, answer: Translation) -> Translation:
-        """Return ``answer``; one refused because its topic was recreated names the ids."""
-        recreated = self.recreated.get(answer.topic)
-        refused = answer.status is Status.REFUSED and answer.basis in _CUT
-        if recreated is None or not refused:
-            return answer
-        return replace(answer, reason=f"{answer.reason}; {recreated}")
+"""The basis of a refusal for lack of older syncs."""
 
 
 def load_syncs(
     pair: ClusterPair, archive: SyncArchive | None, *, ask_source: bool = True
-) -> LoadedSyncs:
+) -> SyncsSnapshot:
     """Return what the archive holds and what the topic has since.
 
     The archive alone where the topic is gone, or lies on a source that is not to be asked;
-    ``LoadedSyncs.as_of`` says so.
+    ``SyncsSnapshot.as_of`` says so.
 
     Ids come before numbers: the archive must be of these clusters, and syncs of topics that were
     recreated since are cut, whether the topic of the syncs is read or not.
@@ -71,38 +48,47 @@ def load_syncs(
         ClusterUnreachableError: A cluster that is asked does not answer.
     """
     if archive is None:
-        syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
-        return LoadedSyncs(
-            index=syncs.index, read=syncs.records_read, skipped_count=syncs.skipped_count
-        )
-    held, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
-    if not len(held) and not held.floors:
+        return read_syncs(pair.syncs_cluster, pair.syncs_topic)
+    archived, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
+    if not len(archived) and not archived.history_starts:
         raise SyncsTopicError(
             f"neither the archive {archive.location} nor topic {pair.syncs_topic} holds an offset "
             f"sync that can be used; see whether MirrorMaker 2 and the DAG that archives run"
         )
-    return LoadedSyncs(
-        index=held.index(),
-        read=len(held),
+    return SyncsSnapshot(
+        index=archived.index(),
+        records_read=len(archived),
         skipped_count=skipped,
+        next_offset=archived.runs[-1][1].stop,
         as_of=as_of,
-        recreated={each.topic: _recreated(pair, *each[:3]) for each in recreations(held.runs)},
+        recreated={each.topic: _recreated(pair, *each[:3]) for each in recreations(archived.runs)},
     )
+
+
+def explain_recreation(answer: Translation, syncs: SyncsSnapshot) -> Translation:
+    """Return ``answer``; one refused because its topic was recreated names the ids."""
+    recreated = syncs.recreated.get(answer.topic)
+    refused = answer.status is Status.REFUSED and answer.basis in _CUT
+    if recreated is None or not refused:
+        return answer
+    return replace(answer, reason=f"{answer.reason}; {recreated}")
 
 
 def _read_archive_and_topic(
     pair: ClusterPair, archive: SyncArchive, *, ask_source: bool
 ) -> tuple["ArchivedSyncs", int, str | None]:
-    """Return all syncs, how many records of the topic were skipped, and ``LoadedSyncs.as_of``."""
+    """Return all syncs, how many records of the topic were skipped, and ``SyncsSnapshot.as_of``."""
     identity = pair_identity(pair, ask_source=ask_source)
-    held = archive.read(identity)
+    archived = archive.read(identity)
     if ask_source or pair.syncs_location is SyncsLocation.TARGET:
-        reading = read_since(pair, held, identity, ask_source=ask_source)
-        if reading is not None:
-            return held.with_run(reading.header, reading.rows), reading.skipped, None
-    ids = _read_topic_ids(pair, held.topics, ask_source=ask_source)
-    as_of = None if held.as_of is None else iso_time(held.as_of)
-    return held.with_ids(ids, now_in_milliseconds()), 0, as_of
+        new_run = read_since(pair, archived, identity, ask_source=ask_source)
+        if new_run is not None:
+            topic_read = new_run.topic_read
+            archived = archived.with_run(new_run.header, topic_read.syncs)
+            return archived, topic_read.skipped_count, None
+    ids = _read_topic_ids(pair, archived.topics, ask_source=ask_source)
+    as_of = None if archived.as_of is None else iso_time(archived.as_of)
+    return archived.with_ids(ids, now_in_milliseconds()), 0, as_of
 
 
 def _read_topic_ids(

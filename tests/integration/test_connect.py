@@ -26,7 +26,7 @@ def test_the_mirror_is_found_and_runs(connect: ConnectClient) -> None:
     """The connector is found by its aliases; it and its tasks run."""
     name = connect.find_mirror_source("source", "target")
     assert name == SOURCE_CONNECTOR
-    assert name in connect.connectors()
+    assert name in connect.mirror_sources()
     status = connect.status(name)
     assert status.state == "RUNNING"
     assert {task.state for task in status.tasks} == {"RUNNING"}

@@ -103,7 +103,7 @@ def test_nothing_to_read_opens_no_consumer(
 ) -> None:
     """Empty partitions cost a request for watermarks, and no consumer."""
     broker.write("orders", _numbers(0, 5))
-    monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.open_consumer")
+    monkeypatch.delattr("airflow_mm2_offsets.kafka.drain.make_consumer")
     assert _values(broker.cluster(), {ORDERS: 5, TopicPartition("orders", 1): 0}) == []
     assert _values(broker.cluster(), {}) == []
 

@@ -121,7 +121,7 @@ def judge_plan(drawn: Drawn) -> Judge:
         misnamed=request.misnamed,
     )
     clusters = WorldClusters(drawn.world, reach, on=request.on)
-    words, plan, syncs = str(request), None, SyncsRead()
+    words, plan, syncs = str(request), None, RecordingDrain()
     try:
         plan = _plan(drawn, request, clusters, syncs)
     except Mm2OffsetsError as error:
@@ -136,8 +136,8 @@ def judge_plan(drawn: Drawn) -> Judge:
 
 
 @dataclass(slots=True)
-class SyncsRead:
-    """What a plan reads of the syncs topic; a consumer gets more where the topic grows."""
+class RecordingDrain:
+    """Notes how far a plan reads the syncs topic, which may grow meanwhile."""
 
     end: int = 0
     """The offset after the last sync."""
@@ -150,7 +150,7 @@ class SyncsRead:
 
 
 def _plan(
-    drawn: Drawn, request: PlanRequest, clusters: WorldClusters, syncs: SyncsRead
+    drawn: Drawn, request: PlanRequest, clusters: WorldClusters, syncs: RecordingDrain
 ) -> FailoverPlan:
     positions = {TOPIC: dict(enumerate(request.positions))}
     archived = (

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.pair_fixtures import clusters
-from tests.unit.api.homes import Home
+from tests.unit.api.api_harness import ApiHarness
 
-__all__ = ["clusters", "home"]
+__all__ = ["api", "clusters"]
 
 
 @pytest.fixture
-def home() -> Home:
+def api() -> ApiHarness:
     """Return an app and what it stands on."""
-    return Home()
+    return ApiHarness()

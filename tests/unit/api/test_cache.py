@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
-from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
@@ -20,7 +20,7 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from stack.waiting import wait_until
 from tests.support.pairs import Pair
 
-ORDERS = ("orders", 0)
+ORDERS = TopicPartition("orders", 0)
 
 
 def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
@@ -34,13 +34,13 @@ def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
 
 
 def test_a_refresh_swaps_one_reference() -> None:
-    """A reader has all of the old index, or all of the new one."""
+    """A reader sees the whole old index or the whole new one."""
     first, second = cached((0, 0)), cached((0, 0), (10, 12))
-    held: list[SyncsSnapshot | None] = []
+    previous: list[SyncsSnapshot | None] = []
 
-    def read(known: SyncsSnapshot | None) -> SyncsSnapshot:
-        held.append(known)
-        return second if known else first
+    def read(snapshot: SyncsSnapshot | None) -> SyncsSnapshot:
+        previous.append(snapshot)
+        return second if snapshot else first
 
     cache = SyncCache(read)
     assert cache.state.syncs is None
@@ -48,21 +48,21 @@ def test_a_refresh_swaps_one_reference() -> None:
     before = cache.state
     assert cache.refresh() is second
     assert before.syncs is first
-    assert held == [None, first]
+    assert previous == [None, first]
 
 
 def test_latest_leaves_the_cache_alone() -> None:
-    """What is read for one answer is not kept."""
-    cache = SyncCache(lambda _known: cached((0, 0)))
+    """The syncs that were read for one answer do not enter the cache."""
+    cache = SyncCache(lambda _previous: cached((0, 0)))
     first = cache.refresh()
     assert cache.latest() is not first
     assert cache.state.syncs is first
 
 
 def test_a_failed_refresh_keeps_the_last_good_one() -> None:
-    """It is marked stale with the error until one succeeds again."""
+    """The syncs are marked stale with the error until a refresh succeeds."""
     outcomes: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), _fail, _fail, cached]
-    cache = SyncCache(lambda _known: outcomes.pop(0)())
+    cache = SyncCache(lambda _previous: outcomes.pop(0)())
     good = cache.refresh()
     for failures in (1, 2):
         with pytest.raises(ClusterUnreachableError, match="no broker"):
@@ -73,6 +73,10 @@ def test_a_failed_refresh_keeps_the_last_good_one() -> None:
     cache.refresh()
     assert cache.state.error is None
     assert cache.state.syncs is not good
+
+
+def _fail_unexpectedly() -> SyncsSnapshot:
+    raise ValueError("x")
 
 
 def _fail() -> SyncsSnapshot:
@@ -87,7 +91,7 @@ class Gate:
         self.entered = threading.Semaphore(0)
         self.open = threading.Semaphore(0)
 
-    def __call__(self, _known: SyncsSnapshot | None) -> SyncsSnapshot:
+    def __call__(self, _previous: SyncsSnapshot | None) -> SyncsSnapshot:
         self.reads += 1
         self.entered.release()
         assert self.open.acquire(timeout=10)
@@ -110,10 +114,10 @@ class CountingLock:
 
 
 def test_many_refreshes_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that come while one reads wait for the next read, and that one serves all of them."""
+    """Callers that come during a read wait for the next read, which serves all of them."""
     gate, lock = Gate(), CountingLock()
     cache = SyncCache(gate)
-    monkeypatch.setattr(cache, "_reading", lock)
+    monkeypatch.setattr(cache, "_refresh_lock", lock)
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(cache.refresh)
         assert gate.entered.acquire(timeout=10)
@@ -141,31 +145,32 @@ def test_readers_do_not_wait_for_a_refresh() -> None:
         assert running.result(10) is cache.state.syncs
 
 
-def test_old_indexes_are_let_go() -> None:
-    """Neither refreshes nor failures keep what was replaced, or half a read."""
+def test_old_indexes_are_freed() -> None:
+    """Neither a refresh nor a failure keeps replaced syncs or half a read in memory."""
 
     def fail() -> SyncsSnapshot:
         half = cached((0, 0))
         raise ClusterUnreachableError(f"no broker after {len(half.index)}")
 
-    before = _held()
-    outcomes = iter([partial(cached, (0, 0)), fail] * 10)
-    cache = SyncCache(lambda _known: next(outcomes)())
+    before = _count_snapshots()
+    reads: list[Callable[[], SyncsSnapshot]] = [partial(cached, (0, 0)), fail]
+    outcomes = iter(reads * 10)
+    cache = SyncCache(lambda _previous: next(outcomes)())
     for _ in range(20):
         with suppress(ClusterUnreachableError):
             cache.refresh()
-    assert _held() == before + 1
+    assert _count_snapshots() == before + 1
 
 
-def _held() -> int:
+def _count_snapshots() -> int:
     gc.collect()
     return sum(type(each) is SyncsSnapshot for each in gc.get_objects())
 
 
 def test_the_thread_refreshes_until_it_is_stopped() -> None:
-    """It goes on after a failure, of whatever kind, and ends when told."""
-    outcomes = [cached, _fail, partial(int, "x"), cached]
-    cache = SyncCache(lambda _known: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
+    """It continues after any failure, and ends once it is stopped."""
+    outcomes: list[Callable[[], SyncsSnapshot]] = [cached, _fail, _fail_unexpectedly, cached]
+    cache = SyncCache(lambda _previous: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
     cache.start()
     try:
         wait_until(lambda: cache.state.refreshes >= 3, "refreshes", seconds=10)
@@ -197,11 +202,11 @@ class Turns:
 
 
 @pytest.mark.parametrize("refreshed", [False, True])
-def test_the_first_read_is_one(monkeypatch: pytest.MonkeyPatch, *, refreshed: bool) -> None:
-    """Whether the thread does it, or who starts the thread has done it."""
+def test_the_topic_is_first_read_once(monkeypatch: pytest.MonkeyPatch, *, refreshed: bool) -> None:
+    """There is one first read, whether the thread or its starter does it."""
     log: list[str] = []
 
-    def read(_known: SyncsSnapshot | None) -> SyncsSnapshot:
+    def read(_previous: SyncsSnapshot | None) -> SyncsSnapshot:
         log.append("read")
         return cached((0, 0))
 
@@ -227,7 +232,7 @@ def topic_ids(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return ids
 
 
-def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | None]) -> None:
+def test_a_second_read_brings_the_newer_syncs(clusters: Pair, topic_ids: list[str | None]) -> None:
     """The second read begins where the first ended, and keeps what the first brought."""
     assert topic_ids
     clusters.sync("orders", (0, 0), (10, 12))
@@ -238,10 +243,10 @@ def test_reading_on_brings_what_is_new(clusters: Pair, topic_ids: list[str | Non
     assert (second.next_offset, len(second.index)) == (3, 3)
 
 
-def test_a_topic_made_again_is_read_from_its_beginning(
+def test_a_recreated_topic_is_read_from_its_beginning(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """Its other id tells, where its end does not; what was read of the old one is forgotten."""
+    """The changed id shows it even if the end does not; syncs of the old topic are dropped."""
     clusters.sync("orders", (0, 0), (10, 12))
     old = replace(cached((500, 500)), next_offset=1)
     topic_ids[:] = ["b"]
@@ -253,17 +258,17 @@ def test_a_topic_made_again_is_read_from_its_beginning(
 def test_a_truncated_topic_is_read_from_its_beginning(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """It ends before the place to go on from."""
+    """Its end is before the first offset of the next read."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
-    held = replace(read_on(clusters.pair, None), next_offset=99)
-    assert read_on(clusters.pair, held).next_offset == 1
+    previous = replace(read_on(clusters.pair, None), next_offset=99)
+    assert read_on(clusters.pair, previous).next_offset == 1
 
 
-def test_a_topic_made_again_while_it_is_read_is_read_again(
+def test_a_topic_recreated_during_a_read_is_read_again(
     clusters: Pair, topic_ids: list[str | None]
 ) -> None:
-    """Which of its lives a record is of must be known; when it never is, that is the error."""
+    """The read is repeated until the topic's id stays the same; else an error names the reason."""
     clusters.sync("orders", (0, 0))
     topic_ids[:] = ["a", "b", "b"]
     assert read_on(clusters.pair, None).topic_id == "b"
@@ -272,10 +277,10 @@ def test_a_topic_made_again_while_it_is_read_is_read_again(
         read_on(clusters.pair, None)
 
 
-def test_a_topic_truncated_while_it_is_read_is_read_again(
+def test_a_topic_truncated_during_a_read_is_read_again(
     clusters: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers without topic ids show it by an end below what was read."""
+    """Without topic ids, an end before the last read offset shows it."""
     clusters.sync("orders", (0, 0))
     states = [SyncsTopicState(None, end) for end in (1, 0, 1, 1)]
     monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", lambda *_: states.pop(0))
@@ -284,10 +289,10 @@ def test_a_topic_truncated_while_it_is_read_is_read_again(
 
 
 def test_a_topic_that_is_gone_is_an_error(clusters: Pair, topic_ids: list[str | None]) -> None:
-    """Nothing is made of an index whose topic was deleted."""
+    """An index whose topic was deleted is not used."""
     assert topic_ids
     clusters.sync("orders", (0, 0))
-    held = read_on(clusters.pair, None)
+    previous = read_on(clusters.pair, None)
     gone = replace(clusters.pair, naming=replace(clusters.pair.naming, source_alias="gone"))
     with pytest.raises(SyncsTopicError, match="gone"):
-        read_on(gone, held)
+        read_on(gone, previous)

@@ -8,18 +8,18 @@ import pytest
 from airflow_mm2_offsets.api.cache import CacheState
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from tests.unit.api.homes import BASE, Home, cached
+from tests.unit.api.api_harness import BASE, ORDERS, ApiHarness, cached
 
 UNREAD = CacheState()
 
 
-def syncs(home: Home, **query: object) -> httpx.Response:
-    return home.client.get(f"{BASE}/syncs", params=query)
+def syncs(api: ApiHarness, **query: str | int) -> httpx.Response:
+    return api.client.get(f"{BASE}/syncs", params=query)
 
 
-def test_a_sync_has_their_fields(home: Home) -> None:
-    """As mm2-offset-map writes its own class."""
-    body = syncs(home, topic="payments").json()
+def test_a_sync_has_their_fields(api: ApiHarness) -> None:
+    """The fields are those of mm2-offset-map's class."""
+    body = syncs(api, topic="payments").json()
     assert body == {
         "syncs": [
             {
@@ -48,20 +48,20 @@ def test_a_sync_has_their_fields(home: Home) -> None:
     ],
 )
 def test_syncs_are_filtered_and_sorted(
-    home: Home, query: dict[str, Any], upstreams: list[int]
+    api: ApiHarness, query: dict[str, Any], upstreams: list[int]
 ) -> None:
-    """By topic, partition, and there as they were written."""
-    assert [each["upstreamOffset"] for each in syncs(home, **query).json()["syncs"]] == upstreams
+    """By topic and partition, then in the order in which they were written."""
+    assert [each["upstreamOffset"] for each in syncs(api, **query).json()["syncs"]] == upstreams
 
 
-def test_pages_together_are_the_whole(home: Home) -> None:
-    """Whatever their size; each names the next."""
-    whole = syncs(home).json()["syncs"]
+def test_pages_together_are_the_whole(api: ApiHarness) -> None:
+    """For any page size; each page names the next."""
+    whole = syncs(api).json()["syncs"]
     for limit in range(1, 7):
         read: list[Any] = []
         query: dict[str, Any] = {"limit": limit}
         while True:
-            page = syncs(home, **query).json()
+            page = syncs(api, **query).json()
             assert page["total"] == 5
             read += page["syncs"]
             if page["next"] is None:
@@ -83,16 +83,16 @@ def test_pages_together_are_the_whole(home: Home) -> None:
         ({"conn_id": "mm2_default"}, "conn_id"),
     ],
 )
-def test_a_wrong_filter_names_its_field(home: Home, query: dict[str, Any], field: str) -> None:
-    """A connection is none of a server alone."""
-    answer = syncs(home, **query)
+def test_a_wrong_filter_names_its_field(api: ApiHarness, query: dict[str, Any], field: str) -> None:
+    """Also for ``conn_id``, which the standalone server does not have."""
+    answer = syncs(api, **query)
     assert answer.status_code == (404 if field == "conn_id" else 400)
     assert answer.json()["field"] == f"query.{field}"
 
 
-def test_the_status_has_their_fields_and_ours(home: Home) -> None:
+def test_the_status_has_their_fields_and_ours(api: ApiHarness) -> None:
     """Topic, last refresh, count; and whether that is stale."""
-    status = home.client.get(f"{BASE}/status").json()
+    status = api.client.get(f"{BASE}/status").json()
     assert status.pop("ageSeconds") > 0
     assert status == {
         "topic": "mm2-offset-syncs.west.internal",
@@ -107,11 +107,11 @@ def test_the_status_has_their_fields_and_ours(home: Home) -> None:
     }
 
 
-def test_a_refresh_answers_with_the_status(home: Home) -> None:
-    """The one after it."""
-    home.read = lambda: cached({("orders", 0): [(0, 0)]})
-    assert home.client.post(f"{BASE}/refresh").json()["syncCount"] == 1
-    assert home.client.get(f"{BASE}/status").json()["syncCount"] == 1
+def test_a_refresh_answers_with_the_status(api: ApiHarness) -> None:
+    """The status is that after the refresh."""
+    api.read = lambda: cached({ORDERS: [(0, 0)]})
+    assert api.client.post(f"{BASE}/refresh").json()["syncCount"] == 1
+    assert api.client.get(f"{BASE}/status").json()["syncCount"] == 1
 
 
 @pytest.mark.parametrize(
@@ -123,52 +123,52 @@ def test_a_refresh_answers_with_the_status(home: Home) -> None:
     ],
 )
 def test_a_failed_refresh_leaves_the_last_good_one(
-    home: Home, error: Exception, status: int, told: str
+    api: ApiHarness, error: Exception, status: int, told: str
 ) -> None:
-    """It is stale, says since when and why, and shows no secret."""
+    """The status is stale, with the time and the reason, without a secret."""
 
     def fail() -> SyncsSnapshot:
         raise error
 
-    home.read = fail
-    answer = home.client.post(f"{BASE}/refresh")
+    api.read = fail
+    answer = api.client.post(f"{BASE}/refresh")
     assert answer.status_code == status
     assert "secret" not in answer.text
-    after = home.client.get(f"{BASE}/status").json()
+    after = api.client.get(f"{BASE}/status").json()
     assert (after["stale"], after["error"], after["syncCount"]) == (True, told, 5)
-    assert syncs(home).json()["total"] == 5
+    assert syncs(api).json()["total"] == 5
 
 
 @pytest.mark.parametrize(
     "path", ["/translate?topic=orders&partition=0&offset=1", "/syncs", "/translate/batch"]
 )
-def test_before_the_first_read_nothing_is_answered(
-    home: Home, monkeypatch: pytest.MonkeyPatch, path: str
+def test_before_the_first_read_the_server_is_unavailable(
+    api: ApiHarness, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """An empty answer would look like one."""
-    monkeypatch.setattr(home.cache, "_state", UNREAD)
+    """An empty list would look like a valid answer."""
+    monkeypatch.setattr(api.cache, "state", UNREAD)
     body = {"topicName": "orders", "offsetList": [{"partition": 0, "startOffset": 1}]}
-    answer = home.client.request("POST" if "batch" in path else "GET", f"{BASE}{path}", json=body)
+    answer = api.client.request("POST" if "batch" in path else "GET", f"{BASE}{path}", json=body)
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "5"
-    status = home.client.get(f"{BASE}/status").json()
+    status = api.client.get(f"{BASE}/status").json()
     assert (status["refreshedAt"], status["syncCount"], status["ageSeconds"]) == (None, 0, None)
 
 
-def test_readiness_is_the_first_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stale index is ready; none is not."""
-    assert home.client.get("/readyz").json() == {"status": "ready"}
-    monkeypatch.setattr(home.cache, "_state", UNREAD)
-    assert home.client.get("/readyz").status_code == 503
-    assert home.client.get("/healthz").json() == {"status": "ok"}
+def test_readiness_is_the_first_read(api: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server with a stale index is ready; one without an index is not."""
+    assert api.client.get("/readyz").json() == {"status": "ready"}
+    monkeypatch.setattr(api.cache, "state", UNREAD)
+    assert api.client.get("/readyz").status_code == 503
+    assert api.client.get("/healthz").json() == {"status": "ok"}
 
 
-def test_metrics_count_requests_and_show_the_index(home: Home) -> None:
-    """By route, not by path: what callers make up adds no series."""
-    syncs(home)
+def test_metrics_count_requests_and_show_the_index(api: ApiHarness) -> None:
+    """By route, not by path: invented paths add no time series."""
+    syncs(api)
     for number in range(3):
-        home.client.get(f"/unknown/{number}")
-    text = home.client.get("/metrics").text
+        api.client.get(f"/unknown/{number}")
+    text = api.client.get("/metrics").text
     assert (
         'mm2_offsets_requests_total{method="GET",route="/api/v1/offsets/syncs",status="200"} 1.0'
         in text
@@ -180,7 +180,7 @@ def test_metrics_count_requests_and_show_the_index(home: Home) -> None:
 
 
 def test_each_app_counts_for_itself() -> None:
-    """Two apps in one process share no registry."""
-    first, second = Home(), Home()
+    """Two apps in one process have separate registries."""
+    first, second = ApiHarness(), ApiHarness()
     syncs(first)
     assert "/syncs" not in second.client.get("/metrics").text

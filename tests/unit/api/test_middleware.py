@@ -1,4 +1,4 @@
-"""What stands before every route."""
+"""The middleware of every route."""
 
 import asyncio
 import logging
@@ -11,34 +11,34 @@ import pytest
 from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.config import ServeSettings
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError, TopicNotFoundError
-from tests.unit.api.homes import BASE, Home
+from tests.unit.api.api_harness import BASE, ApiHarness
 
 JSON = {"Content-Type": "application/json"}
 
 
-def post(home: Home, content: Any) -> httpx.Response:  # noqa: ANN401 - whatever httpx sends
+def post(api: ApiHarness, content: Any) -> httpx.Response:  # noqa: ANN401 - whatever httpx sends
     """Send a body as it is, in chunks where it is made of them."""
 
     async def answer() -> httpx.Response:
-        transport = httpx.ASGITransport(home.app)
+        transport = httpx.ASGITransport(api.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.post(f"{BASE}/translate", content=content, headers=JSON)
 
     return asyncio.run(answer())
 
 
-def test_a_large_body_is_refused_before_it_is_read() -> None:
-    """By what it announces."""
-    home = Home(limits=Limits(body_bytes=100))
-    answer = post(home, b"x" * 101)
+def test_a_large_content_length_is_refused_before_reading() -> None:
+    """By its Content-Length."""
+    api = ApiHarness(limits=Limits(body_bytes=100))
+    answer = post(api, b"x" * 101)
     assert answer.status_code == 413
     assert answer.json()["detail"] == "the body has more than 100 bytes"
     assert answer.headers["connection"] == "close"
 
 
 def test_a_large_body_in_chunks_is_refused_where_it_becomes_large() -> None:
-    """No more of it is read than fits, and one chunk."""
-    home = Home(limits=Limits(body_bytes=100))
+    """Reading stops at the first chunk beyond the limit."""
+    api = ApiHarness(limits=Limits(body_bytes=100))
     sent = 0
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -47,35 +47,35 @@ def test_a_large_body_in_chunks_is_refused_where_it_becomes_large() -> None:
             sent += 10
             yield b" " * 10
 
-    assert post(home, chunks()).status_code == 413
+    assert post(api, chunks()).status_code == 413
     assert sent == 110
 
 
 def test_a_slow_body_times_out() -> None:
-    """A client that never ends holds nothing for ever."""
-    home = Home(limits=Limits(body_seconds=0.05))
+    """A client that never ends its body does not hold the connection for ever."""
+    api = ApiHarness(limits=Limits(body_seconds=0.05))
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b"{"
         await asyncio.Event().wait()
 
-    answer = post(home, chunks())
+    answer = post(api, chunks())
     assert answer.status_code == 408
     assert answer.json()["detail"] == "the body did not arrive within 0.05 s"
     assert answer.headers["connection"] == "close"
 
 
-def test_what_is_unexpected_has_a_number_in_the_log(
-    home: Home, caplog: pytest.LogCaptureFixture
+def test_an_unexpected_error_has_a_number_in_the_log(
+    api: ApiHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer has the number, the log the rest; nothing of it reaches the caller."""
+    """The answer has only the number; the log has the exception."""
 
     def fail() -> Any:  # noqa: ANN401 - it never returns
         raise ZeroDivisionError("a secret")
 
-    home.read = fail
+    api.read = fail
     with caplog.at_level(logging.ERROR):
-        answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
+        answer = api.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
     assert answer.status_code == 500
     assert answer.headers["content-type"] == "application/problem+json"
     number = answer.json()["id"]
@@ -95,19 +95,19 @@ def test_what_is_unexpected_has_a_number_in_the_log(
         (ArchiveError("the archive is damaged"), 500),
     ],
 )
-def test_our_errors_say_what_they_say(home: Home, error: Exception, status: int) -> None:
-    """Their sentences are made to be read, and hold no secret."""
+def test_our_errors_show_their_message(api: ApiHarness, error: Exception, status: int) -> None:
+    """Their messages hold no secret, so the answer shows them."""
 
     def fail() -> Any:  # noqa: ANN401 - it never returns
         raise error
 
-    home.read = fail
-    answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
+    api.read = fail
+    answer = api.client.get(f"{BASE}/translate/latest?topic=orders&partition=0&offset=1")
     assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
 
 
-def test_our_errors_have_their_fields(home: Home) -> None:
-    """Beside the sentence, for programs; positions are text."""
+def test_our_errors_have_their_fields(api: ApiHarness) -> None:
+    """The fields stand beside the message, for programs; positions are text."""
     error = TopicNotFoundError(
         "does not exist", cluster="target", topic="orders", partition=7, position=2**60
     )
@@ -115,8 +115,8 @@ def test_our_errors_have_their_fields(home: Home) -> None:
     def fail() -> Any:  # noqa: ANN401 - it never returns
         raise error
 
-    home.read = fail
-    answer = home.client.get(f"{BASE}/translate/latest?topic=orders&partition=7&offset=1").json()
+    api.read = fail
+    answer = api.client.get(f"{BASE}/translate/latest?topic=orders&partition=7&offset=1").json()
     assert answer["detail"] == "target: orders[7]: does not exist"
     names = ("cluster", "topic", "partition", "position")
     assert [answer[name] for name in names] == ["target", "orders", 7, str(2**60)]
@@ -133,23 +133,25 @@ def test_our_errors_have_their_fields(home: Home) -> None:
         ("GET", "/healthz/", 404),
     ],
 )
-def test_unknown_routes_are_problems_too(home: Home, method: str, path: str, status: int) -> None:
-    """Not the framework's own words."""
-    answer = home.client.request(method, path)
+def test_unknown_routes_are_problems_too(
+    api: ApiHarness, method: str, path: str, status: int
+) -> None:
+    """They are not FastAPI's own errors."""
+    answer = api.client.request(method, path)
     assert answer.status_code == answer.json()["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_wrong_method_is_told_the_right_ones(home: Home) -> None:
-    """All of them, though each has a route of its own."""
-    assert home.client.put(f"{BASE}/translate").headers["allow"] == "GET, POST"
-    assert home.client.get(f"{BASE}/refresh").headers["allow"] == "POST"
+def test_a_wrong_method_is_answered_with_the_valid_ones(api: ApiHarness) -> None:
+    """The answer lists all methods, though each method has a separate route."""
+    assert api.client.put(f"{BASE}/translate").headers["allow"] == "GET, POST"
+    assert api.client.get(f"{BASE}/refresh").headers["allow"] == "POST"
 
 
-def test_every_answer_forbids_guessing_and_keeping(home: Home) -> None:
-    """A browser takes nothing for a page, a proxy keeps no old answer."""
+def test_every_answer_forbids_sniffing_and_caching(api: ApiHarness) -> None:
+    """Browsers must not guess the type, and proxies must not cache."""
     for path in ("/healthz", f"{BASE}/status", "/nothing"):
-        headers = home.client.get(path).headers
+        headers = api.client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
 
@@ -172,17 +174,17 @@ ROUTES = [
 ]
 
 
-def test_the_list_of_routes_is_whole(home: Home) -> None:
-    """A new route would be tested for its login as well."""
-    paths = home.client.get("/openapi.json").json()["paths"]
+def test_the_list_of_routes_is_whole(api: ApiHarness) -> None:
+    """So that a new route's login is tested too."""
+    paths = api.client.get("/openapi.json").json()["paths"]
     described = {(method.upper(), path) for path, each in paths.items() for method in each}
     probes = {("GET", "/healthz"), ("GET", "/readyz")}
     assert described | {("GET", "/openapi.json")} == {*ROUTES, *probes}
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_no_route_answers_a_stranger(method: str, path: str) -> None:
-    """Missing, wrong, of another kind: 401, before anything of the request is judged."""
+def test_every_route_needs_a_login(method: str, path: str) -> None:
+    """A missing, wrong or other login is answered by 401, before the request is validated."""
     wrong: list[dict[str, str]] = [
         {},
         {"Authorization": "Bearer t0ke"},
@@ -192,9 +194,9 @@ def test_no_route_answers_a_stranger(method: str, path: str) -> None:
         {"Authorization": "Basic dXNlcjpwYTpzcw=="},
         {"Authorization": "Bearer \xfft0ken"},
     ]
-    client = Home(TOKEN).client
+    client = ApiHarness(TOKEN).client
     for headers in wrong:
-        raw = {name: value.encode("latin-1") for name, value in headers.items()}
+        raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
         answer = client.request(method, path, headers=raw)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -203,9 +205,9 @@ def test_no_route_answers_a_stranger(method: str, path: str) -> None:
     assert right.status_code != 401
 
 
-def test_a_password_lets_in() -> None:
-    """With a colon in it, as RFC 7617 has it; damaged base64 does not."""
-    client = Home(LOGIN).client
+def test_a_password_is_accepted() -> None:
+    """A password may contain a colon (RFC 7617); invalid base64 is refused."""
+    client = ApiHarness(LOGIN).client
     assert client.get(f"{BASE}/status", auth=("user", "pa:ss")).status_code == 200
     for login in (("user", "pa"), ("user", ""), ("", "pa:ss"), ("use", "r:pa:ss")):
         assert client.get(f"{BASE}/status", auth=login).status_code == 401
@@ -215,6 +217,6 @@ def test_a_password_lets_in() -> None:
 
 
 def test_probes_need_no_login() -> None:
-    """Orchestrators have none."""
-    client = Home(TOKEN).client
+    """Orchestrators have no login."""
+    client = ApiHarness(TOKEN).client
     assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200

@@ -9,25 +9,25 @@ import pytest
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support.pairs import Pair
-from tests.unit.api.homes import BASE, Home
+from tests.unit.api.api_harness import BASE, ApiHarness
 
 
-def plan(home: Home, **body: object) -> httpx.Response:
-    return home.client.post(f"{BASE}/plan", json=body)
+def plan(api: ApiHarness, **body: object) -> httpx.Response:
+    return api.client.post(f"{BASE}/plan", json=body)
 
 
 @pytest.fixture
-def planned(clusters: Pair) -> Home:
+def planned(clusters: Pair) -> ApiHarness:
     clusters.write("orders", range(30))
     clusters.copy("orders", range(30))
     clusters.sync("orders", (0, 0), (29, 29))
     clusters.write("other", range(5))
     clusters.copy("other", range(5))
-    return Home(pair=clusters.pair)
+    return ApiHarness(pair=clusters.pair)
 
 
-def test_a_plan_is_the_one_of_xcom(planned: Home, clusters: Pair) -> None:
-    """Field by field what the operators make, and it reads back as one."""
+def test_a_plan_is_the_one_of_xcom(planned: ApiHarness, clusters: Pair) -> None:
+    """Its fields equal those of the operators' plan, and it can be read back."""
     answer = plan(planned, positions={"orders": {"0": "10"}}, pending={"orders": {"0": 12}})
     assert answer.status_code == 200
     made = plan_failover(clusters.pair, {"orders": {0: 10}}, pending={"orders": {0: 12}})
@@ -37,8 +37,8 @@ def test_a_plan_is_the_one_of_xcom(planned: Home, clusters: Pair) -> None:
     assert answer.json()["partitions"][0]["pending"] == 2
 
 
-def test_a_refused_plan_is_an_answer(planned: Home) -> None:
-    """The caller reads the verdict, and may name a fallback."""
+def test_a_refused_plan_is_an_answer(planned: ApiHarness) -> None:
+    """The answer has status 200; its verdict says refused, and the caller may set a fallback."""
     refused = plan(planned, positions={"other": {"0": 3}}, read_source=False).json()
     assert refused["verdict"] == "refused"
     chosen = plan(
@@ -49,26 +49,26 @@ def test_a_refused_plan_is_an_answer(planned: Home) -> None:
 
 
 def test_records_that_a_transform_changes_are_allowed_by_name(clusters: Pair) -> None:
-    """Where a record differs from its copy the plan is refused, unless the caller says why."""
+    """If a record differs from its copy the plan is refused, unless changed_records is set."""
     clusters.write("orders", range(30))
     clusters.copy("orders", range(100, 130))
     clusters.sync("orders", (0, 0), (29, 29))
-    home, asked = Home(pair=clusters.pair), {"positions": {"orders": {"0": 29}}}
-    refused = plan(home, **asked).json()
+    api, body = ApiHarness(pair=clusters.pair), {"positions": {"orders": {"0": 29}}}
+    refused = plan(api, **body).json()
     assert refused["verdict"] == "refused"
     assert "changed_records" in refused["partitions"][0]["reason"]
-    allowed = plan(home, **asked, changed_records=True).json()
+    allowed = plan(api, **body, changed_records=True).json()
     assert allowed["verdict"] == "ready"
     assert allowed["partitions"][0]["target"] == "29"
 
 
-def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
-    """It is the caller's to give."""
-    asked = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
-    answer = plan(planned, **asked)
+def test_an_unknown_time_is_required(planned: ApiHarness) -> None:
+    """If no time can be found, the caller must set unmapped_time."""
+    body = {"positions": {"other": {"0": 3}}, "read_source": False, "on_unmapped": "timestamp"}
+    answer = plan(planned, **body)
     assert (answer.status_code, answer.json()["field"]) == (409, "body.unmapped_time")
     for time in ("2020-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z"):
-        given = plan(planned, **asked, unmapped_time=time)
+        given = plan(planned, **body, unmapped_time=time)
         assert given.json()["partitions"][0]["fallback"]["kind"] == "timestamp"
 
 
@@ -94,15 +94,15 @@ def test_a_time_that_nobody_knows_is_asked_for(planned: Home) -> None:
         ({"positions": {"orders": {"0": 1}}, "changed_records": "x"}, "body.changed_records"),
     ],
 )
-def test_a_wrong_plan_names_its_field(home: Home, body: dict[str, Any], field: str) -> None:
-    """A misspelt choice is not passed over."""
-    answer = plan(home, **body)
+def test_a_wrong_plan_names_its_field(api: ApiHarness, body: dict[str, Any], field: str) -> None:
+    """A misspelt option is refused."""
+    answer = plan(api, **body)
     assert answer.status_code == 400
     assert answer.json().get("field") == field
 
 
-def test_the_highest_number_that_is_described_is_taken_as_a_float_too(planned: Home) -> None:
-    """To a client with floats 2**63 - 1 is 2**63, which is refused: it is told of a lower one."""
+def test_the_described_maximum_is_valid_as_a_float_too(planned: ApiHarness) -> None:
+    """The described maximum is below 2**63 as a float too, so that such clients can send it."""
     schemas = planned.client.get("/openapi.json").json()["components"]["schemas"]
     number, _ = schemas["TranslateRequest"]["properties"]["offset"]["anyOf"]
     assert number["maximum"] == 2**63 - 1024
@@ -112,23 +112,23 @@ def test_the_highest_number_that_is_described_is_taken_as_a_float_too(planned: H
     assert plan(planned, positions={"orders": {"0": 2.0**63}}).status_code == 400
 
 
-def test_what_a_caller_makes_up_is_not_sent_back_whole(home: Home) -> None:
-    """A name may be as long as the body."""
-    answer = plan(home, positions={"x" * 10**6: {"0": 1}})
+def test_a_long_name_is_not_sent_back_whole(api: ApiHarness) -> None:
+    """A name in the request may be as long as the body; the answer shows its beginning."""
+    answer = plan(api, positions={"x" * 10**6: {"0": 1}})
     assert answer.status_code == 400
     assert len(answer.content) < 2000
 
 
-def test_too_many_partitions_are_counted(home: Home) -> None:
-    """Over all topics."""
+def test_too_many_partitions_are_counted(api: ApiHarness) -> None:
+    """The limit is for the sum over all topics."""
     half = {str(number): 1 for number in range(60_000)}
-    answer = plan(home, positions={"one": half, "two": half})
+    answer = plan(api, positions={"one": half, "two": half})
     assert answer.status_code == 413
     assert "120000" in answer.json()["detail"]
 
 
-def test_an_unknown_topic_is_not_found(planned: Home) -> None:
-    """The message says on which cluster."""
+def test_an_unknown_topic_is_not_found(planned: ApiHarness) -> None:
+    """The message names the cluster."""
     answer = plan(planned, positions={"orders": {"7": 1}})
     assert answer.status_code == 404
     assert "source" in answer.json()["detail"]

@@ -1,16 +1,23 @@
 """One connection of the standalone server."""
 
 import asyncio
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from airflow_mm2_offsets.api import protocol
 from airflow_mm2_offsets.api.protocol import SlowClientProtocol, report_requests
-from tests.unit.api.homes import Home
+from tests.unit.api.api_harness import ApiHarness
 
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -53,11 +60,50 @@ def connect(app: ASGIApp, transport: asyncio.Transport) -> SlowClientProtocol:
     return connection
 
 
-def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """Its answer is dropped, without a word in the log."""
+def test_the_installed_uvicorn_is_within_the_bound() -> None:
+    """A newer one is refused until the tests of this file have run with it."""
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    requirements = map(Requirement, project["optional-dependencies"]["api"])
+    (uvicorn,) = (each for each in requirements if each.name == "uvicorn")
+    assert any(each.operator == "<" for each in uvicorn.specifier)
+    assert version("uvicorn") in uvicorn.specifier
+
+
+@pytest.mark.parametrize("uvicorn_protocol", [H11Protocol, HttpToolsProtocol])
+def test_uvicorn_gives_each_request_its_connection(
+    uvicorn_protocol: type[H11Protocol | HttpToolsProtocol], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uvicorn's constructor takes the state, and each scope has a copy of it.
+
+    uvicorn documents neither. Without them no request would reach the app.
+    """
+    monkeypatch.setattr(protocol, "AutoHTTPProtocol", uvicorn_protocol)
+    scopes: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        scopes.append(scope)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
 
     async def ask() -> None:
-        connection = connect(Home().app, ClosedTransport())
+        connection = connect(app, OpenTransport())
+        for _ in range(2):
+            connection.data_received(REQUEST)
+            await asyncio.gather(*connection.inner.tasks)
+        connection.pause_writing()
+        connection.resume_writing()
+        connection.eof_received()
+        connection.connection_lost(None)
+
+    asyncio.run(ask())
+    assert [scope["path"] for scope in scopes] == ["/healthz", "/healthz"]
+
+
+def test_a_client_that_is_gone_is_not_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Its answer is dropped, and nothing is logged."""
+
+    async def ask() -> None:
+        connection = connect(ApiHarness().app, ClosedTransport())
         connection.data_received(REQUEST)
         await asyncio.gather(*connection.inner.tasks)
         connection.connection_lost(ConnectionResetError())
@@ -70,12 +116,12 @@ def test_a_client_that_is_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -
 def test_a_client_without_a_whole_head_is_hung_up_on(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the time for a head has passed."""
+    """The server closes the connection once the time for a head has passed."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
 
     async def dawdle() -> None:
         transport = OpenTransport()
-        connection = connect(Home().app, transport)
+        connection = connect(ApiHarness().app, transport)
         connection.data_received(sent)
         await asyncio.wait_for(transport.closed.wait(), 10)
         connection.connection_lost(None)
@@ -86,7 +132,7 @@ def test_a_client_without_a_whole_head_is_hung_up_on(
 def test_a_request_that_is_being_answered_keeps_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However long the answer takes; after it the time for a head begins again."""
+    """An answer may take any time; after it, the time for a head begins again."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.01)
     open_while_answering: list[bool] = []
 
@@ -97,13 +143,11 @@ def test_a_request_that_is_being_answered_keeps_its_connection(
         await send({"type": "http.response.body", "body": b""})
 
     async def ask() -> None:
-        nonlocal transport
-        transport = OpenTransport()
         connection = connect(slow, transport)
         connection.data_received(REQUEST)
         await asyncio.wait_for(transport.closed.wait(), 10)
         connection.connection_lost(None)
 
-    transport: OpenTransport
+    transport = OpenTransport()
     asyncio.run(ask())
     assert open_while_answering == [True]

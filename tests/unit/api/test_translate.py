@@ -8,18 +8,18 @@ import pytest
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from tests.unit.api.homes import BASE, Home, cached
+from tests.unit.api.api_harness import BASE, ORDERS, ApiHarness, cached
 
-BETWEEN = {"topic": "orders", "partition": 0, "offset": 150}
-
-
-def ask(home: Home, path: str = "", **query: object) -> httpx.Response:
-    return home.client.get(f"{BASE}/translate{path}", params=BETWEEN | query)
+BETWEEN: dict[str, str | int] = {"topic": "orders", "partition": 0, "offset": 150}
 
 
-def test_an_answer_has_their_fields_and_ours(home: Home) -> None:
-    """What mm2-offset-map answers, by the strategy that loses nothing, and how sure that is."""
-    assert ask(home).json() == {
+def ask(api: ApiHarness, path: str = "", **query: str | int) -> httpx.Response:
+    return api.client.get(f"{BASE}/translate{path}", params={**BETWEEN, **query})
+
+
+def test_an_answer_has_their_fields_and_ours(api: ApiHarness) -> None:
+    """The answer has mm2-offset-map's fields, by the safe strategy, and our status and bounds."""
+    assert ask(api).json() == {
         "topic": "orders",
         "partition": 0,
         "sourceOffset": 150,
@@ -36,46 +36,46 @@ def test_an_answer_has_their_fields_and_ours(home: Home) -> None:
 
 
 @pytest.mark.parametrize(("strategy", "target"), [("safe", 99), ("linear", 148), ("kafka", 99)])
-def test_the_strategy_is_the_callers(home: Home, strategy: str, target: int) -> None:
+def test_the_strategy_is_the_callers(api: ApiHarness, strategy: str, target: int) -> None:
     """Linear is mm2-offset-map's own formula."""
-    assert ask(home, strategy=strategy).json()["targetOffset"] == target
+    assert ask(api, strategy=strategy).json()["targetOffset"] == target
 
 
 @pytest.mark.parametrize("path", ["", "/latest"])
-def test_post_answers_as_get_does(home: Home, path: str) -> None:
-    """A body for a query; numbers may be text, as Jackson takes them."""
-    expected = ask(home, path).json()
+def test_post_answers_as_get_does(api: ApiHarness, path: str) -> None:
+    """The body has the fields of the query; numbers may be text, as in Jackson."""
+    expected = ask(api, path).json()
     for body in (
         BETWEEN,
         BETWEEN | {"offset": "150"},
         BETWEEN | {"offset": 150.0},
         BETWEEN | {"unknown": 1},
     ):
-        assert home.client.post(f"{BASE}/translate{path}", json=body).json() == expected
+        assert api.client.post(f"{BASE}/translate{path}", json=body).json() == expected
 
 
-def test_memory_answers_without_a_cluster(home: Home) -> None:
-    """Neither the syncs topic nor the source is asked."""
-    reads = home.reads
-    assert ask(home).status_code == 200
-    assert (home.reads, home.source.asked) == (reads, 0)
+def test_memory_answers_without_a_cluster(api: ApiHarness) -> None:
+    """It reads neither the syncs topic nor the source."""
+    reads = api.reads
+    assert ask(api).status_code == 200
+    assert (api.reads, api.source.requests) == (reads, 0)
 
 
-def test_latest_reads_once_and_keeps_nothing(home: Home) -> None:
-    """It answers by what the topic holds now; what is in memory stays."""
-    home.read = lambda: cached({("orders", 0): [(0, 0), (150, 149)]})
-    reads = home.reads
-    assert ask(home, "/latest").json()["targetOffset"] == 149
-    assert home.reads == reads + 1
-    assert ask(home).json()["targetOffset"] == 99
+def test_latest_reads_once_and_keeps_nothing(api: ApiHarness) -> None:
+    """It answers from the topic's syncs of now; the syncs in memory stay."""
+    api.read = lambda: cached({ORDERS: [(0, 0), (150, 149)]})
+    reads = api.reads
+    assert ask(api, "/latest").json()["targetOffset"] == 149
+    assert api.reads == reads + 1
+    assert ask(api).json()["targetOffset"] == 99
 
 
-def test_before_the_first_sync_no_sync_is_named(home: Home) -> None:
-    """Safe has an answer there; the others have none, as mm2-offset-map."""
-    found = ask(home, partition=1, offset=3).json()
+def test_before_the_first_sync_no_sync_is_named(api: ApiHarness) -> None:
+    """The safe strategy has an answer there; the others have none, as mm2-offset-map."""
+    found = ask(api, partition=1, offset=3).json()
     assert (found["targetOffset"], found["low"], found["high"]) == (0, 0, 40)
     assert found["syncUpstreamOffset"] is found["syncTargetOffset"] is None
-    refused = ask(home, partition=1, offset=3, strategy="linear")
+    refused = ask(api, partition=1, offset=3, strategy="linear")
     assert refused.status_code == 404
     assert refused.json()["translation"]["status"] == "refused"
     assert refused.json()["translation"]["basis"] == "before-first-sync"
@@ -84,9 +84,11 @@ def test_before_the_first_sync_no_sync_is_named(home: Home) -> None:
 @pytest.mark.parametrize(
     ("query", "field"), [({"topic": "unknown"}, "topic"), ({"partition": 9}, "partition")]
 )
-def test_what_was_never_copied_is_not_found(home: Home, query: dict[str, Any], field: str) -> None:
+def test_an_uncopied_partition_is_not_found(
+    api: ApiHarness, query: dict[str, Any], field: str
+) -> None:
     """As in mm2-offset-map; the problem names which of the two is unknown."""
-    answer = ask(home, **query)
+    answer = ask(api, **query)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -114,10 +116,10 @@ def test_what_was_never_copied_is_not_found(home: Home, query: dict[str, Any], f
 )
 @pytest.mark.parametrize("path", ["", "/latest"])
 def test_a_wrong_query_names_its_field(
-    home: Home, path: str, query: dict[str, Any], field: str
+    api: ApiHarness, path: str, query: dict[str, Any], field: str
 ) -> None:
-    """And never shows what was given."""
-    answer = ask(home, path, **query)
+    """The answer never shows the value."""
+    answer = ask(api, path, **query)
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["field"] == field
@@ -125,9 +127,9 @@ def test_a_wrong_query_names_its_field(
     assert "script" not in answer.text
 
 
-def test_all_that_is_missing_is_named(home: Home) -> None:
-    """Not one after the other."""
-    answer = home.client.get(f"{BASE}/translate")
+def test_all_missing_fields_are_named(api: ApiHarness) -> None:
+    """One answer lists all missing fields."""
+    answer = api.client.get(f"{BASE}/translate")
     assert answer.status_code == 400
     assert [each["field"] for each in answer.json()["errors"]] == [
         "query.topic",
@@ -155,18 +157,18 @@ def test_all_that_is_missing_is_named(home: Home) -> None:
         (b'{"topic": "\xff"}', None),
     ],
 )
-def test_a_wrong_body_names_its_field(home: Home, body: bytes, field: str | None) -> None:
-    """Or is no JSON at all."""
-    answer = home.client.post(
+def test_a_wrong_body_names_its_field(api: ApiHarness, body: bytes, field: str | None) -> None:
+    """Also if the body is not JSON."""
+    answer = api.client.post(
         f"{BASE}/translate", content=body, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == 400
     assert answer.json().get("field") == field
 
 
-def batch(home: Home, items: list[Any], path: str = "", **query: object) -> httpx.Response:
+def batch(api: ApiHarness, items: list[Any], path: str = "", **query: str | int) -> httpx.Response:
     body = {"topicName": "orders", "offsetList": items}
-    return home.client.post(f"{BASE}/translate/batch{path}", json=body, params=query)
+    return api.client.post(f"{BASE}/translate/batch{path}", json=body, params=query)
 
 
 def item(partition: object, offset: object) -> dict[str, object]:
@@ -174,10 +176,10 @@ def item(partition: object, offset: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", ["", "/latest"])
-def test_a_batch_answers_by_partition(home: Home, path: str) -> None:
-    """In the order of the request; the source's end is a position, what lies beyond is none."""
+def test_a_batch_answers_by_partition(api: ApiHarness, path: str) -> None:
+    """In the order of the request; the source's end is a valid position, later ones are refused."""
     items = [item(0, 100), item(1, 60), item(0, 300), item("0", "301")]
-    answer = batch(home, items, path)
+    answer = batch(api, items, path)
     assert answer.status_code == 200
     body = answer.json()
     assert (body["topicName"], body["sourceCluster"], body["targetCluster"]) == (
@@ -210,8 +212,8 @@ def test_a_batch_answers_by_partition(home: Home, path: str) -> None:
         "failureCount": 1,
         "partitionProcessed": 2,
     }
-    assert home.source.asked == 1
-    assert home.reads == (2 if path else 1)
+    assert api.source.requests == 1
+    assert api.reads == (2 if path else 1)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +231,10 @@ def test_a_batch_answers_by_partition(home: Home, path: str) -> None:
     ],
 )
 def test_a_bad_item_fails_alone(
-    home: Home, bad: dict[str, Any], partition: int | str | None, message: str | None
+    api: ApiHarness, bad: dict[str, Any], partition: int | str | None, message: str | None
 ) -> None:
-    """With its own words; the last case is no bad one, and fails nothing."""
-    body = batch(home, [item(1, 50), bad]).json()
+    """Each bad item has its own message; the last case is valid, and nothing fails."""
+    body = batch(api, [item(1, 50), bad]).json()
     assert body["partitionResults"][0]["status"] == "SUCCESS"
     assert body["summary"]["failureCount"] == (0 if message is None else 1)
     if message is not None:
@@ -256,52 +258,52 @@ def test_a_bad_item_fails_alone(
         ([item(0, "1" * 33)], 400, "body.offsetList.0.startOffset"),
     ],
 )
-def test_a_batch_that_is_none_is_refused_whole(
-    home: Home, items: list[Any], status: int, field: str
+def test_a_malformed_batch_is_refused_whole(
+    api: ApiHarness, items: list[Any], status: int, field: str
 ) -> None:
-    """Too many are counted; an item without its parts is named by its place."""
-    answer = batch(home, items)
+    """Too many items, or an item without its fields, which is named by its index."""
+    answer = batch(api, items)
     assert (answer.status_code, answer.json()["field"]) == (status, field)
     assert len(answer.content) < 2000
     if status == 413:
         assert "100001" in answer.json()["detail"]
 
 
-def test_the_largest_batch_is_answered(home: Home) -> None:
-    """A hundred thousand items, each with its answer."""
-    body = batch(home, [item(0, number % 300) for number in range(100_000)]).json()
+def test_the_largest_batch_is_answered(api: ApiHarness) -> None:
+    """Each of 100,000 items has an answer."""
+    body = batch(api, [item(0, number % 300) for number in range(100_000)]).json()
     assert body["summary"]["successCount"] == 100_000
 
 
-def test_a_batch_of_an_unknown_topic_is_not_found(home: Home) -> None:
-    """Nothing in it could succeed."""
+def test_a_batch_of_an_unknown_topic_is_not_found(api: ApiHarness) -> None:
+    """No item could succeed, so the whole batch is 404."""
     body = {"topicName": "unknown", "offsetList": [item(0, 1)]}
-    answer = home.client.post(f"{BASE}/translate/batch", json=body)
+    answer = api.client.post(f"{BASE}/translate/batch", json=body)
     assert (answer.status_code, answer.json()["field"]) == (404, "body.topicName")
 
 
-def test_without_its_source_a_batch_says_how_to_go_on(home: Home) -> None:
-    """Positions are not checked in silence less than they are told to be."""
-    home.source.marks.clear()
-    answer = batch(home, [item(0, 301)])
+def test_an_unreachable_source_fails_a_batch(api: ApiHarness) -> None:
+    """An unreachable source is an error that names check_source; the check is never skipped."""
+    api.source.known_watermarks.clear()
+    answer = batch(api, [item(0, 301)])
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "5"
     assert "check_source=false" in answer.json()["detail"]
-    unchecked = batch(home, [item(0, 301)], check_source="false").json()
+    unchecked = batch(api, [item(0, 301)], check_source="false").json()
     assert unchecked["summary"]["successCount"] == 1
-    assert home.source.asked == 1
+    assert api.source.requests == 1
 
 
 @pytest.mark.parametrize("path", ["/translate/latest", "/refresh"])
-def test_a_broker_that_dies_is_unavailable(home: Home, path: str) -> None:
-    """What is in memory answers on."""
+def test_a_broker_that_dies_is_unavailable(api: ApiHarness, path: str) -> None:
+    """The syncs in memory are still served."""
 
     def fail() -> SyncsSnapshot:
         raise ClusterUnreachableError("target: did not answer")
 
-    home.read = fail
-    answer = home.client.post(f"{BASE}/refresh") if path == "/refresh" else ask(home, "/latest")
+    api.read = fail
+    answer = api.client.post(f"{BASE}/refresh") if path == "/refresh" else ask(api, "/latest")
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "5"
     assert answer.json()["detail"] == "target: did not answer"
-    assert ask(home).status_code == 200
+    assert ask(api).status_code == 200

@@ -2,34 +2,41 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from airflow_mm2_offsets.archive import Generation, Header, PairIdentity, Run, SyncArchive, SyncRows
+from airflow_mm2_offsets.archive import Header, PairIdentity, Run, SyncArchive, TopicIncarnation
 from airflow_mm2_offsets.archive.values import TopicIds
-from airflow_mm2_offsets.core import SyncIndex, Watermarks
+from airflow_mm2_offsets.core import (
+    OffsetSync,
+    SyncIndex,
+    TopicPartition,
+    Watermarks,
+    encode_offset_sync,
+)
+from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 PAIR = PairIdentity(source="source-id", target="target-id", syncs_topic="mm2-offset-syncs")
-FIRST = Generation(1, "first-life")
+FIRST = TopicIncarnation(1, "first-life")
 HOUR = 3_600_000
 
 Sync = tuple[str, int, int, int]
 """Topic, partition, upstream and downstream offset."""
 
 
-def rows_of(log: Sequence[Sync | None], first: int, stop: int) -> SyncRows:
+def records_of(
+    log: Sequence[Sync | None], first: int, stop: int
+) -> dict[TopicPartition, SyncRecords]:
     """Return the syncs of ``log[first:stop]``; None is a record that is gone."""
-    rows = SyncRows()
-    numbers: dict[tuple[str, int], int] = {}
+    syncs: dict[TopicPartition, SyncRecords] = {}
     for offset, sync in enumerate(log[first:stop], first):
         if sync is None:
             continue
         topic, partition, upstream, downstream = sync
-        if (topic, partition) not in numbers:
-            numbers[topic, partition] = len(numbers)
-            rows.places.append((topic, partition))
-        rows.place.append(numbers[topic, partition])
-        rows.offset.append(offset)
-        rows.upstream.append(upstream)
-        rows.downstream.append(downstream)
-    return rows
+        _, value = encode_offset_sync(
+            OffsetSync(topic=topic, partition=partition, upstream=upstream, downstream=downstream)
+        )
+        records = syncs.setdefault(TopicPartition(topic, partition), SyncRecords())
+        records.offsets.append(offset)
+        records.values.extend(value)
+    return syncs
 
 
 def header_of(
@@ -38,14 +45,14 @@ def header_of(
     stop: int,
     *,
     time: int = 0,
-    generation: Generation = FIRST,
+    incarnation: TopicIncarnation = FIRST,
     topics: Mapping[str, TopicIds] | None = None,
     pair: PairIdentity = PAIR,
 ) -> Header:
     run = Run(
         first=first, stop=stop, time=time, whole=None not in log[first:stop], topics=topics or {}
     )
-    return Header(pair=pair, generation=generation, runs=(run,))
+    return Header(pair=pair, incarnation=incarnation, runs=(run,))
 
 
 def append(
@@ -58,22 +65,22 @@ def append(
     stop = len(log) if stop is None else stop
     archive.append(
         header=header_of(log, first, stop, **about),  # type: ignore[arg-type]
-        rows=rows_of(log, first, stop),
-        marks={("orders", 0): (Watermarks(low=0, high=stop), None)},
+        syncs=records_of(log, first, stop),
+        watermarks={TopicPartition("orders", 0): (Watermarks(low=0, high=stop), None)},
     )
 
 
 def index_of(log: Iterable[Sync | None], *, complete: bool = True) -> SyncIndex:
     """Return what ``core`` makes of the log, which begins with the first sync ever written."""
-    pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
     for sync in log:
         if sync:
-            pairs.setdefault(sync[:2], []).append(sync[2:])
+            pairs.setdefault(TopicPartition(*sync[:2]), []).append(sync[2:])
     return SyncIndex().extended(pairs, complete=pairs if complete else ())
 
 
-def contents(index: SyncIndex) -> dict[tuple[str, int], tuple[object, ...]]:
+def contents(index: SyncIndex) -> dict[TopicPartition, tuple[object, ...]]:
     return {
-        place: (syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history)
-        for place, syncs in index.partitions.items()
+        each: (syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history)
+        for each, syncs in index.partitions.items()
     }

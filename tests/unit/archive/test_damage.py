@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file, it is named, and skipped only when told to."""
+"""A damaged file is named, and skipped only with skip_damaged."""
 
 import json
 from hashlib import sha256
@@ -36,14 +36,14 @@ def refuses(folder: Path, match: str) -> None:
         SyncArchive(str(folder)).read()
     with pytest.raises(ArchiveError, match=match):
         SyncArchive(str(folder), skip_damaged=True).compact(over=0)
-    held = SyncArchive(str(folder), skip_damaged=True).read()
-    assert len(held.damaged) >= 1
-    assert len(held) >= 20
+    archived = SyncArchive(str(folder), skip_damaged=True).read()
+    assert len(archived.damaged) >= 1
+    assert len(archived) >= 20
 
 
 @pytest.mark.parametrize("place", [0, 100, -100, -1])
 def test_a_flipped_bit(folder: Path, place: int) -> None:
-    """One bit, wherever it is, is damage."""
+    """A flipped bit anywhere in a file is reported as damage."""
     data = bytearray(second(folder).read_bytes())
     data[place] ^= 4
     second(folder).write_bytes(data)
@@ -52,24 +52,24 @@ def test_a_flipped_bit(folder: Path, place: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 500])
 def test_a_half_written_file(folder: Path, size: int) -> None:
-    """A file that ends early is damage."""
+    """A truncated file is reported as damage."""
     second(folder).write_bytes(second(folder).read_bytes()[:size])
     refuses(folder, rf"{second(folder).name} is damaged: its {size} bytes")
 
 
 def test_a_missing_file(folder: Path) -> None:
-    """What no file covers is a gap, and reading again begins there."""
+    """A missing file is reported as a gap, and the next read begins at the gap."""
     second(folder).unlink()
     refuses(folder, r"covers offsets 10 to 19 of generation 1 is missing")
     lenient = SyncArchive(str(folder), skip_damaged=True)
-    generation, first = lenient.read().next_read("first-life", 40)
+    incarnation, first = lenient.read().next_read("first-life", 40)
     assert first == 10
-    append(lenient, LOG, first, 40, generation=generation)
+    append(lenient, LOG, first, 40, incarnation=incarnation)
     assert contents(SyncArchive(str(folder)).read().index()) == contents(index_of(LOG))
 
 
 def test_a_missing_first_file(folder: Path) -> None:
-    """Without its beginning an archive does not take its first sync for the first ever."""
+    """If its first file is missing, the archive's first sync is not treated as the first ever."""
     min(folder.iterdir()).unlink()
     refuses(folder, r"covers offsets 0 to 9 of generation 1 is missing")
     index = SyncArchive(str(folder), skip_damaged=True).read().index()
@@ -89,7 +89,7 @@ def renamed(path: Path) -> None:
     digest = sha256(path.read_bytes()).hexdigest()
     name = FileName.parse(path.name)
     assert name is not None
-    path.rename(path.with_name(str(FileName(name.generation, name.first, name.stop, digest))))
+    path.rename(path.with_name(str(FileName(name.incarnation, name.first, name.stop, digest))))
 
 
 @pytest.mark.parametrize("version", [0, 2, None])
@@ -100,20 +100,20 @@ def test_another_format_version(folder: Path, version: int | None) -> None:
 
 
 def test_a_foreign_parquet_file(folder: Path) -> None:
-    """A Parquet file of something else, even under a fitting name, is none of ours."""
+    """A Parquet file with other contents is refused, even under a valid name."""
     table = pq.read_table(second(folder)).replace_schema_metadata({})
     pq.write_table(table, second(folder))
     renamed(second(folder))
-    refuses(folder, r"is no file of an archive")
+    refuses(folder, r"is not a file of an archive")
 
 
 def test_a_foreign_file(folder: Path) -> None:
-    """A file of another name is foreign; hidden ones, and what a killed writer left, are not."""
+    """A file with another name is refused; hidden files and those of a killed writer are not."""
     (folder / ".syncs.tmp").write_text("half")
     (folder / "_SUCCESS").write_text("")
     assert len(SyncArchive(str(folder)).read()) == 30
     (folder / "part-0000.parquet").write_text("")
-    with pytest.raises(ArchiveError, match=r"part-0000.parquet is no file of an archive"):
+    with pytest.raises(ArchiveError, match=r"part-0000.parquet is not a file of an archive"):
         SyncArchive(str(folder)).read()
     assert len(SyncArchive(str(folder), skip_damaged=True).read()) == 30
 
@@ -121,7 +121,7 @@ def test_a_foreign_file(folder: Path) -> None:
 def test_a_folder_that_changes_while_it_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A compaction between listing and reading leaves neither a gap nor a double."""
+    """A compaction between listing and reading causes no gap and no duplicate."""
     compacted: list[bool] = []
 
     def compact_first(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:

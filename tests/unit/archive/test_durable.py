@@ -1,4 +1,4 @@
-"""A crash, a power cut or a bad disk costs no sync, whenever it comes."""
+"""A crash, a power cut or a bad disk never loses a sync."""
 
 import errno
 import os
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_mm2_offsets.archive import Generation, Header, SyncArchive, codec, compaction
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive import Header, SyncArchive, TopicIncarnation, codec, compaction
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.unit.archive.archive_builder import append, contents, index_of
 from tests.unit.archive.test_store import LOG, files
@@ -65,7 +65,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 def test_content_is_on_disk_before_its_name_and_both_before_more(
     tmp_path: Path, disk: Disk
 ) -> None:
-    """After a power cut there is no empty file under a final name, and no name that was lost."""
+    """A power cut leaves no empty file under a final name, and loses no name."""
     append(SyncArchive(str(tmp_path / "new" / "archive")), LOG)
     end = ["fsync temporary", "replace temporary", "fsync folder", "unlink temporary"]
     assert disk.steps[-5:] == ["write_bytes temporary", *end]
@@ -74,7 +74,7 @@ def test_content_is_on_disk_before_its_name_and_both_before_more(
 
 
 def test_originals_go_once_the_new_file_is_on_disk(tmp_path: Path, disk: Disk) -> None:
-    """Compaction deletes nothing before what it has written is safe."""
+    """Compaction deletes no file before the new one is on disk."""
     archive = SyncArchive(str(tmp_path))
     for first in range(0, 40, 10):
         append(archive, LOG, first, first + 10)
@@ -93,11 +93,11 @@ def test_originals_go_once_the_new_file_is_on_disk(tmp_path: Path, disk: Disk) -
 def test_a_compaction_killed_at_any_step_loses_nothing(
     tmp_path: Path, disk: Disk, keep: timedelta | None
 ) -> None:
-    """Whatever was left reads as the archive did, or as it was to read; so it does compacted."""
+    """The files left read as the archive before or after the compaction; so does a second one."""
     whole = SyncArchive(str(tmp_path / "whole"))
     for number in range(4):
         append(whole, LOG, 10 * number, 10 * number + 10, time=number)
-    append(whole, LOG[:7], generation=Generation(2, "second-life"), time=4_000_000_000_000)
+    append(whole, LOG[:7], incarnation=TopicIncarnation(2, "second-life"), time=4_000_000_000_000)
     done = SyncArchive(str(shutil.copytree(tmp_path / "whole", tmp_path / "done")))
     disk.steps.clear()
     assert done.compact(over=0, keep=keep) > 3
@@ -118,10 +118,10 @@ def test_a_compaction_killed_at_any_step_loses_nothing(
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("damage", ["shortened", "gone"])
-def test_what_does_not_read_back_replaces_nothing(
+def test_a_file_that_does_not_read_back_replaces_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str, *, lenient: bool
 ) -> None:
-    """A disk that keeps something else than was written: the originals stay."""
+    """If the disk stored other bytes than were written, the original files stay."""
     archive = SyncArchive(str(tmp_path), skip_damaged=lenient)
     for first in range(0, 40, 10):
         append(archive, LOG, first, first + 10)
@@ -144,14 +144,14 @@ def test_what_does_not_read_back_replaces_nothing(
 def test_a_codec_that_drops_a_sync_replaces_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is compared with what it must hold, and not with its own digest alone."""
+    """The written file is compared with the expected contents, not only with its digest."""
     archive = SyncArchive(str(tmp_path))
     for first in range(0, 40, 10):
         append(archive, LOG, first, first + 10)
     before = files(archive)
 
-    def encode(header: Header, columns: Columns, marks: Any) -> bytes:  # noqa: ANN401 - a table
-        return codec.encode(header, columns.take(np.arange(len(columns) - 1)), marks)
+    def encode(header: Header, columns: SyncColumns, watermarks: Any) -> bytes:  # noqa: ANN401 - a table
+        return codec.encode(header, columns.take(np.arange(len(columns) - 1)), watermarks)
 
     monkeypatch.setattr(compaction, "encode", encode)
     with pytest.raises(ArchiveError, match="does not hold the same syncs"):
@@ -161,10 +161,10 @@ def test_a_codec_that_drops_a_sync_replaces_nothing(
     assert contents(archive.read().index()) == contents(index_of(LOG))
 
 
-def test_a_folder_that_knows_no_fsync_is_written_to(
+def test_a_folder_without_fsync_is_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Mounted object stores refuse the fsync of a folder, and need none; that of a file counts."""
+    """Mounted object stores refuse the fsync of a folder; only that of the file is required."""
     real = os.fsync
 
     def fsync(descriptor: int) -> None:

@@ -23,7 +23,7 @@ DAG_FILE = Path(__file__).parents[3] / "dags" / "mm2_archive_syncs.py"
 def test_the_operator_archives_and_compacts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a run did is the XCom, as plain JSON; more files than may stay become one."""
+    """The XCom describes the run as plain JSON; too many files are compacted to one."""
 
     def archive_syncs(_pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
         for first in (0, 10, 20):
@@ -35,7 +35,7 @@ def test_the_operator_archives_and_compacts(
             generation=1,
             next_offset=30,
             as_of="2026-01-01T00:00:00+00:00",
-            notes=("topic orders was made again",),
+            notes=("topic orders was recreated",),
         )
 
     monkeypatch.setattr("airflow_mm2_offsets.operators.archive.archive_syncs", archive_syncs)
@@ -45,12 +45,12 @@ def test_the_operator_archives_and_compacts(
     )
     result = operator.execute({})
     assert (result["new_syncs"], result["compacted"]) == (30, 3)
-    assert result["notes"] == ["topic orders was made again"]
+    assert result["notes"] == ["topic orders was recreated"]
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_the_trigger_fires_when_the_topic_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once at its start and at each new end; a cluster that is down is waited for."""
+    """It fires at its start and at each new end offset; it waits for a cluster that is down."""
     looks: list[int | Exception] = [5, 5, ClusterUnreachableError("down"), 7, 7, 9]
     ends = iter(looks)
 
@@ -68,7 +68,7 @@ def test_the_trigger_fires_when_the_topic_has_grown(monkeypatch: pytest.MonkeyPa
     assert asyncio.run(events(3)) == [5, 7, 9]
 
 
-def test_the_trigger_is_made_again_from_what_it_serializes() -> None:
+def test_the_trigger_can_be_serialized() -> None:
     """Airflow's database keeps class and arguments."""
     path, settings = NewSyncsTrigger(mm2_conn_id="other", poll_interval=3.0).serialize()
     assert path == "airflow_mm2_offsets.triggers.syncs.NewSyncsTrigger"
@@ -76,7 +76,7 @@ def test_the_trigger_is_made_again_from_what_it_serializes() -> None:
 
 
 def test_the_dag_runs_one_at_a_time() -> None:
-    """It imports, and no two of its runs are at work at once."""
+    """The DAG can be imported, and its runs do not overlap."""
     spec = importlib.util.spec_from_file_location("mm2_archive_syncs", DAG_FILE)
     assert spec is not None
     assert spec.loader is not None

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.archive import Generation, SyncArchive
-from airflow_mm2_offsets.archive.incremental_read import Reading, read_since
+from airflow_mm2_offsets.archive import SyncArchive, TopicIncarnation
+from airflow_mm2_offsets.archive.incremental_read import NewRun, read_since
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.errors import PositionError, SyncsTopicError
@@ -48,8 +48,8 @@ class Record:
 
 
 def read(
-    monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, held: int = 0
-) -> Reading | None:
+    monkeypatch: pytest.MonkeyPatch, looks: list[Script], archive: SyncArchive, *, archived: int = 0
+) -> NewRun | None:
     """Read a topic whose id and end are, each time that it is looked at, the next of ``looks``."""
     script = iter(looks)
     seen: list[Look] = []
@@ -71,70 +71,68 @@ def read(
     monkeypatch.setattr("airflow_mm2_offsets.kafka.stable_read.look", look)
     monkeypatch.setattr("airflow_mm2_offsets.kafka.sync_log.drain", drain)
     monkeypatch.setattr("airflow_mm2_offsets.archive.incremental_read._topics", lambda *_, **__: {})
-    if held:
-        append(archive, LOG, 0, held)
+    if archived:
+        append(archive, LOG, 0, archived)
     return read_since(CLUSTERS, archive.read(), PAIR, ask_source=True)
 
 
-def offsets(reading: Reading | None) -> list[int]:
-    assert reading is not None
-    return list(reading.rows.offset)
+def offsets(new_run: NewRun | None) -> list[int]:
+    assert new_run is not None
+    return [offset for each in new_run.topic_read.syncs.values() for offset in each.offsets]
 
 
-def test_only_what_is_new_is_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
-    """Reading goes on where the archive ends, in the same generation."""
+def test_only_new_records_are_read(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """The read begins where the archive ends, in the same incarnation."""
     same: list[Script] = [("first-life", 9), ("first-life", 12)]
-    reading = read(monkeypatch, same, archive, held=5)
-    assert reading is not None
-    assert reading.header.generation == FIRST
-    assert offsets(reading) == [5, 6, 7, 8]
-    assert (reading.header.first, reading.header.stop) == (5, 9)
-    assert reading.header.runs[0].whole
+    new_run = read(monkeypatch, same, archive, archived=5)
+    assert new_run is not None
+    assert new_run.header.incarnation == FIRST
+    assert offsets(new_run) == [5, 6, 7, 8]
+    assert (new_run.header.first, new_run.header.stop) == (5, 9)
+    assert new_run.header.runs[0].whole
 
 
-def test_records_that_are_no_syncs_are_counted(
-    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
+def test_skipped_records_are_counted(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
+    """They are left out, and the run still counts as read whole."""
+    new_run = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
+    assert offsets(new_run) == [0, 2, 3]
+    assert new_run is not None
+    assert new_run.topic_read.skipped_count == 1
+    assert new_run.header.runs[0].whole
+
+
+@pytest.mark.parametrize("archived", [0, 5])
+def test_a_topic_recreated_during_a_read(
+    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, archived: int
 ) -> None:
-    """They are left out; that they were there is known."""
-    reading = read(monkeypatch, [("first-life", 4), ("first-life", 4)], archive)
-    assert offsets(reading) == [0, 2, 3]
-    assert reading is not None
-    assert reading.skipped == 1
-    assert reading.header.runs[0].whole
-
-
-@pytest.mark.parametrize("held", [0, 5])
-def test_a_topic_made_again_while_it_is_read(
-    monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, held: int
-) -> None:
-    """What was read is of no known life: the new topic is read from its beginning instead."""
+    """That read is discarded, and the new topic is read from its beginning."""
     looks: list[Script] = [("first-life", 9), ("second", 3), ("second", 3), ("second", 3)]
-    reading = read(monkeypatch, looks, archive, held=held)
-    assert reading is not None
-    assert reading.header.generation == Generation(2 if held else 1, "second")
-    assert offsets(reading) == [0, 2]
+    new_run = read(monkeypatch, looks, archive, archived=archived)
+    assert new_run is not None
+    assert new_run.header.incarnation == TopicIncarnation(2 if archived else 1, "second")
+    assert offsets(new_run) == [0, 2]
 
 
 @pytest.mark.parametrize("meanwhile", [[("first-life", 7)], []])
-def test_a_topic_truncated_while_it_is_read(
+def test_a_topic_truncated_during_a_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive, meanwhile: list[Script]
 ) -> None:
-    """A shorter end than what was read, or a start beyond the end, starts the reading anew."""
+    """If the end is before the last read offset or the start, the topic is read again from 0."""
     begin = 9 if meanwhile else -1
     looks: list[Script] = [("first-life", begin), *meanwhile, ("first-life", 7), ("first-life", 7)]
     assert offsets(read(monkeypatch, looks, archive)) == [0, 2, 3, 4, 5, 6]
 
 
-def test_a_topic_that_never_stands_still(
+def test_a_topic_that_changes_during_each_read(
     monkeypatch: pytest.MonkeyPatch, archive: SyncArchive
 ) -> None:
-    """After three tries the topic is named."""
+    """After three reads the error names the topic."""
     looks: list[Script] = [(f"life-{number}", 4) for number in range(6)]
     with pytest.raises(SyncsTopicError, match=r"mm2-offset-syncs\.target\.internal.* 3 reads"):
         read(monkeypatch, looks, archive)
 
 
 def test_a_topic_that_does_not_exist(monkeypatch: pytest.MonkeyPatch, archive: SyncArchive) -> None:
-    """It is told apart from one that is empty."""
+    """The result is None; that of an empty topic is a run without syncs."""
     assert read(monkeypatch, [None], archive) is None
     assert offsets(read(monkeypatch, [("new", 0), ("new", 0)], archive)) == []

@@ -1,13 +1,14 @@
-"""The index made of columns is the one that core makes sync by sync."""
+"""The index built from columns equals the one that core builds sync by sync."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.archive.columns import Columns
+from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.archive.index_builder import build_index
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
-from tests.unit.archive.archive_builder import Sync, contents, index_of, rows_of
+from tests.unit.archive.archive_builder import Sync, contents, index_of, records_of
 
 PLACES = st.tuples(st.sampled_from(["orders", "bills"]), st.integers(0, 2))
 
@@ -33,35 +34,39 @@ DISORDER = st.lists(
 
 @given(rising() | DISORDER)
 def test_columns_give_the_index_of_core(log: list[Sync]) -> None:
-    """Epochs, hidden rewinds, cuts and order are the same, of disorder and int64's end too."""
-    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
+    """Both indexes are equal, also for syncs in disorder and for offsets near int64's maximum."""
+    columns = SyncColumns.of_records(records_of(log, 0, len(log)))
     assert contents(build_index(columns, {}, {}, {})) == contents(index_of(log, complete=False))
 
 
 @given(rising() | DISORDER)
 def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
-    """However its syncs come, what lies before the first stays refused."""
-    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
-    built = build_index(columns, dict.fromkeys((sync[:2] for sync in log), History.LATE), {}, {})
+    """Whatever the order of the syncs, the history before the first stays cut."""
+    columns = SyncColumns.of_records(records_of(log, 0, len(log)))
+    built = build_index(
+        columns, dict.fromkeys((TopicPartition(*sync[:2]) for sync in log), History.LATE), {}, {}
+    )
     assert all(syncs.history.is_cut for syncs in built.partitions.values())
 
 
 @given(rising(), rising())
-def test_an_index_of_columns_goes_on(log: list[Sync], more: list[Sync]) -> None:
-    """It continues with later syncs as one that core made."""
-    columns = Columns.of_rows(rows_of(log, 0, len(log))).sorted_by_place()
-    pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+def test_an_index_of_columns_can_be_extended(log: list[Sync], more: list[Sync]) -> None:
+    """Extended by later syncs, it equals the index that core builds."""
+    columns = SyncColumns.of_records(records_of(log, 0, len(log)))
+    pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
     for sync in more:
-        pairs.setdefault(sync[:2], []).append(sync[2:])
+        pairs.setdefault(TopicPartition(*sync[:2]), []).append(sync[2:])
     built = build_index(columns, {}, {}, {}).extended(pairs)
     assert contents(built) == contents(index_of([*log, *more], complete=False))
 
 
 @given(rising(), st.integers(0, 59))
-def test_what_was_known_at_a_sync_is_what_the_syncs_up_to_it_make(log: list[Sync], at: int) -> None:
-    """A part of the index equals an index of that part."""
-    syncs = index_of(log, complete=False).partitions.get(log[0][:2]) if log else None
-    if syncs is None or at >= len(syncs):
+def test_the_index_up_to_a_sync_equals_an_index_of_these_syncs(log: list[Sync], at: int) -> None:
+    """A part of the index equals an index of that part's syncs."""
+    if not log:
+        return
+    syncs = index_of(log, complete=False).partitions[TopicPartition(*log[0][:2])]
+    if at >= len(syncs):
         return
     pairs = zip(syncs.upstream[: at + 1], syncs.downstream[: at + 1], strict=True)
     known, again = syncs.until(syncs[at]), PartitionSyncs(pairs, history=syncs.history)

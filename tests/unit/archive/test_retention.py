@@ -1,4 +1,4 @@
-"""What retention leaves of an archive answers as before, or refuses."""
+"""After retention, an archive answers as before, or refuses."""
 
 from datetime import timedelta
 from itertools import islice
@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core import Basis, Extras, Status
+from airflow_mm2_offsets.core import Basis, Extras, Status, TopicPartition
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import (
     JUMPED,
@@ -32,7 +32,7 @@ LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in
 def test_retention_keeps_every_answer_that_it_leaves(
     log: list[Sync], cut: int, position: int
 ) -> None:
-    """From the first sync left on, answers are as before; what lies before is refused."""
+    """Positions from the first sync left on keep their answers; earlier ones are refused."""
     with TemporaryDirectory() as folder:
         archive = SyncArchive(folder)
         cut = min(cut, len(log))
@@ -51,7 +51,7 @@ def test_retention_keeps_every_answer_that_it_leaves(
 
 
 def test_retention_loses_nothing() -> None:
-    """Copied again in simulated runs: no answer that retention leaves is above the truth."""
+    """In simulated runs with rewinds, no answer after retention is above the truth."""
     worlds = islice(worlds_copying_again(), 0, None, 5)
     runs = [(each.syncs.syncs, len(each.syncs.syncs) - 1, truths_of(each)) for each in worlds]
     runs += [(JUMPED, cut, JUMPED_TRUTHS) for cut in range(len(JUMPED))]
@@ -73,7 +73,7 @@ def test_retention_loses_nothing() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_retention_holds_the_truth(archive: SyncArchive, name: str) -> None:
-    """Of recorded runs, the truth is between the bounds that are left."""
+    """In recorded runs, the truth is within the bounds after retention."""
     golden = golden_set(name)
     log: list[Sync] = [(s.topic, s.partition, s.upstream, s.downstream) for s in golden.syncs]
     append(archive, log, 0, len(log) // 2, time=0)
@@ -88,8 +88,8 @@ def test_retention_holds_the_truth(archive: SyncArchive, name: str) -> None:
                 assert answer.low <= truth <= (truth if answer.high is None else answer.high)
 
 
-def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchive) -> None:
-    """Copied again up to 10 only: where 11 is, the dropped sync said. What catches up answers."""
+def test_retention_refuses_positions_that_only_dropped_syncs_bound(archive: SyncArchive) -> None:
+    """After a rewind up to 10, only the dropped sync bounds 11; a later sync brings the answer."""
     log: list[Sync] = [("orders", 0, 11, 1), ("orders", 0, 12, 2), ("orders", 0, 10, 3)]
     append(archive, log, 0, 2, time=0)
     append(archive, log, 2, 3, time=4_000_000_000_000)
@@ -97,11 +97,12 @@ def test_retention_refuses_what_only_dropped_syncs_can_bound(archive: SyncArchiv
     archive.compact(over=0, keep=timedelta(days=1))
     after = archive.read().index()
     assert after.translate("orders", 0, 10).status is Status.REFUSED
-    assert after.extended({("orders", 0): [(12, 5)]}).translate("orders", 0, 10).target == 3
+    caught_up = after.extended({TopicPartition("orders", 0): [(12, 5)]})
+    assert caught_up.translate("orders", 0, 10).target == 3
 
 
 def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
-    """The last sync of a partition stays, however old; the archive says what it has cut."""
+    """The last sync of a partition stays, however old; the archive lists the cut partitions."""
     append(archive, LOG, 0, 40, time=0)
     append(archive, LOG, 40, 40, time=4_000_000_000_000)
     assert archive.compact(over=1, keep=timedelta(days=30)) == 2
@@ -113,7 +114,7 @@ def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
 
 @pytest.mark.parametrize("extras", Extras)
 def test_an_archive_that_began_late_loses_nothing(tmp_path: Path, extras: Extras) -> None:
-    """Copies made before its first sync count, whatever extras says."""
+    """Copies before its first sync are considered, whatever ``extras`` is."""
     archive = SyncArchive(f"file://{tmp_path}")
     log: list[Sync] = [("orders", 0, *pair) for pair in REFILLED]
     append(archive, log, 0, len(log))

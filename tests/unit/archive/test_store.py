@@ -1,4 +1,4 @@
-"""What is appended is read, however it came to be appended."""
+"""An archive returns all that was appended, in whatever order."""
 
 import shutil
 from datetime import timedelta
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from upath import UPath
 
-from airflow_mm2_offsets.archive import Generation, PairIdentity, SyncArchive
-from airflow_mm2_offsets.core import Basis, Status
+from airflow_mm2_offsets.archive import PairIdentity, SyncArchive, TopicIncarnation
+from airflow_mm2_offsets.core import Basis, Status, TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.support.golden import NAMES, golden_set
 from tests.unit.archive.archive_builder import FIRST, HOUR, PAIR, Sync, append, contents, index_of
@@ -25,11 +25,11 @@ def files(archive: SyncArchive) -> list[UPath]:
 
 
 def test_an_empty_archive_holds_nothing(archive: SyncArchive) -> None:
-    """A folder that does not exist is an archive without syncs, and reading starts at 0."""
-    held = archive.read()
-    assert (len(held), held.pair, held.as_of) == (0, None, None)
-    assert held.next_read("any", 7) == (Generation(1, "any"), 0)
-    assert len(held.index()) == 0
+    """A folder that does not exist is an empty archive, and the first read begins at 0."""
+    archived = archive.read()
+    assert (len(archived), archived.pair, archived.as_of) == (0, None, None)
+    assert archived.next_read("any", 7) == (TopicIncarnation(1, "any"), 0)
+    assert len(archived.index()) == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -43,7 +43,7 @@ def test_an_empty_archive_holds_nothing(archive: SyncArchive) -> None:
 def test_any_split_reads_as_the_whole(
     log: list[Sync], extra: list[tuple[int, int, int]], *, compact: bool
 ) -> None:
-    """Runs of any length, again, overlapping, at any time: the index is that of the topic."""
+    """Runs of any length, repeated, overlapping, in any order, give the index of the topic."""
     with TemporaryDirectory() as folder:
         archive = SyncArchive(folder)
         reached = 0
@@ -62,26 +62,26 @@ def test_any_split_reads_as_the_whole(
 
 
 def test_a_retry_writes_nothing_new(archive: SyncArchive) -> None:
-    """The same run twice is one file."""
+    """The same run, appended twice, is one file."""
     append(archive, LOG)
     append(archive, LOG)
     assert len(files(archive)) == 1
 
 
 def test_the_next_read_follows_the_last(archive: SyncArchive) -> None:
-    """Reading goes on where the archive ends; at a new topic, or a shorter one, from its start."""
+    """The next read begins where the archive ends; at 0 if the topic was recreated or truncated."""
     append(archive, LOG, 0, 25)
-    held = archive.read()
-    assert held.next_read("first-life", 40) == (FIRST, 25)
-    assert held.next_read(None, 40) == (FIRST, 25)
-    assert held.next_read("second-life", 40) == (Generation(2, "second-life"), 0)
-    assert held.next_read("first-life", 24) == (Generation(2, "first-life"), 0)
+    archived = archive.read()
+    assert archived.next_read("first-life", 40) == (FIRST, 25)
+    assert archived.next_read(None, 40) == (FIRST, 25)
+    assert archived.next_read("second-life", 40) == (TopicIncarnation(2, "second-life"), 0)
+    assert archived.next_read("first-life", 24) == (TopicIncarnation(2, "first-life"), 0)
 
 
-def test_generations_follow_each_other(archive: SyncArchive) -> None:
-    """What a recreated syncs topic holds comes after what its first life held; none is lost."""
+def test_a_recreated_syncs_topic_follows_the_first(archive: SyncArchive) -> None:
+    """The syncs of a recreated syncs topic follow those of the first one; both stay."""
     append(archive, LOG[:20])
-    append(archive, LOG[20:], generation=Generation(2, "second-life"))
+    append(archive, LOG[20:], incarnation=TopicIncarnation(2, "second-life"))
     assert contents(archive.read().index()) == contents(index_of(LOG))
     archive.compact(over=0)
     assert len(files(archive)) == 2
@@ -90,7 +90,7 @@ def test_generations_follow_each_other(archive: SyncArchive) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_sets_translate_from_the_archive(archive: SyncArchive, name: str) -> None:
-    """Archived before the topic was compacted, the full history answers; later syncs join it."""
+    """Syncs that were archived before the topic was compacted answer, together with later ones."""
     golden = golden_set(name)
     log: list[Sync] = [(s.topic, s.partition, s.upstream, s.downstream) for s in golden.syncs]
     append(archive, log, 0, len(log) // 2)
@@ -103,8 +103,8 @@ def test_golden_sets_translate_from_the_archive(archive: SyncArchive, name: str)
     assert contents(archive.read().index()) == contents(index_of(log))
 
 
-def test_a_late_start_refuses_what_it_can_not_know(archive: SyncArchive) -> None:
-    """A syncs topic that was compacted before the first run leaves its earliest positions open."""
+def test_a_late_start_refuses_the_earliest_positions(archive: SyncArchive) -> None:
+    """If the syncs topic was compacted before the first run, the earliest positions are refused."""
     log: list[Sync | None] = [None, *LOG[1:]]
     append(archive, log)
     answer = archive.read().index().translate("orders", 0, 5)
@@ -113,8 +113,8 @@ def test_a_late_start_refuses_what_it_can_not_know(archive: SyncArchive) -> None
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_topic_made_again_is_cut(archive: SyncArchive, side: int) -> None:
-    """Syncs up to the run that saw another id are refused, later ones answer, others stay."""
+def test_a_recreated_topic_is_cut(archive: SyncArchive, side: int) -> None:
+    """Syncs up to the run that saw the new id are cut; later ones, and other topics, answer."""
     both: list[Sync] = [*LOG, *(("bills", 0, 10 * n, 8 * n) for n in range(10))]
     ids = [("s1", "t1"), ("s2", "t1")] if side == 0 else [("s1", "t1"), ("s1", "t2")]
     append(archive, both, 0, 20, time=1, topics={"orders": ids[0], "bills": ("b", "b")})
@@ -128,8 +128,8 @@ def test_a_topic_made_again_is_cut(archive: SyncArchive, side: int) -> None:
         archive.compact(over=0)
 
 
-def test_a_topic_made_again_without_a_sync_since_is_refused(archive: SyncArchive) -> None:
-    """All its syncs are cut, and it is not taken for one that was never replicated."""
+def test_a_recreated_topic_without_a_later_sync_is_refused(archive: SyncArchive) -> None:
+    """All its syncs are cut; it is not reported as never replicated."""
     append(archive, LOG, 0, 40, time=1, topics={"orders": ("s", "t1")})
     append(archive, LOG, 40, 40, time=2, topics={"orders": ("s", "t2")})
     answer = archive.read().index().translate("orders", 0, 20)
@@ -137,7 +137,7 @@ def test_a_topic_made_again_without_a_sync_since_is_refused(archive: SyncArchive
 
 
 def test_a_topic_whose_id_is_not_known_is_not_cut(archive: SyncArchive) -> None:
-    """An id that could not be asked for is no other id; but it does not hide one."""
+    """An unknown id is not a changed id; a later id is still compared with the last known one."""
     append(archive, LOG, 0, 20, time=1, topics={"orders": ("s", "t1")})
     append(archive, LOG, 20, 30, time=2, topics={"orders": ("s", None)})
     assert contents(archive.read().index()) == contents(index_of(LOG[:30]))
@@ -146,8 +146,8 @@ def test_a_topic_whose_id_is_not_known_is_not_cut(archive: SyncArchive) -> None:
 
 
 @pytest.mark.parametrize("unknown", [None, ""])
-def test_compaction_forgets_no_id(archive: SyncArchive, unknown: str | None) -> None:
-    """Of two runs of an hour, the later one could not ask, or found the topic gone."""
+def test_compaction_keeps_topic_ids(archive: SyncArchive, unknown: str | None) -> None:
+    """The ids stay when the later of an hour's two runs did not know them or found no topic."""
     append(archive, LOG, 0, 20, time=1, topics={"orders": ("s", "t1")})
     append(archive, LOG, 20, 40, time=2, topics={"orders": ("s", unknown)})
     archive.compact(over=0)
@@ -157,7 +157,7 @@ def test_compaction_forgets_no_id(archive: SyncArchive, unknown: str | None) -> 
 
 
 def test_another_pair_is_refused(archive: SyncArchive) -> None:
-    """Two pairs with the same aliases are told apart by their cluster ids, whatever is skipped."""
+    """Cluster ids distinguish two pairs with the same aliases, even with skip_damaged."""
     append(archive, LOG)
     other = PairIdentity(source="other-id", target="target-id", syncs_topic="mm2-offset-syncs")
     lenient = SyncArchive(archive.location, skip_damaged=True)
@@ -176,22 +176,22 @@ def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
     for number in range(8):
         append(archive, LOG, 5 * number, 5 * number + 5, time=number * HOUR // 4)
     archive.compact(over=0)
-    held = archive.read()
-    assert [run.time for _, run in held.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
-    assert held.marks(FIRST).column("source_high").to_pylist() == [20, 40]
-    assert held.next_read("first-life", 40) == (FIRST, 40)
+    archived = archive.read()
+    assert [run.time for _, run in archived.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
+    assert archived.watermarks(FIRST).column("source_high").to_pylist() == [20, 40]
+    assert archived.next_read("first-life", 40) == (FIRST, 40)
 
 
 def test_few_files_are_left_alone(archive: SyncArchive) -> None:
-    """Nothing is compacted up to the number of files that may stay."""
+    """No more files than ``over`` are not compacted."""
     append(archive, LOG, 0, 20)
     append(archive, LOG, 20, 40)
     assert archive.compact(over=2) == 0
     assert len(files(archive)) == 2
 
 
-def test_a_compaction_cut_short_anywhere_changes_nothing(tmp_path: Path) -> None:
-    """Each subset of the old files beside the new one reads as the archive did, retention too."""
+def test_an_interrupted_compaction_changes_nothing(tmp_path: Path) -> None:
+    """The new file with any of the old ones reads as the new one alone, with retention too."""
     log = [*LOG, ("orders", 0, 100, 400), ("orders", 0, 500, 600)]
     whole = SyncArchive(str(tmp_path / "whole"))
     for number in range(4):
@@ -224,7 +224,7 @@ def test_a_recreated_source_topic_may_have_been_copied_before_the_run_that_saw_i
     append(archive, log, 3, 7, time=4, topics={"orders": ("s2", "t")})
     for _ in range(2):
         index = archive.read().index()
-        assert index.partitions["orders", 0].settled_below == 7
+        assert index.partitions[TopicPartition("orders", 0)].settled_below == 7
         answer = index.translate("orders", 0, 1)
         assert (answer.status, answer.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
         archive.compact(over=0)

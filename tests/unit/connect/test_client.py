@@ -43,11 +43,6 @@ def test_check_returns_the_version() -> None:
     assert _client({"/": root}).check() == "4.3.1"
 
 
-def test_connectors_are_listed() -> None:
-    """The names of the connectors come back."""
-    assert _client({"/connectors": ["mirror", "beat"]}).connectors() == ("mirror", "beat")
-
-
 def test_status_keeps_the_first_line_of_a_trace() -> None:
     """A connector's state and its tasks' come back, a failed one's with its reason."""
     worker = {"worker_id": "127.0.0.1:8083", "version": "4.3.1"}
@@ -71,7 +66,7 @@ def test_status_keeps_the_first_line_of_a_trace() -> None:
 
 
 def test_offsets_are_those_of_topics() -> None:
-    """Only entries of copied topics count: no heartbeats, no other forms, none that was reset."""
+    """Heartbeats, entries of another form and reset offsets are left out."""
 
     def entry(partition: object, offset: object) -> dict[str, object]:
         return {"partition": partition, "offset": offset}
@@ -135,14 +130,14 @@ def test_an_absent_target_alias_is_the_default() -> None:
     ],
 )
 def test_no_mirror_or_two_is_an_error(configs: dict[str, dict[str, str]], said: str) -> None:
-    """What is there is named, without the rest of its configuration."""
+    """The error lists the connectors that exist, without the rest of their configuration."""
     with pytest.raises(ConnectError, match=said) as caught:
         _client(_expanded(**configs)).find_mirror_source("a", "b")
     assert "hunter2" not in str(caught.value)
 
 
 def test_an_error_names_connector_status_and_message() -> None:
-    """What Connect says reaches the reader, with the next step."""
+    """The error contains Connect's message and the next step."""
     with pytest.raises(
         ConnectError,
         match=r"http://connect:8083, connector nope: HTTP 404: Nothing found for .*; check the con",
@@ -155,12 +150,12 @@ def test_an_error_without_json_is_one_too(status: int) -> None:
     """A proxy's answer is an error with its status, and never shows the password."""
     client = _served(lambda _: httpx.Response(status, text="<html>no</html>"))
     with pytest.raises(ConnectError, match=f"HTTP {status}") as caught:
-        client.connectors()
+        client.mirror_sources()
     assert "hunter2" not in str(caught.value)
 
 
 def test_another_server_is_not_taken_for_connect() -> None:
-    """A server that answers, but is no worker, is reported as that."""
+    """A server that is not a Connect worker is reported as such."""
     with pytest.raises(ConnectError, match="is not a Kafka Connect worker"):
         _client({"/": {"hello": "world"}}).check()
 
@@ -171,18 +166,20 @@ def test_a_rebalance_is_waited_for() -> None:
 
     def answer(_: httpx.Request) -> httpx.Response:
         status = next(answers)
-        body = json.dumps(["mirror"] if status == 200 else {"message": "rebalance is expected"})
+        body = json.dumps(
+            {"version": "4"} if status == 200 else {"message": "rebalance is expected"}
+        )
         return httpx.Response(status, text=body)
 
-    assert _served(answer).connectors() == ("mirror",)
+    assert _served(answer).check() == "4"
 
 
 def test_a_rebalance_that_does_not_end_is_an_error() -> None:
-    """After the timeout the answer is what Connect said."""
+    """After the timeout the error contains Connect's message."""
     body = {"error_code": 409, "message": "a rebalance is in process"}
     client = _served(lambda _: httpx.Response(409, json=body), timeout=0.2)
     with pytest.raises(ConnectError, match=r"HTTP 409: a rebalance is in process; .* try again"):
-        client.connectors()
+        client.mirror_sources()
 
 
 def test_the_login_is_sent() -> None:
@@ -191,14 +188,14 @@ def test_the_login_is_sent() -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request.headers["authorization"])
-        return httpx.Response(200, json=[])
+        return httpx.Response(200, json={})
 
-    _served(answer).connectors()
+    _served(answer).mirror_sources()
     assert seen == [httpx.BasicAuth("airflow", "hunter2")._auth_header]  # noqa: SLF001
 
 
 def test_a_silent_worker_is_given_up() -> None:
-    """A time-out without a text of its own is named by its kind."""
+    """A time-out without a message is named by its class."""
 
     def answer(_: httpx.Request) -> httpx.Response:
         raise httpx.ReadTimeout("")
@@ -214,8 +211,8 @@ def test_the_repr_holds_no_login() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://airflow:hunter2", "airflow:hunter2@connect:8083"])
-def test_half_a_url_does_not_give_its_login_away(url: str) -> None:
-    """What fails to parse may hold a password: the error does not repeat it."""
+def test_a_malformed_url_does_not_show_its_login(url: str) -> None:
+    """A malformed URL may hold a password: the error does not show the URL."""
     with pytest.raises(ConfigurationError, match="URL") as caught:
         ConnectClient(url=url)
     assert "hunter2" not in str(caught.value)
@@ -223,7 +220,7 @@ def test_half_a_url_does_not_give_its_login_away(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["connect:8083", "", "ftp://connect", "http://", "http://x:y"])
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_a_malformed_url_is_refused(url: str) -> None:
     """A malformed address is a configuration error before anything is sent."""
     with pytest.raises(ConfigurationError, match="URL"):
         ConnectClient(url=url)
@@ -238,7 +235,7 @@ def test_a_login_in_the_url_is_refused_unseen() -> None:
 
 @pytest.mark.parametrize("answer", [5, [], {}, {"offsets": 5}, {"connector": []}, {"a": {}}])
 def test_json_of_another_form_is_one_clear_error(answer: object) -> None:
-    """A gateway's own JSON, with status 200, is not taken for Connect's."""
+    """A gateway's JSON with status 200 is not mistaken for Connect's."""
     client = _served(lambda _: httpx.Response(200, json=answer))
     asked = [client.status, client.offsets]
     for ask in asked:
@@ -247,7 +244,7 @@ def test_json_of_another_form_is_one_clear_error(answer: object) -> None:
 
 
 def test_the_configuration_of_a_connector() -> None:
-    """What was given comes back, a null as if it had not been."""
+    """The settings come back; one that is null is left out."""
     config = {"name": "mirror", "replication.policy.separator": "_", "topics": None}
     client = _client({"/connectors/mirror/config": config})
     assert client.config("mirror") == {"name": "mirror", "replication.policy.separator": "_"}

@@ -69,8 +69,11 @@ def test_javas_properties_become_librdkafkas(
 @pytest.mark.parametrize(
     ("java", "message"),
     [
-        ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}'}, "is not of the form"),
-        ({"sasl.jaas.config": f'{PLAIN} required username="u" {SECRET};'}, "is not of the form"),
+        ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}'}, "does not have the form"),
+        (
+            {"sasl.jaas.config": f'{PLAIN} required username="u" {SECRET};'},
+            "does not have the form",
+        ),
         ({"sasl.jaas.config": f'{PLAIN} required username="{SECRET}";'}, "lacks password"),
         ({"sasl.jaas.config": f"{PLAIN} required;"}, "lacks username and password"),
         (
@@ -181,7 +184,7 @@ def test_a_key_file_that_is_not_pem_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_properties_file() -> None:
-    """Line ends, backslashes, leading spaces and other letters come through Java's reader."""
+    """Line ends, backslashes, leading spaces and non-ASCII letters survive Java's escaping."""
     assert format_properties({"b": "1\n2\\", "a": " é=😀"}) == (
         "a=\\ \\u00e9\\=\\ud83d\\ude00\nb=1\\n2\\\\\n"
     )

@@ -323,13 +323,13 @@ def test_many_topics_are_read_at_once(
         clusters.write(topic, range(100))
         clusters.copy(topic, range(100))
         clusters.sync(topic, (0, 0), (90, 90))
-    opened, open_consumer = [], kafka_clients.open_consumer
+    opened, make_consumer = [], kafka_clients.make_consumer
 
     def counting(*args: object, **options: object) -> object:
         opened.append(args)
-        return open_consumer(*args, **options)  # type: ignore[arg-type]
+        return make_consumer(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(drain, "open_consumer", counting)
+    monkeypatch.setattr(drain, "make_consumer", counting)
     plan = plan_failover(clusters.pair, {topic: {0: position} for topic in topics})
     assert plan.target_positions()
     # Two for the sync at the position, two for the oldest one, two for the end or the windows.

@@ -1,4 +1,4 @@
-"""An app, its client, and the pair of clusters that it stands on."""
+"""An app of the REST API with its client, over clusters in memory."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -19,10 +19,11 @@ from airflow_mm2_offsets.core import Naming, SyncIndex, TopicPartition, Watermar
 from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 
+ORDERS = TopicPartition("orders", 0)
 SYNCS = {
-    ("orders", 0): [(0, 0), (100, 98), (200, 195)],
-    ("orders", 1): [(50, 40)],
-    ("payments", 0): [(7, 7)],
+    ORDERS: [(0, 0), (100, 98), (200, 195)],
+    TopicPartition("orders", 1): [(50, 40)],
+    TopicPartition("payments", 0): [(7, 7)],
 }
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BASE = "/api/v1/offsets"
@@ -30,17 +31,17 @@ BASE = "/api/v1/offsets"
 
 @dataclass
 class FakeCluster:
-    """Knows watermarks, and counts how often it is asked."""
+    """Returns watermarks, and counts the requests for them."""
 
     name: str
-    marks: dict[TopicPartition, Watermarks] = field(default_factory=dict)
-    asked: int = 0
+    known_watermarks: dict[TopicPartition, Watermarks] = field(default_factory=dict)
+    requests: int = 0
 
-    def watermarks(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Watermarks]:
-        self.asked += 1
-        if not self.marks:
+    def watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Watermarks]:
+        self.requests += 1
+        if not self.known_watermarks:
             raise ClusterUnreachableError(f"{self.name}: did not answer")
-        return {place: self.marks[place] for place in places}
+        return {each: self.known_watermarks[each] for each in partitions}
 
 
 def cached(syncs: dict[TopicPartition, list[tuple[int, int]]] = SYNCS) -> SyncsSnapshot:
@@ -69,7 +70,7 @@ class Direct(httpx.BaseTransport):
         return asyncio.run(answer())
 
 
-class Home:
+class ApiHarness:
     """An app whose syncs topic is read by ``read``."""
 
     def __init__(
@@ -79,7 +80,7 @@ class Home:
         pair: ClusterPair | None = None,
         limits: Limits | None = None,
     ) -> None:
-        ends = {place: Watermarks(low=0, high=300) for place in SYNCS}
+        ends = {each: Watermarks(low=0, high=300) for each in SYNCS}
         self.source = FakeCluster("source", ends)
         self.read: Callable[[], SyncsSnapshot] = cached
         self.reads = 0
@@ -98,6 +99,6 @@ class Home:
         self.app = create_app(OnePair(served), auth=auth, limits=limits or Limits())
         self.client = httpx.Client(transport=Direct(self.app), base_url="http://test")
 
-    def _read(self, _held: SyncsSnapshot | None) -> SyncsSnapshot:
+    def _read(self, _previous: SyncsSnapshot | None) -> SyncsSnapshot:
         self.reads += 1
         return self.read()
