@@ -103,7 +103,8 @@ def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
         return "running" in seen["poke"] and "up_for_reschedule" in seen["reschedule"]
 
     wait_until(are_waiting, "the sensors to wait", seconds=180)
-    checkpoints.simple(tmp_path / "checkpoint")
+    # Renamed into place, so that no sensor sees the first batch before the second one is there.
+    checkpoints.simple(tmp_path / "written").rename(tmp_path / "checkpoint")
 
     states = _end(airflow, "sensors", run_id)
     assert "up_for_reschedule" not in seen["poke"]
