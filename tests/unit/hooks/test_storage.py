@@ -27,7 +27,7 @@ from airflow_mm2_offsets.storage import (
 from airflow_mm2_offsets.whole_files import whole_copy
 
 
-class Hdfs(MemoryFileSystem):
+class Hdfs(MemoryFileSystem):  # type: ignore[misc] # fsspec has no annotations
     """HDFS as fsspec has it, without a name node: it renames to no name that is taken."""
 
     store: ClassVar[dict[str, object]] = {}
@@ -46,7 +46,7 @@ class Hdfs(MemoryFileSystem):
         self.store[path2] = self.store.pop(path1)
 
 
-class Azure(MemoryFileSystem):
+class Azure(MemoryFileSystem):  # type: ignore[misc] # fsspec has no annotations
     """Azure's storage as fsspec has it."""
 
     store: ClassVar[dict[str, object]] = {}

@@ -29,12 +29,21 @@ class Job:
         files = {f"offsets/{batch}": checkpoints.batch(checkpoints.orders(*offsets))}
         checkpoints.write(self.checkpoint, {**files, f"commits/{batch}": checkpoints.commit()})
 
-    def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
-        driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
-        told = {**driver, "pid": 7, "heartbeat": heartbeat, "lease": 8.0, **more}
-        names = {"query_id": query_id, "run_id": told["run_id"]}
-        queries = [{**names, "checkpoint": f"file:{self.checkpoint}"}]
-        self._write("driver.json", {"queries": queries, "control": f"file:{self.control}", **told})
+    def beat(self, heartbeat: int, **fields: object) -> None:
+        """Write another heartbeat of the driver; ``fields`` replace those of ``driver.json``."""
+        ids = {"query_id": checkpoints.QUERY_ID, "run_id": "r", **fields}
+        query = {name: ids[name] for name in ("query_id", "run_id")}
+        driver = {
+            "application_id": "app-1",
+            **query,
+            "host": "h",
+            "pid": 7,
+            "heartbeat": heartbeat,
+            "lease": 8.0,
+            "queries": [{**query, "checkpoint": f"file:{self.checkpoint}"}],
+            "control": f"file:{self.control}",
+        }
+        self._write("driver.json", {**driver, **fields})
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return what a file of the control location holds, as the job's ``HadoopFiles`` do."""

@@ -2,12 +2,12 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.spark import originals
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.operators.checks import check, problems
 from tests.unit.operators.clusters import Clusters
@@ -58,7 +58,7 @@ def test_a_mounted_folder_passes_while_the_job_beats(
     assert "which writes to hdfs://n/x/control" in problem
     word = {"spark_control": "hdfs://n/x/control"}
     assert worker.run(check(job, **word)).type == "SucceedTask"
-    monkeypatch.setattr(originals.time, "sleep", lambda _: job.beat(2, **mounted))
+    monkeypatch.setattr(time, "sleep", lambda _: job.beat(2, **mounted))
     job.beat(1, **mounted)
     assert worker.run(check(job)).type == "SucceedTask"
     assert "The job lives, but" in caplog.text
@@ -70,7 +70,7 @@ def test_a_copied_checkpoint_is_refused_beside_a_job_that_beats(
 ) -> None:
     """Where the control location is spelled as the job does, so is the checkpoint."""
     shutil.copytree(job.checkpoint, tmp_path / "backup")
-    monkeypatch.setattr(originals.time, "sleep", lambda _: job.beat(2, interval=1.0))
+    monkeypatch.setattr(time, "sleep", lambda _: job.beat(2, interval=1.0))
     job.beat(1, interval=1.0)
     (problem,) = problems(worker, check(job, checkpoint=str(tmp_path / "backup")))
     assert problem.startswith(f"{tmp_path}/backup is not the checkpoint location of the job")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.spark import originals
+from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
 from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
@@ -199,8 +200,9 @@ def _hand_over(job: Job, checkpoint: Path) -> None:
         "driver_run_id": "r",
         "heartbeat": 1,
     }
-    places = {"control": UPath(job.control), "checkpoint": UPath(checkpoint)}
-    confirm_handover(**places, request_id=ASKED, read=read)
+    confirm_handover(
+        control=UPath(job.control), checkpoint=UPath(checkpoint), request_id=ASKED, read=read
+    )
 
 
 def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
@@ -228,15 +230,13 @@ def test_a_heartbeat(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     control = UPath(job.control)
     job.beat(1, interval=0.05)
     locations = JobLocations(control=control, checkpoint=UPath(job.checkpoint))
-    driver = originals.read_driver(control)
+    driver = read_driver(control)
     assert driver is not None
     assert locations.problems(driver) == []
     assert not is_beating(control, driver)
     for ended in (False, True):
-        monkeypatch.setattr(
-            originals.time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended)
-        )
+        monkeypatch.setattr(time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended))
         job.beat(1, interval=60.0)
-        driver = originals.read_driver(control)
+        driver = read_driver(control)
         assert driver is not None
         assert is_beating(control, driver) is not ended

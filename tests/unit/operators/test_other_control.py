@@ -1,6 +1,7 @@
 """An old control location of a job that runs with another one: its files are out of date."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +134,17 @@ def test_the_hand_over_reads_the_note_again(worker: Worker, job: Job) -> None:
         "driver_run_id": "r",
         "heartbeat": 5,
     }
-    places = {"control": UPath(job.control), "checkpoint": UPath(job.checkpoint)}
-    confirm_handover(**places, request_id="failover:manual__1", read=read)
+    hand_over = partial(
+        confirm_handover,
+        control=UPath(job.control),
+        checkpoint=UPath(job.checkpoint),
+        request_id="failover:manual__1",
+        read=read,
+    )
+    hand_over()
     _note(job, "s3a://lake/control2")
     with pytest.raises(HandoverError, match="runs with the control location s3a://lake/control2"):
-        confirm_handover(**places, request_id="failover:manual__1", read=read)
+        hand_over()
 
 
 @pytest.mark.usefixtures("all_copied")

@@ -13,6 +13,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.spark import stopping
 from airflow_mm2_offsets.spark.control import Proof, read_acknowledgement
+from airflow_mm2_offsets.spark.control_files import write_object
 from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
 from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.clusters import define
@@ -74,11 +75,10 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
     """A driver that is started again in between finds it; it names the run and the target."""
     worker.conf = {"folder": str(job.folder)}
     before: list[Fence | None] = []
-    write = stopping.write_object
 
     def note(path: UPath, values: dict[str, object]) -> None:
         before.append(read_fence(str(job.control)))
-        write(path, values)
+        write_object(path, values)
 
     monkeypatch.setattr(stopping, "write_object", note)
     task = stop_task(moved_to="{{ dag_run.conf.folder }}/target")

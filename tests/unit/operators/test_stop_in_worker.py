@@ -1,5 +1,6 @@
 """StopSparkStreamingOperator without a triggerer: the worker asks, waits, and kills."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
 from airflow_mm2_offsets.spark.control import Driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.stopping import request_stop
-from airflow_mm2_offsets.triggers import polling
 from tests.unit.operators.clusters import define
 from tests.unit.operators.jobs import Job
 from tests.unit.operators.stops import ASKED, stop_task
@@ -34,7 +34,7 @@ class _Driver:
         monkeypatch.setattr(requests, "time", self)
         self.requests = StopRequests(job)  # type: ignore[arg-type]
         assert self.requests.look() is None
-        monkeypatch.setattr(polling.time, "sleep", self.look)
+        monkeypatch.setattr(time, "sleep", self.look)
 
     def monotonic(self) -> float:
         return self.now
@@ -106,7 +106,7 @@ def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
     )
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
-    monkeypatch.setattr(polling.time, "sleep", lambda _: task.on_kill())
+    monkeypatch.setattr(time, "sleep", lambda _: task.on_kill())
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(StopError, match=f"the stop '{ASKED}' was withdrawn"):
         worker.run(task)

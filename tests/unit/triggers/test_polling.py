@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from airflow.triggers.base import TriggerEvent
 from asgiref.sync import async_to_sync
 
 from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError, StopError
@@ -160,8 +161,11 @@ def test_a_poll_that_is_cancelled_says_why() -> None:
         polls.set()
         goes_on.wait(5)
 
+    async def first_event() -> TriggerEvent:
+        return await anext(_Doing(block).run())
+
     async def cancel_one() -> str:
-        task = asyncio.create_task(anext(_Doing(block).run()))  # type: ignore[arg-type]
+        task = asyncio.create_task(first_event())
         await asyncio.to_thread(polls.wait, 5)
         task.cancel("a user's deed")
         try:

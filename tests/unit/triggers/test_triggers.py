@@ -2,8 +2,9 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from airflow.providers.common.compat.module_loading import import_string
@@ -28,7 +29,13 @@ from tests.unit.operators.clusters import Clusters, define, impatient
 from tests.unit.operators.jobs import Job
 from tests.unit.spark import checkpoints
 
-TIMES = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
+
+class _Times(TypedDict):
+    deadline: float
+    poll_interval: float
+
+
+TIMES: _Times = {"deadline": 1795254056.2735019, "poll_interval": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -143,10 +150,10 @@ def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
 def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> None:
     """Only a batch after those that came with it shows that the job runs."""
     root = str(checkpoints.simple(tmp_path))
-    times = {"starting_offsets": None, **TIMES}
-    waiting = SparkStartedTrigger(checkpoint=root, after_batch=1, **times).poll()
+    trigger = partial(SparkStartedTrigger, checkpoint=root, starting_offsets=None, **TIMES)
+    waiting = trigger(after_batch=1).poll()
     assert waiting == NotYet(reason=f"{root} has no committed batch after 1")
-    assert isinstance(SparkStartedTrigger(checkpoint=root, after_batch=0, **times).poll(), Done)
+    assert isinstance(trigger(after_batch=0).poll(), Done)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +314,7 @@ def test_a_driver_without_an_answer_is_gone_only_where_that_was_said(job: Job) -
     heartbeat_timeout = 0.08
     trigger = _stopped(job, heartbeat_timeout, heartbeat_timeout=heartbeat_timeout)
     assert isinstance(trigger.poll(), NotYet)
-    for change in (lambda: job.beat(2), job.acknowledge):
+    for change in (partial(job.beat, 2), job.acknowledge):
         _pass(heartbeat_timeout)
         change()
         assert isinstance(trigger.poll(), NotYet)
