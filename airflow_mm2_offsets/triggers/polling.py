@@ -1,4 +1,4 @@
-"""What the triggers that wait have in common. The sensors and the stop operator look with them."""
+"""The base of the triggers that wait; the sensors and the stop operator poll with it, too."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ class NotYet:
 
 
 class PollingTrigger(BaseTrigger):
-    """Looks again and again, until the wait ends or its deadline has passed.
+    """Polls until the wait ends or its deadline has passed.
 
     Its event is ``{"result": ...}``, ``{"timeout": what was missing}``, or ``{"error": ...,
     "retryable": ...}`` with the error as ``to_json`` gives it.
@@ -45,6 +45,8 @@ class PollingTrigger(BaseTrigger):
 
     wait_for: ClassVar[str]
     """What is waited for, for messages."""
+    settings: ClassVar[tuple[str, ...]]
+    """The arguments beside ``deadline`` and ``poll_interval``; attributes have the same names."""
 
     def __init__(self, *, deadline: float, poll_interval: float) -> None:
         """Keep the settings."""
@@ -62,15 +64,12 @@ class PollingTrigger(BaseTrigger):
             Mm2OffsetsError: The wait can't end well.
         """
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments beside ``deadline`` and ``poll_interval``."""
-
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return class and arguments, for Airflow's database."""
         kind = type(self)
-        times = {"deadline": self.deadline, "poll_interval": self.poll_interval}
-        return f"{kind.__module__}.{kind.__qualname__}", self.settings() | times
+        names = (*self.settings, "deadline", "poll_interval")
+        arguments = {name: getattr(self, name) for name in names}
+        return f"{kind.__module__}.{kind.__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait in the triggerer; send one event."""

@@ -92,6 +92,10 @@ class SparkStoppedTrigger(PollingTrigger):
     """
 
     wait_for = "the proof that the Spark job has stopped"
+    settings = (
+        *("control", "checkpoint", "request_id", "quiet_period", "heartbeat_timeout"),
+        *("proof_if_silent", "spark_control", "spark_checkpoint"),
+    )
 
     def __init__(
         self,
@@ -113,24 +117,11 @@ class SparkStoppedTrigger(PollingTrigger):
         self.request_id = request_id
         self.quiet_period = quiet_period
         self.heartbeat_timeout = heartbeat_timeout
-        self.proof_if_silent = proof_if_silent
+        self.proof_if_silent = str(proof_if_silent)
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
         self._last_state: tuple[object, ...] = ()
         self._unchanged_since = 0.0
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments for Airflow's database."""
-        return {
-            "control": self.control,
-            "checkpoint": self.checkpoint,
-            "request_id": self.request_id,
-            "quiet_period": self.quiet_period,
-            "heartbeat_timeout": self.heartbeat_timeout,
-            "proof_if_silent": str(self.proof_if_silent),
-            "spark_control": self.spark_control,
-            "spark_checkpoint": self.spark_checkpoint,
-        }
 
     async def on_kill(self) -> None:
         """Withdraw the stop: a user marked or cleared the task before there was a proof."""

@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError, StopError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
-from airflow_mm2_offsets.triggers.polling import PollingTrigger
+from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.dags.folder import STEPS
 from tests.unit.operators.clusters import Clusters, define
@@ -82,17 +82,19 @@ def test_the_verification_compares_the_switch_where_it_is_asked_for(
     ]
 
 
-def _wait_for_the_stop(run: Failover, **params: object) -> PollingTrigger:
+def _wait_for_the_stop(run: Failover, **params: object) -> SparkStoppedTrigger:
     run.worker.conf = {**run.worker.conf, **params}
     stop = run.dag.get_task("stop_source")
     assert isinstance(stop, BaseOperator)
-    return rebuild(run.worker.run(stop))
+    trigger = rebuild(run.worker.run(stop))
+    assert isinstance(trigger, SparkStoppedTrigger)
+    return trigger
 
 
 def test_a_job_is_neither_given_up_nor_killed_by_default(run: Failover) -> None:
     """By default a job that says nothing fails the failover; it goes on where it is."""
     trigger = _wait_for_the_stop(run)
-    assert trigger.settings()["heartbeat_timeout"] is None
+    assert trigger.heartbeat_timeout is None
     assert trigger.deadline == pytest.approx(time.time() + 600, abs=5)
 
 
@@ -100,8 +102,8 @@ def test_a_silent_job_is_given_up_after_heartbeat_timeout(run: Failover) -> None
     """After ``heartbeat_timeout`` its silence is the proof, and the failover goes on from there."""
     run.source.beat(1, lease=0.1)
     trigger = _wait_for_the_stop(run, heartbeat_timeout=30)
-    assert trigger.settings()["heartbeat_timeout"] == 30.0
-    vars(trigger)["heartbeat_timeout"] = 0.05
+    assert trigger.heartbeat_timeout == 30.0
+    trigger.heartbeat_timeout = 0.05
     (event,) = events(trigger)
     assert event["result"]["proof"] == "silent"
 

@@ -23,14 +23,12 @@ class Scripted(PollingTrigger):
     """Returns the given outcomes one after the other, and the last one for ever."""
 
     wait_for = "what the test wants"
+    settings = ()
 
     def __init__(self, *outcomes: Done | NotYet | Exception, seconds: float = 60) -> None:
         super().__init__(deadline=time.time() + seconds, poll_interval=0.005)
         self.outcomes = list(outcomes)
         self.polls = 0
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def poll(self) -> Done | NotYet:
         self.polls += 1
@@ -115,13 +113,11 @@ class _Doing(PollingTrigger):
     """Calls a function, and is done."""
 
     wait_for = "it"
+    settings = ()
 
     def __init__(self, do: Callable[[], object]) -> None:
         super().__init__(deadline=0.0, poll_interval=0.005)
         self.do = do
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def poll(self) -> Done | NotYet:
         self.do()
