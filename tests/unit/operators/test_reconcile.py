@@ -167,7 +167,7 @@ def test_a_cluster_that_is_gone_is_not_asked(
         ({"ranges": RANGES, "topics": ["orders"]}, "given: ranges, topics"),
         ({"ranges": RANGES, "read": ["source"]}, "give source and target, or one of them and"),
         ({"ranges": RANGES, "read": ["sink", "source"]}, "read is"),
-        ({"plan": "{}"}, "plan is none that this release reads"),
+        ({"plan": "{}"}, "this release can't read plan"),
         ({"topics": ["nothing"]}, "has no topic nothing"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00"}, "start_time is"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00Z"}, "end_time is None"),
