@@ -19,7 +19,7 @@ _QUEUED = (
 )
 
 WRITE_SECONDS = 5.0
-"""A file that is still half written after so many seconds is damaged."""
+"""A file that is still incomplete after so many seconds is damaged."""
 
 
 class SparkStartedTrigger(PollingTrigger):

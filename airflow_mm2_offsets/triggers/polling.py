@@ -13,12 +13,12 @@ from asgiref.sync import sync_to_async
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 
 LOG_EVERY = 30.0
-"""Seconds between two lines in the log that say what is being waited for."""
+"""Seconds between two lines in the log about what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A look found what was waited for."""
+    """The wait has succeeded."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON for the task."""
@@ -26,7 +26,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotYet:
-    """A look did not find it."""
+    """The wait goes on."""
 
     reason: str
     """What is missing, for log and error."""
@@ -93,23 +93,23 @@ class PollingTrigger(BaseTrigger):
             return {"error": error.to_json(), "retryable": error.retryable}
         return outcome if isinstance(outcome, NotYet) else {"result": dict(outcome.result)}
 
-    def _event(self, seen: dict[str, Any] | NotYet) -> dict[str, Any] | None:
+    def _event(self, outcome: dict[str, Any] | NotYet) -> dict[str, Any] | None:
         """Return the event that ends the wait; while it goes on None, with a line in the log."""
-        if not isinstance(seen, NotYet):
-            return seen
+        if not isinstance(outcome, NotYet):
+            return outcome
         if time.time() >= self.deadline:
-            return {"timeout": seen.reason}
+            return {"timeout": outcome.reason}
         now = time.monotonic()
         if now - self._logged >= LOG_EVERY:
             self._logged = now
             waited = now - self._began
-            self.log.info("Waiting for %s for %.0f s: %s", self.wait_for, waited, seen.reason)
+            self.log.info("Waiting for %s for %.0f s: %s", self.wait_for, waited, outcome.reason)
         return None
 
     async def _look_in_thread(self) -> dict[str, Any] | NotYet:
-        # All that is thread-sensitive shares one thread: a broker that is down would hold up every
-        # other trigger there.
+        # Thread-sensitive calls of all triggers share one thread: a broker that is down would
+        # block it.
         looking = asyncio.ensure_future(sync_to_async(self.look, thread_sensitive=False)())
-        # Cancelled itself, it would raise without the cancellation's message, by which Airflow
-        # knows that a user has ended the task, and calls on_kill.
+        # A cancelled task raises without the cancellation's message, and Airflow calls on_kill only
+        # for the message that says that a user has ended the task.
         return await asyncio.shield(looking)

@@ -27,7 +27,7 @@ from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class StopSettings(Protocol):
-    """What the operator that asks a job to stop and its trigger have in common."""
+    """The settings that the operators and the trigger of a stop have in common."""
 
     control: str | None
     checkpoint: str
@@ -47,7 +47,7 @@ def job_locations(stop: StopSettings) -> JobLocations:
 
 
 def withdraw(stop: StopSettings) -> str:
-    """Withdraw a stop that came to no proof; return a line for the log that says the outcome."""
+    """Withdraw a stop that has no proof; return the outcome as a line for the log."""
     control = storage_path(str(stop.control))
     try:
         withdrawal = withdraw_request(control, stop.request_id)
@@ -155,11 +155,11 @@ class SparkStoppedTrigger(PollingTrigger):
         unchanged: float,
         required: float | None,
     ) -> str:
-        of = "" if required is None else f" of {required:.0f}"
+        seconds = f"{unchanged:.0f}" + ("" if required is None else f" of {required:.0f}")
         if self.control is None:
-            return f"{self.checkpoint} has stood still for {unchanged:.0f}{of} s"
+            return f"{self.checkpoint} has stood still for {seconds} s"
         beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
-        stillness = f"heartbeat and checkpoint have stood still for {unchanged:.0f}{of} s"
+        stillness = f"heartbeat and checkpoint have stood still for {seconds} s"
         if answer is not None:
             return f"acknowledged; {stillness} (driver {answer.application_id}, {beat})"
         if driver is not None and driver.ended:
@@ -176,11 +176,11 @@ class SparkStoppedTrigger(PollingTrigger):
         """Return for how many seconds nothing must change; None if silence proves nothing."""
         if answer is not None:
             return max(self.quiet_period, MISSED_BEATS * driver.interval if driver else 0.0)
-        unheard = driver.lease + driver.interval if driver else 0.0
+        until_lease_ends = driver.lease + driver.interval if driver else 0.0
         times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
             times.append(self.quiet_period)
-        return max(min(times), unheard) if times else None
+        return max(min(times), until_lease_ends) if times else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
         if self.control is None:
