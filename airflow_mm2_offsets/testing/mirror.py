@@ -78,16 +78,6 @@ class MirrorTask:
             self._abort()
         self.task = self._new_task()
 
-    def stop(self) -> None:
-        """Stop the task in order: everything written is committed, no further sync is sent."""
-        if self.settings.exactly_once:
-            self._end_transaction()
-        elif self.task.unacknowledged:
-            self.task.acknowledged = self.task.unacknowledged[-1][0]
-            self.task.unacknowledged.clear()
-        self._commit_offset()
-        self.kill()
-
     def commit(self) -> None:
         """Let Connect commit the offset, and the task send the delayed sync."""
         if self.settings.exactly_once:
