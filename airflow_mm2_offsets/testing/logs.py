@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class PartitionLog(Protocol):
-    """What clients and tests ask of a partition's log."""
+    """A partition's log, as clients and tests use it."""
 
     low: int
 
