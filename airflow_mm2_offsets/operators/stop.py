@@ -48,7 +48,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
         quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
         heartbeat_timeout: Seconds without such a change after which a driver that has not answered
-            counts as gone; None: never. Give more than any pause of a driver that lives, and less
+            counts as dead; None: never. Give more than any pause of a driver that lives, and less
             than ``kill_after``, or else ``timeout``. May be a templated string.
         kill_after: Seconds after which a driver is killed that has not stopped, or can't be asked;
             None: never. May be a templated string.

@@ -84,7 +84,7 @@ class SparkStoppedTrigger(PollingTrigger):
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
         quiet_period: Seconds for which heartbeat and checkpoint must not change.
-        heartbeat_timeout: The same for a driver that has not answered and then counts as gone;
+        heartbeat_timeout: The same for a driver that has not answered and then counts as dead;
             None: never.
         proof_if_silent: The ``Proof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
