@@ -66,4 +66,7 @@ class Job:
         return {**said, "batch_id": batch_id, "offsets": told, "clean": True, "error": None}
 
     def _write(self, name: str, value: dict[str, object]) -> None:
-        (self.control / name).write_text(json.dumps({"schema_version": 1, **value}))
+        # Renamed into place, as a job does it: a task of a real Airflow may read it at this moment.
+        file = self.control / f"{name}.tmp"
+        file.write_text(json.dumps({"schema_version": 1, **value}))
+        file.replace(self.control / name)
