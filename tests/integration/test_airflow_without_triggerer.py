@@ -155,7 +155,7 @@ def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> No
     assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
         "stops_in_vain", run_id, "stop"
     )
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
 
 
 def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
@@ -164,5 +164,5 @@ def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> Non
     wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop", seconds=180)
     airflow.api.mark_failed("stops", run_id, "stop")
     wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal", seconds=120)
-    assert job.asked() is None
+    assert job.requested_stop() is None
     assert _end(airflow, "stops", run_id) == {"stop": "failed"}

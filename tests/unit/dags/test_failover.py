@@ -20,14 +20,14 @@ RUN = "mm2_failover__manual__1"
 
 def _outcome(run: Failover) -> dict[Any, Any]:
     kept = {key: value for key, value in run.worker.xcoms.items() if key[0] in STEPS}
-    return {**kept, "asked": run.source.asked(), "triggered": dict(run.worker.triggered)}
+    return {**kept, "asked": run.source.requested_stop(), "triggered": dict(run.worker.triggered)}
 
 
 def test_a_failover_from_check_to_report(run: Failover) -> None:
     """Params, templates and XComs carry the job from its positions to those on the target."""
     for task_id in STEPS:
         run.run(task_id)
-    assert run.source.asked() == "mm2_failover:manual__1"
+    assert run.source.requested_stop() == "mm2_failover:manual__1"
     assert run.worker.triggered == {
         ("orders_stream", RUN): {
             "kafka_conn_id": "kafka_target",
@@ -127,7 +127,7 @@ def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
     checkpoints.simple(run.target / "checkpoint")
     with pytest.raises(NotReadyError):
         run.run("check")
-    assert run.source.asked() is None
+    assert run.source.requested_stop() is None
 
 
 @pytest.mark.parametrize("given", [None, "", "elsewhere"])

@@ -114,7 +114,7 @@ def test_tasks_of_a_finished_run_cleared_in_any_order(run: Failover, seed: int) 
         run.run(each)
         assert list(run.worker.triggered) == [("orders_stream", "mm2_failover__manual__1")]
         assert run.worker.xcoms["translate", "starting_offsets"] == STARTING
-    assert run.source.asked() == STOP
+    assert run.source.requested_stop() == STOP
 
 
 @pytest.mark.parametrize("failed", ["wait_replicated", "translate", "submit_target"])
@@ -197,7 +197,7 @@ def test_a_dag_that_would_not_start_is_refused_before_anything_is_stopped(
     run.worker.paused = paused
     with pytest.raises(NotReadyError, match=named):
         run.run("check")
-    assert run.source.asked() is None
+    assert run.source.requested_stop() is None
 
 
 @tells_of_dags

@@ -21,7 +21,7 @@ from tests.unit.operators.jobs import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 
-ASKED = "failover:manual__1"
+REQUEST_ID = "failover:manual__1"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
 def _stopped_before(job: Job) -> None:
     """Let an earlier run of a failover stop the job; nothing has followed."""
     begin_stop(str(job.control), new_fence("failover:earlier", "the target"))
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
 
 
 def _ended(job: Job) -> None:
@@ -98,7 +98,7 @@ def test_a_copy_in_which_nothing_beats(worker: Worker, job: Job) -> None:
     copy.beat(1, lease=0.01, **_names(job))
     with pytest.raises(StopError, match="is not the control location of the job"):
         _run(worker, _stop(copy, heartbeat_timeout=0.1))
-    assert (copy.asked(), read_fence(str(copy.control))) == (None, None)
+    assert (copy.requested_stop(), read_fence(str(copy.control))) == (None, None)
     assert _run(worker, _stop(job, heartbeat_timeout=0.1))["proof"] == "silent"
 
 
@@ -142,7 +142,7 @@ def test_a_mounted_folder_is_proved_by_the_job_s_answer(worker: Worker, job: Job
     """The job has read this very stop there, and has committed what the checkpoint ends with."""
     _mounted(job)
     answer = _run(
-        worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.says(0, 4, 6)])
+        worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.query_answer(0, 4, 6)])
     )
     assert answer["proof"] == "acknowledged"
     assert _run(worker, _stop(job)) == answer  # cleared and run again
@@ -173,17 +173,17 @@ def test_a_driver_that_a_copy_names_is_not_killed(worker: Worker, job: Job) -> N
 
 def test_a_copy_of_the_same_stop(job: Job) -> None:
     """A fence is of the folder that it was raised in: copied with a named stop, it is refused."""
-    raise_fence(str(job.control), new_fence(ASKED, "the target"))
+    raise_fence(str(job.control), new_fence(REQUEST_ID, "the target"))
     copy = _copy(job)
     with pytest.raises(StopError, match=f"so {copy.control} is a copy"):
-        begin_stop(str(copy.control), new_fence(ASKED, "the target"))
+        begin_stop(str(copy.control), new_fence(REQUEST_ID, "the target"))
 
 
 def test_a_copy_that_has_answered_a_stop_of_the_same_name(worker: Worker, job: Job) -> None:
     """A named stop was answered and its fence lifted, before the copy was made."""
-    begin_stop(str(job.control), new_fence(ASKED, "the target"))
-    job.acknowledge(queries=[job.says(0)])
-    forget_stop(str(job.control), ASKED)
+    begin_stop(str(job.control), new_fence(REQUEST_ID, "the target"))
+    job.acknowledge(queries=[job.query_answer(0)])
+    forget_stop(str(job.control), REQUEST_ID)
     copy = _copy(job)
     with pytest.raises(StopError, match="is not the control location of the job"):
         worker.run(_stop(copy))
@@ -201,13 +201,13 @@ def _hand_over(job: Job, checkpoint: Path) -> None:
         "heartbeat": 1,
     }
     confirm_handover(
-        control=UPath(job.control), checkpoint=UPath(checkpoint), request_id=ASKED, read=read
+        control=UPath(job.control), checkpoint=UPath(checkpoint), request_id=REQUEST_ID, read=read
     )
 
 
 def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
     """Another checkpoint than the stop's is refused, though it says the same today."""
-    _run(worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.says(0, 4, 6)]))
+    _run(worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.query_answer(0, 4, 6)]))
     copy = _copy(job)
     _hand_over(job, job.checkpoint)
     with pytest.raises(HandoverError, match="for which the stop was proved"):
@@ -218,7 +218,7 @@ def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
 
 def test_a_hand_over_without_a_proof_compares_the_job_s_names(job: Job) -> None:
     """Somebody has marked the stop as successful."""
-    begin_stop(str(job.control), new_fence(ASKED, "the target"))
+    begin_stop(str(job.control), new_fence(REQUEST_ID, "the target"))
     copy = _copy(job)
     _hand_over(job, job.checkpoint)
     with pytest.raises(HandoverError, match="is not the control location of the job"):

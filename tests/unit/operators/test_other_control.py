@@ -52,7 +52,7 @@ def _stop(worker: Worker, job: Job, *, meanwhile: Any = None, **settings: Any) -
 
 def _answered(job: Job) -> None:
     request_stop(str(job.control), "failover:earlier")
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_job_that_changes_its_control_location_while_it_is_stopped(
     def change() -> None:
         _note(job, "s3a://lake/control2")
         if answers:
-            job.acknowledge(queries=[job.says(0, 4, 0, 0, 0)])
+            job.acknowledge(queries=[job.query_answer(0, 4, 0, 0, 0)])
 
     with pytest.raises(StopError, match="runs with the control location s3a://lake/control2"):
         _stop(worker, job, meanwhile=change)

@@ -345,7 +345,7 @@ def test_a_job_that_has_ended_is_stopped_already(job: Job) -> None:
 def test_an_earlier_answer_counts_while_nothing_has_followed(job: Job) -> None:
     """Not where another driver has begun since, nor where the job says not which run stopped."""
     request_stop(str(job.control), "stop-0")
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
     found = _stopped(job, 0.0).poll()
     assert isinstance(found, Done)
     assert found.result["proof"] == "acknowledged"
@@ -418,12 +418,12 @@ def test_a_stop_beside_an_answer_that_can_not_be_read_says_what_to_do(job: Job) 
 def test_an_answer_of_another_driver_than_the_last_is_none(job: Job) -> None:
     """Two drivers had one control location: the one that wrote last has not stopped."""
     request_stop(str(job.control), "stop-1")
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
     assert isinstance(_stopped(job, 0.0).poll(), Done)
     for other in ({"run_id": "another"}, {"application_id": "app-2"}):
         job.beat(1, **other)
         assert isinstance(_stopped(job, 0.0).poll(), NotYet)
-    job.acknowledge(queries=[job.says(0)], proof="silent")  # of the stop step
+    job.acknowledge(queries=[job.query_answer(0)], proof="silent")  # of the stop step
     assert isinstance(_stopped(job, 0.0).poll(), Done)
 
 
