@@ -116,10 +116,10 @@ def test_a_job_that_does_not_stop_is_killed_after_kill_after(
     run.worker.conf = {**run.worker.conf, "kill_after": 0}
     stop = run.dag.get_task("stop_source")
     assert isinstance(stop, BaseOperator)
-    asked = run.worker.run(stop)
-    (event,) = events(rebuild(asked))
+    deferred = run.worker.run(stop)
+    (event,) = events(rebuild(deferred))
     with pytest.raises(StopError, match="run this task on h, or end it there"):
-        run.worker.run(stop, after=asked, event=event)
+        run.worker.run(stop, after=deferred, event=event)
 
 
 def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
@@ -130,19 +130,19 @@ def test_a_check_that_fails_leaves_the_job_alone(run: Failover) -> None:
     assert run.source.requested_stop() is None
 
 
-@pytest.mark.parametrize("given", [None, "", "elsewhere"])
+@pytest.mark.parametrize("conn_id", [None, "", "elsewhere"])
 def test_the_target_job_reads_the_target(
-    run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, given: str | None
+    run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, conn_id: str | None
 ) -> None:
-    """An empty field of the form means what the hook takes it for."""
+    """An empty field of the form means the default connection."""
     servers = {"bootstrap.servers": clusters.target.bootstrap_servers}
     define(monkeypatch, "elsewhere", conn_type="kafka", extra=servers)
     define(
         monkeypatch,
         "mm2_default",
-        extra={"replication_policy": "identity", "target_kafka_conn_id": given},
+        extra={"replication_policy": "identity", "target_kafka_conn_id": conn_id},
     )
     run.run_until("submit_target")
     run.run("submit_target")
     (conf,) = run.worker.triggered.values()
-    assert conf["kafka_conn_id"] == (given or "kafka_target")
+    assert conf["kafka_conn_id"] == (conn_id or "kafka_target")

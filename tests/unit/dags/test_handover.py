@@ -265,19 +265,21 @@ def test_a_plan_that_was_edited_or_lost_starts_nothing(run: Failover) -> None:
     assert not run.worker.triggered
 
 
-@pytest.mark.parametrize("told", [None, STARTING.replace("9", "8")])
-def test_offsets_that_are_not_the_plans_start_nothing(run: Failover, told: str | None) -> None:
-    """A task marked as successful leaves none; what an older plan said is not gone by either."""
+@pytest.mark.parametrize("starting_offsets", [None, STARTING.replace("9", "8")])
+def test_offsets_that_are_not_the_plans_start_nothing(
+    run: Failover, starting_offsets: str | None
+) -> None:
+    """Those of a task that was only marked as successful (none), and those of an older plan."""
     run.run_until("submit_target")
-    run.worker.xcoms["translate", "starting_offsets"] = told
+    run.worker.xcoms["translate", "starting_offsets"] = starting_offsets
     with pytest.raises(PlanError, match="conf says starting_offsets"):
         run.run("submit_target")
     assert not run.worker.triggered
     assert _state(run) is FenceState.STOPPING
 
 
-def test_a_run_that_is_made_again_moves_no_job_to_another_folder(run: Failover) -> None:
-    """Its id is that of the run that moved the job, whose target run somebody has deleted."""
+def test_a_recreated_run_moves_no_job_to_another_folder(run: Failover) -> None:
+    """Its id is that of the run that moved the job, and the DAG run of the target was deleted."""
     for each in MOVING:
         run.run(each)
     run.worker.triggered.clear()

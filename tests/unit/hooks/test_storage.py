@@ -229,7 +229,7 @@ def test_folders_that_differ(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "written", "is_same"),
+    ("location", "written", "is_same"),
     [
         ("s3://conn@bucket/folder", "s3a://bucket/folder/", True),
         ("s3://bucket/folder", "s3a://backup/folder", False),
@@ -247,9 +247,9 @@ def test_folders_that_differ(one: str, other: str) -> None:
         ),
     ],
 )
-def test_a_folder_that_a_job_has_written(given: str, written: str, *, is_same: bool) -> None:
-    """Spellings of one folder are equal; buckets, name nodes and accounts are told apart."""
-    assert same_folder(storage_path(given), written) is is_same
+def test_a_folder_that_a_job_has_written(location: str, written: str, *, is_same: bool) -> None:
+    """Spellings of one folder are equal; buckets, name nodes and accounts differ."""
+    assert same_folder(storage_path(location), written) is is_same
 
 
 def test_a_local_folder_behind_a_link(tmp_path: Path) -> None:

@@ -100,18 +100,18 @@ def test_the_job_s_own_pattern_is_matched_with_the_target(
     assert all_copied
     names = frozenset({"orders", "orders-eu", "__consumer_offsets"})
     monkeypatch.setattr(KafkaCluster, "topic_names", lambda _: names)
-    told = json.loads((job.control / "driver.json").read_text())
-    (query,) = told["queries"]
+    driver = json.loads((job.control / "driver.json").read_text())
+    (query,) = driver["queries"]
 
-    def found(*patterns: str, **settings: str) -> list[str]:
+    def find(*patterns: str, **settings: str) -> list[str]:
         job.beat(1, queries=[{**query, "subscribe_patterns": list(patterns)}])
         return problems(worker, check(job, **settings))
 
-    (new,) = found("orders.*")
+    (new,) = find("orders.*")
     assert new.startswith("the job's subscribePattern 'orders.*' matches orders-eu on the target")
-    (new,) = found("^orders$", subscribe_pattern="^orders")
+    (new,) = find("^orders$", subscribe_pattern="^orders")
     assert new.startswith("subscribe_pattern '^orders' matches orders-eu on the target")
-    (unread,) = found(subscribe_pattern="^a.orders$")
+    (unread,) = find(subscribe_pattern="^a.orders$")
     assert unread.startswith("subscribe_pattern '^a.orders$' does not match orders, which the")
     for pattern, word in (("^orders$", "None"), ("refunds", "None"), ("orders.*", "")):
         job.beat(1, queries=[{**query, "subscribe_patterns": [pattern]}])

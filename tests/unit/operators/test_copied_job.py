@@ -83,10 +83,10 @@ def test_a_copy_that_says_the_job_has_stopped(worker: Worker, job: Job, stopped:
     before = _files(copy.folder)
     with pytest.raises(StopError) as refused:
         worker.run(_stop(copy))
-    said = str(refused.value)
-    assert f"{copy.control} is not the control location of the job, which writes to " in said
-    assert f"file:{job.control}" in said
-    assert "Give the job's own" in said
+    message = str(refused.value)
+    assert f"{copy.control} is not the control location of the job, which writes to " in message
+    assert f"file:{job.control}" in message
+    assert "Give the job's own" in message
     assert _files(copy.folder) == before
     assert _run(worker, _stop(job))["proof"] in {"ended", "acknowledged"}
 

@@ -148,16 +148,16 @@ def test_the_hand_over_reads_the_note_again(worker: Worker, job: Job) -> None:
 
 
 @pytest.mark.usefixtures("all_copied")
-@pytest.mark.parametrize("said", [0, None])
+@pytest.mark.parametrize("last_batch", [0, None])
 def test_a_checkpoint_that_has_gone_on_since_the_job_ended(
-    worker: Worker, job: Job, said: int | None
+    worker: Worker, job: Job, last_batch: int | None
 ) -> None:
     """A job without StopControl, or one that can't write the note, has run: both batches named."""
-    job.beat(5, **ENDED, queries=[_query(job, said)])
-    if said is not None:
+    job.beat(5, **ENDED, queries=[_query(job, last_batch)])
+    if last_batch is not None:
         assert worker.run(check(job)).type == "SucceedTask"
         job.commit(1, 5, 0, 0, 0)
-    now, then = (1, "0") if said == 0 else (0, "none")
+    now, then = (1, "0") if last_batch == 0 else (0, "none")
     expected = f"the last committed batch is {now}, and it was {then} when the queries"
     (problem,) = problems(worker, check(job))
     assert expected in problem

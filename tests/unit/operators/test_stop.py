@@ -138,9 +138,9 @@ def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
     task = stop_task(control=str(job.control), request_id=REQUEST_ID)
     worker.run(task)
     job.acknowledge()
-    said = withdraw(task)
-    assert "the job HAS stopped, or is about to, and its fence stands" in said
-    assert f"fence lift {job.control} --request-id '{REQUEST_ID}'" in said
+    line = withdraw(task)
+    assert "the job HAS stopped, or is about to, and its fence stands" in line
+    assert f"fence lift {job.control} --request-id '{REQUEST_ID}'" in line
     assert read_fence(str(job.control)) is not None
 
 
