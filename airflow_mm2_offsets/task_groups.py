@@ -82,130 +82,87 @@ def failover_tasks(
     Raises:
         ConfigurationError: ``arguments`` names a task that the group does not have.
     """
-    by_task = arguments or {}
-    if unknown := ", ".join(sorted(set(by_task) - set(OPERATORS))):
+    tasks_arguments = arguments or {}
+    if unknown := ", ".join(sorted(set(tasks_arguments) - set(OPERATORS))):
         raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(OPERATORS)}")
     defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
-        _Failover(
+        # Part of the stop's name, so that no group takes the fence of another for its own.
+        names = ["{{ dag.dag_id }}", "{{ run_id }}", *([group.group_id] if prefix_group_id else [])]
+        _FailoverTasks(
+            shared={
+                "checkpoint": f"{source_folder}/checkpoint",
+                "control": f"{source_folder}/control",
+                "request_id": ":".join(map(str, names)),
+                "target_checkpoint": f"{target_folder}/checkpoint",
+                "plan_path": f"{target_folder}/plans/{{{{ run_id }}}}.json",
+                "moved_to": target_folder,
+                "mm2_conn_id": mm2_conn_id,
+                "changed_records": changed_records,
+                "trigger_dag_id": stream_dag_id,
+                "trigger_run_id": "__".join(map(str, names)),
+            },
             source_folder=source_folder,
             target_folder=target_folder,
-            stream_dag_id=stream_dag_id,
-            mm2_conn_id=mm2_conn_id,
             target_kafka_conn_id=target_kafka_conn_id,
-            changed_records=changed_records,
             verify=verify,
             deferrable=deferrable,
-            arguments=by_task,
-            group=str(group.group_id) if prefix_group_id else None,
-        ).add_tasks()
+            arguments=tasks_arguments,
+        ).add()
     return group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Failover:
-    """The arguments of one group, and its tasks."""
+class _FailoverTasks:
+    """Adds the tasks of one group."""
 
+    shared: Mapping[str, Any]
+    """Arguments of several operators: each operator takes those that it has a template field of."""
     source_folder: str
     target_folder: str
-    stream_dag_id: str
-    mm2_conn_id: str
     target_kafka_conn_id: str
-    changed_records: bool | str
     verify: bool | str
     deferrable: bool | None
     arguments: Mapping[str, Mapping[str, Any]]
-    group: str | None
-    """Part of this move's name, so that no group takes the fence of another for its own."""
 
-    def add_tasks(self) -> None:
-        stop = self._add(
-            StopSparkStreamingOperator, "stop_source", **self._job, moved_to=self.target_folder
+    def add(self) -> None:
+        check = self._add(
+            CheckFailoverOperator, "check", target_control=f"{self.target_folder}/control"
         )
-        mm2 = {"mm2_conn_id": self.mm2_conn_id}
-        read = self._add(ReadSparkCheckpointOperator, "read_positions", **self._job, **mm2)
-        wait = self._add(
-            Mm2ReplicatedSensor,
-            "wait_replicated",
-            **mm2,
-            positions=XComArg(read, "positions"),
-            clusters=XComArg(read, "clusters"),
+        stop = self._add(StopSparkStreamingOperator, "stop_source")
+        read = self._add(ReadSparkCheckpointOperator, "read_positions")
+        positions = {name: XComArg(read, name) for name in ("positions", "clusters")}
+        wait = self._add(Mm2ReplicatedSensor, "wait_replicated", **positions)
+        translate = self._add(
+            TranslateOffsetsOperator, "translate", pending=XComArg(read, "pending"), **positions
         )
-        translate = self._translate(read)
         started = self._add(
             SparkStartedSensor,
             "wait_started",
-            checkpoint=self._target["target_checkpoint"],
+            checkpoint=self.shared["target_checkpoint"],
             starting_offsets=XComArg(translate, "starting_offsets"),
             trigger_rule="none_failed",
         )
         reported = report(XComArg(translate, "summary"), *map(XComArg, (stop, translate, started)))
-        submit = self._submit(read, translate)
-        chain(self._check(), stop, read, wait, translate, submit, started, reported)
+        submit = self._add_submit(read, translate)
+        chain(check, stop, read, wait, translate, submit, started, reported)
         if self.verify is not False:
             # Cleared with wait_started, verify waits for the positions that it reads of it.
-            chain([reported, started], self._verify(translate, started))
+            chain([reported, started], self._add_verify(translate, started))
 
     def _add(self, operator: type[OperatorT], task_id: str, **settings: Any) -> OperatorT:
+        fields = operator.template_fields
+        shared = {name: value for name, value in self.shared.items() if name in fields}
         if issubclass(operator, DeferrablePolling):
-            settings["deferrable"] = self.deferrable
-        return operator(task_id=task_id, **{**settings, **self.arguments.get(task_id, {})})
+            shared["deferrable"] = self.deferrable
+        arguments = {**shared, **settings, **self.arguments.get(task_id, {})}
+        return operator(task_id=task_id, **arguments)
 
-    @property
-    def _job(self) -> dict[str, str]:
-        return {
-            "checkpoint": f"{self.source_folder}/checkpoint",
-            "control": f"{self.source_folder}/control",
-            "request_id": self._name(":"),
-        }
-
-    def _name(self, separator: str) -> str:
-        name = f"{{{{ dag.dag_id }}}}{separator}{{{{ run_id }}}}"
-        return f"{name}{separator}{self.group}" if self.group else name
-
-    @property
-    def _target(self) -> dict[str, str]:
-        return {
-            "target_checkpoint": f"{self.target_folder}/checkpoint",
-            "plan_path": f"{self.target_folder}/plans/{{{{ run_id }}}}.json",
-        }
-
-    def _check(self) -> CheckFailoverOperator:
-        return self._add(
-            CheckFailoverOperator,
-            "check",
-            **self._job,
-            mm2_conn_id=self.mm2_conn_id,
-            **self._target,
-            target_control=f"{self.target_folder}/control",
-            changed_records=self.changed_records,
-            trigger_dag_id=self.stream_dag_id,
-        )
-
-    def _translate(self, read: BaseOperator) -> TranslateOffsetsOperator:
-        return self._add(
-            TranslateOffsetsOperator,
-            "translate",
-            mm2_conn_id=self.mm2_conn_id,
-            positions=XComArg(read, "positions"),
-            pending=XComArg(read, "pending"),
-            clusters=XComArg(read, "clusters"),
-            changed_records=self.changed_records,
-            checkpoint=self._job["checkpoint"],
-            plan_path=self._target["plan_path"],
-        )
-
-    def _submit(self, read: BaseOperator, translate: BaseOperator) -> TriggerTargetDagOperator:
+    def _add_submit(self, read: BaseOperator, translate: BaseOperator) -> TriggerTargetDagOperator:
         return self._add(
             TriggerTargetDagOperator,
             "submit_target",
-            **self._job,
-            mm2_conn_id=self.mm2_conn_id,
             read=XComArg(read),
-            **self._target,
-            moved_to=self.target_folder,
-            trigger_dag_id=self.stream_dag_id,
-            trigger_run_id=self._name("__"),
             conf={
                 "kafka_conn_id": self.target_kafka_conn_id,
                 "topic": _pull(translate, "target_topics"),
@@ -216,12 +173,11 @@ class _Failover:
             skip_when_already_exists=True,
         )
 
-    def _verify(self, translate: BaseOperator, started: BaseOperator) -> ReconcileOperator:
+    def _add_verify(self, translate: BaseOperator, started: BaseOperator) -> ReconcileOperator:
         return self._add(
             ReconcileOperator,
             "verify",
             pre_execute=_skip_unless(str(self.verify)),
-            mm2_conn_id=self.mm2_conn_id,
             plan=XComArg(translate),
             committed=f"{{{{ ti.xcom_pull(task_ids='{started.task_id}')['positions'] }}}}",
             sinks=[

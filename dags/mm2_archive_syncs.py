@@ -1,7 +1,7 @@
 """Keeps every offset sync of MirrorMaker 2 in an archive that outlives both Kafka clusters.
 
 An example to copy. It runs when MirrorMaker 2 has written syncs, and every ten minutes in any
-case, so that the archive also knows the clusters' watermarks and topic ids of the time. Give
+case, so that the archive also holds the clusters' watermarks and topic ids of that time. Give
 ``TranslateOffsetsOperator`` the same archive location.
 """
 

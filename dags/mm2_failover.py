@@ -1,22 +1,22 @@
 """Moves a Spark streaming job from one Kafka cluster to the other, while both are up.
 
-An example to copy. It stops the job, waits for the proof that it has stopped, reads where it
-stands from its checkpoint, waits until MirrorMaker 2 has copied everything before that, translates
-the positions, starts the same job against the target cluster from there, and ends when that job
-has committed its first batch. If asked to, it then compares both clusters and the job's output
-around the switch, record by record: the job runs meanwhile.
+An example to copy. It stops the job and waits for the proof of the stop, reads the positions from
+the job's checkpoint, waits until MirrorMaker 2 has copied everything before them, translates them,
+starts the same job against the target cluster from there, and ends when that job has committed its
+first batch. With ``verify`` it then compares both clusters and the job's output around the switch,
+record by record, while the job runs.
 
 A job that has died does not answer, and one that hangs may never stop. The failover then fails
-after ten minutes, and nothing has moved. The param ``heartbeat_timeout`` lets silence count as an
+after ten minutes, and nothing has moved. The param ``heartbeat_timeout`` accepts silence as an
 end, and ``kill_after`` kills the job. Both are empty by default.
 
 The first task checks all that can be checked before the stop. You may clear every task, and Airflow
-retries it where a worker or a server was lost: the stop is asked once, the plan is made once and
-kept in a file, and the target job starts once, for its run id derives from this run's. Before it
-starts, the task compares all that was read with the present: if the source job was started again,
-nothing is started on the target.
+retries it after the loss of a worker or a server: the stop is requested once, the plan is made once
+and kept in a file, and the target job starts once, because its run id derives from this run's.
+Before the start, the task compares all that was read with the present: if the source job was
+started again, nothing is started on the target.
 
-The waits run in the triggerer. Where your Airflow has none, give ``failover_tasks`` the argument
+The waits run in the triggerer. If your Airflow has none, give ``failover_tasks`` the argument
 ``deferrable=False``.
 
 The stop leaves a fence in the job's control location. Until the fence is lifted no driver of the
@@ -64,14 +64,14 @@ with DAG(
             default=None,
             type=["null", "string"],
             title="That folder, as Spark names it",
-            description="Only where Airflow reaches it by another name, such as a mount, and the "
-            "job has ended or died: your word that both names are one folder.",
+            description="Only if Airflow reaches it by another name, such as a mount, and the "
+            "job has ended or died: you assert that both names are one folder.",
         ),
         "target_folder": Param(
             "/tmp/orders/target",  # noqa: S108 - an example
             type="string",
             title="Folder of the job on the target",
-            description="Must hold no checkpoint yet; the plan is kept in it too.",
+            description="Must hold no checkpoint yet; the plan is kept in it, too.",
         ),
         "subscribe_pattern": Param(
             default=None,
@@ -84,24 +84,24 @@ with DAG(
             default=None,
             type=["null", "string"],
             title="Output of the job on the target",
-            description="Where it writes files or a Delta table: checked for batch numbers that "
-            "would make the sink drop what a fresh checkpoint begins with. Empty: the folder "
-            "output in the target's folder.",
+            description="The folder of its files or its table. It is checked for batch numbers "
+            "that would make the sink drop the first batches of a fresh checkpoint. Empty: the "
+            "folder output in the target's folder.",
         ),
         "txn_app_id": Param(
             default=None,
             type=["null", "string"],
             title="Application id of a Delta or Hudi output",
-            description="What the job gives Delta as txnAppId, or Hudi as its identifier, so that "
-            "its output can be checked. Empty text: it gives none.",
+            description="The job's txnAppId for Delta, or its identifier for Hudi, to check its "
+            "output. Empty text: it has none.",
         ),
         "heartbeat_timeout": Param(
             default=None,
             type=["null", "number"],
             minimum=10,
-            title="Take a silent job for gone after",
-            description="Seconds without a heartbeat after which a job that has not answered is "
-            "taken for gone: for a driver that has died. Longer than any pause of one that lives. "
+            title="Heartbeat timeout",
+            description="Seconds without a heartbeat after which a job that has not answered "
+            "counts as dead. Give more than any pause of a driver that lives. "
             "Empty: never; the failover then fails, and nothing is moved.",
         ),
         "kill_after": Param(
@@ -109,8 +109,8 @@ with DAG(
             type=["null", "number"],
             minimum=0,
             title="Kill a job that does not stop after",
-            description="Seconds after which a job that was asked to stop and has not is killed, "
-            "through the Spark connection; what its last batch wrote is written again. Empty: "
+            description="Seconds after which a job that has not stopped is killed, through the "
+            "Spark connection; the target job writes its last batch again. Empty: "
             "never; the failover then fails, and nothing is moved.",
         ),
         "changed_records": Param(
@@ -118,23 +118,23 @@ with DAG(
             type="boolean",
             title="A transform changes records",
             description="MirrorMaker 2 changes records on the way, so that a record may differ "
-            "from its copy. Needless where the connection names Kafka Connect.",
+            "from its copy. Not needed if the connection names Kafka Connect.",
         ),
         "quiet_after": Param(
             default=None,
             type=["null", "number"],
             minimum=10,
-            title="Go on when both clusters stand still for",
+            title="Continue when neither cluster has changed for",
             description="Seconds without a change on either cluster after which the last records "
             "before the positions count as dropped by a transform, if nothing else is in doubt. "
-            "Nothing is lost; what is copied later all the same is read again. Empty: never.",
+            "Nothing is lost; records that are copied later are read again. Empty: never.",
         ),
         "verify": Param(
             default=False,
             type="boolean",
             title="Verify",
-            description="Afterwards compare both clusters and the outputs around the switch, in a "
-            "Spark job of its own; it fails where anything was lost, or repeated unannounced.",
+            description="Afterwards compare both clusters and the outputs around the switch, in "
+            "another Spark job. The task fails if records are lost, or repeated unannounced.",
         ),
     },
 ) as dag:

@@ -1,9 +1,9 @@
 """Runs the streaming job of the topic orders, on either cluster.
 
-An example to copy. The job never ends by itself: its run lasts until someone asks it to stop
-through its control location, as the DAG ``mm2_failover`` does, and then succeeds.
+An example to copy. The job never ends by itself: its run lasts until the DAG ``mm2_failover``, or
+another request in its control location, stops it, and then succeeds.
 
-Spark must find its Kafka source: put it into the ``spark-defaults.conf`` of the machine that
+Spark needs its Kafka source: put it into the ``spark-defaults.conf`` of the machine that
 submits, as ``spark.jars.packages org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>``.
 """
 
@@ -32,7 +32,7 @@ with DAG(
             "orders",
             type="string",
             title="Topic",
-            description="What the topic is called on that cluster.",
+            description="The topic's name on that cluster.",
         ),
         "folder": Param(
             "/tmp/orders/source",  # noqa: S108 - an example
@@ -45,8 +45,8 @@ with DAG(
             "earliest",
             type="string",
             title="Starting offsets",
-            description="earliest, latest, or Spark's JSON text; it counts where the folder holds "
-            "no checkpoint yet.",
+            description="earliest, latest, or Spark's JSON text; used only while the folder holds "
+            "no checkpoint.",
         ),
     },
 ) as dag:
@@ -69,6 +69,6 @@ with DAG(
             "--output",
             "{{ params.folder }}/output",
         ],
-        # A worker that dies leaves its driver behind: a second one must not be started unseen.
+        # A worker that dies leaves its driver running: a retry would start a second one.
         retries=0,
     )

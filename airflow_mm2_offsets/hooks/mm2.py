@@ -1,4 +1,4 @@
-"""The hook of connection type ``mm2``."""
+"""The hook of connection type ``mm2``: the clusters of operators, triggers and REST plugin."""
 
 import json
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ _FIELDS = frozenset({*_SETTINGS, "source_kafka_conn_id", "target_kafka_conn_id"}
 class Mm2OffsetHook(BaseHook):
     """Finds the two clusters of a connection, and MirrorMaker 2's offset syncs.
 
-    The connection names two connections of type ``kafka`` (of Airflow's Kafka provider, with all
-    that it does for credentials) and the MirrorMaker 2 settings that decide names.
+    The connection names two connections of type ``kafka`` (of Airflow's Kafka provider, with its
+    ways to log in) and the MirrorMaker 2 settings that decide names.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -64,14 +64,14 @@ class Mm2OffsetHook(BaseHook):
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
         self._check_fields(extra)
-        given = SettingsReader(self._entries(extra))
-        location = given.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
+        settings = SettingsReader(self._entries(extra))
+        location = settings.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
         return ClusterPair(
             source=self._cluster("source", extra),
             target=self._cluster("target", extra),
-            naming=given.naming(location),
+            naming=settings.naming(location),
             syncs_location=location,
-            connect=self._connect(connection, given.connect_url()),
+            connect=self._connect(connection, settings.connect_url()),
         )
 
     def get_index(self) -> SyncIndex:
@@ -85,14 +85,14 @@ class Mm2OffsetHook(BaseHook):
         return read_syncs(pair.syncs_cluster, pair.syncs_topic).index
 
     def test_connection(self) -> tuple[bool, str]:
-        """Tell which parts answer, for the Test button of the form."""
+        """Tell which clusters and services answer, for the Test button of the form."""
         try:
             pair = self.get_conn()
         except Mm2OffsetsError as error:
             return False, str(error)
         parts = check_health(pair)
-        text = "; ".join(f"{each.part}: {each.error or 'ok'}" for each in parts)
-        return not any(each.error for each in parts), text
+        text = "; ".join(f"{part.part}: {part.error or 'ok'}" for part in parts)
+        return not any(part.error for part in parts), text
 
     def _check_fields(self, extra: Mapping[str, Any]) -> None:
         """Refuse unknown fields: a misspelt setting would silently keep its default."""
@@ -105,7 +105,7 @@ class Mm2OffsetHook(BaseHook):
             raise ConfigurationError(f"connection {self.mm2_conn_id}: {'; '.join(sorted(unknown))}")
 
     def _entries(self, extra: Mapping[str, Any]) -> Entries:
-        """Return what the form says under the names of a settings file."""
+        """Return the form's fields under the names of a settings file."""
         return {
             key: Entry(value=value, origin=f"connection {self.mm2_conn_id}: {field}")
             for field, key in _SETTINGS.items()
@@ -126,53 +126,53 @@ class Mm2OffsetHook(BaseHook):
         field = f"{side}_kafka_conn_id"
         conn_id = self._text(f"kafka_{side}", extra, field)
         name = f"{side} cluster ({conn_id})"
-        wanted_by = f", {field} of {self.mm2_conn_id},"
-        connection = self._connection(conn_id, KafkaBaseHook.conn_type, wanted_by)
+        named_by = f", {field} of {self.mm2_conn_id},"
+        connection = self._connection(conn_id, KafkaBaseHook.conn_type, named_by)
         admin_config(name, _extra(connection))
         try:
-            # get_conn would make a client; what is wanted is the configuration, callbacks and all.
+            # Airflow's own hook would make a client; only the configuration is needed here.
             config = _ConfigOnly(conn_id).get_conn  # type: ignore[no-untyped-call]
-        except Exception as error:  # a refused callback, a missing library of a cloud: any kind
+        except Exception as error:  # a refused callback, a missing library of a cloud provider
             raise ConfigurationError(
-                f"connection {conn_id}{wanted_by} gives no configuration: {error}; correct its "
+                f"connection {conn_id}{named_by} gives no configuration: {error}; correct its "
                 f"extra, or what this machine lacks for it"
             ) from error
         return KafkaCluster(name=name, config=config, timeout=self.timeout)
 
-    def _connection(self, conn_id: str, conn_type: str, wanted_by: str = "") -> Any:  # noqa: ANN401 - its class moved between releases
+    def _connection(self, conn_id: str, conn_type: str, named_by: str = "") -> Any:  # noqa: ANN401 - its class moved between releases
         try:
             connection = self.get_connection(conn_id)
         except AirflowNotFoundException as error:
             raise ConfigurationError(
-                f"connection {conn_id}{wanted_by} does not exist; create it under Admin, "
+                f"connection {conn_id}{named_by} does not exist; create it under Admin, "
                 f"Connections, or name another one"
             ) from error
         if connection.conn_type != conn_type:
             raise ConfigurationError(
-                f"connection {conn_id}{wanted_by} is of type {connection.conn_type!r}; give one "
+                f"connection {conn_id}{named_by} is of type {connection.conn_type!r}; give one "
                 f"of type {conn_type!r}"
             )
         return connection
 
     def _text(self, default: str, extra: Mapping[str, Any], field: str) -> str:
-        given = extra.get(field)
-        if given is None or given == "":
+        value = extra.get(field)
+        if value is None or value == "":
             return default
-        if isinstance(given, str):
-            return given
-        # A list or an object may hold a password: somebody's Kafka settings in place of a name.
-        shown = repr(given) if isinstance(given, int | float) else f"a {type(given).__name__}"
+        if isinstance(value, str):
+            return value
+        # A list or an object may hold a password, if a user put Kafka settings in place of a name.
+        shown = repr(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
         raise ConfigurationError(f"connection {self.mm2_conn_id}: {field} is {shown}; give a text")
 
 
 def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHook._connection
-    # Airflow's reader returns {} for text that is not JSON: defaults would be used silently.
+    # Airflow's extra_dejson returns {} for invalid JSON: defaults would be used silently.
     try:
         extra = json.loads(connection.extra or "{}")
     except ValueError:
         extra = None
     if not isinstance(extra, dict):
-        # The text stays out of the message, and of what caused it: it may hold a password.
+        # Neither the message nor its cause holds the text: it may hold a password.
         raise ConfigurationError(
             f"connection {connection.conn_id}: its extra is not a JSON object; correct it under "
             f"Admin, Connections"

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.spark.processes import end_driver
 
 COMMAND_SECONDS = 120
 TERMINAL_SECONDS = 120
-"""How long a cluster is asked for the end of a driver that it was told to kill."""
+"""How long to wait until a cluster confirms the end of a driver that it was told to kill."""
 REST_SECONDS = 30
 """Until the last byte of an answer of the standalone master's REST API."""
 RUNNING_STATES = frozenset({"SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN"})
@@ -55,7 +55,7 @@ class SparkKillHook(SparkSubmitHook):
             ConfigurationError: It does not exist, or Airflow's hook can't use it.
         """
         try:
-            self.get_connection(spark_conn_id)  # without one Airflow's hook would turn to YARN
+            self.get_connection(spark_conn_id)  # Airflow's hook falls back to YARN
         except AirflowNotFoundException as error:
             raise ConfigurationError(
                 f"connection {spark_conn_id} does not exist; name the one that the job was "
@@ -63,12 +63,12 @@ class SparkKillHook(SparkSubmitHook):
             ) from error
         try:
             super().__init__(conn_id=spark_conn_id)
-        except (NameError, RuntimeError, ValueError) as error:  # as it says a library is missing
+        except (NameError, RuntimeError, ValueError) as error:  # such as a missing library
             raise ConfigurationError(f"connection {spark_conn_id}: {error}") from error
         self._master: str = self._connection["master"]
 
     def kill(self, driver: Driver | None, driver_id: str | None = None) -> bool:
-        """Kill a driver. It is no error if the driver is gone already.
+        """Kill a driver; return normally if it has ended already.
 
         Args:
             driver: The driver as it described itself; None for a job without stop control.
@@ -83,7 +83,7 @@ class SparkKillHook(SparkSubmitHook):
                 after the kill.
         """
         if self._is_yarn:
-            application = self._known(driver_id or (driver.application_id if driver else None))
+            application = self._require_id(driver_id or (driver.application_id if driver else None))
             self._run(["yarn", "application", "-kill", application])
             return self._has_ended(
                 application, partial(self._yarn_state, application), RUNNING_YARN_STATES
@@ -98,7 +98,7 @@ class SparkKillHook(SparkSubmitHook):
         elif driver is not None:
             end_driver(driver)
         else:
-            self._known(None)
+            self._require_id(None)
         return True
 
     def _kill_standalone(self, driver_id: str) -> None:
@@ -115,7 +115,7 @@ class SparkKillHook(SparkSubmitHook):
     def _has_ended(
         self, name: str, read_state: Callable[[], str | None], running: Container[str | None]
     ) -> bool:
-        """Wait for a final state; return False where the cluster does not say any."""
+        """Wait for a final state; return False if the cluster reports no state."""
         deadline = time.monotonic() + TERMINAL_SECONDS
         while (state := read_state()) in running:
             if time.monotonic() > deadline:
@@ -126,15 +126,15 @@ class SparkKillHook(SparkSubmitHook):
 
     def _yarn_state(self, application: str) -> str | None:
         text = self._ask(["yarn", "application", "-status", application])
-        found = re.search(r"^\s*State : (\w+)", text, re.MULTILINE)
-        return found and found[1]
+        state = re.search(r"^\s*State : (\w+)", text, re.MULTILINE)
+        return state and state[1]
 
     def _pod_phase(self) -> str | None:
         text = self._ask(self._build_track_driver_status_command())
         if re.search(r"^(Application not|No applications) found", text, re.MULTILINE):
             return POD_GONE
-        found = re.search(r"^\s*phase: (\w+)", text, re.MULTILINE)
-        return found and found[1]
+        phase = re.search(r"^\s*phase: (\w+)", text, re.MULTILINE)
+        return phase and phase[1]
 
     def _standalone_state(self, driver_id: str) -> str:
         text = self._ask_master("GET", f"status/{driver_id}")
@@ -147,12 +147,12 @@ class SparkKillHook(SparkSubmitHook):
                 f"{text.strip()[:500]}"
             ) from error
 
-    def _ask_master(self, method: str, what: str) -> str:
-        # Airflow's own command is curl, which reads an answer of any size into memory.
+    def _ask_master(self, method: str, path: str) -> str:
+        # Airflow's hook runs curl, which reads an answer of any size into memory.
         server = Server(url=self._connection["rest_endpoint"])
         try:
             answer = server.ask(
-                f"/v1/submissions/{quote(what)}", seconds=REST_SECONDS, method=method
+                f"/v1/submissions/{quote(path)}", seconds=REST_SECONDS, method=method
             )
         except ExchangeError as error:
             raise StopError(
@@ -161,32 +161,32 @@ class SparkKillHook(SparkSubmitHook):
             ) from error
         return answer.body.decode(errors="replace")
 
-    def _known(self, name: str | None) -> str:
-        if name:
-            return name
+    def _require_id(self, driver_id: str | None) -> str:
+        if driver_id:
+            return driver_id
         raise StopError(
             f"nothing says what {self._master} calls the driver: give the operator its driver_id, "
             f"or the control location of a job under StopControl"
         )
 
     def _run(self, command: list[str]) -> str:
-        done = self._call(command)
-        if done.returncode:
+        process = self._call(command)
+        if process.returncode:
             # A program may repeat its arguments. Mask before cutting, or half a secret would show.
-            said = self._mask_cmd(done.stderr.strip())[-500:]
+            output = self._mask_cmd(process.stderr.strip())[-500:]
             raise StopError(
-                f"{self._mask_cmd(command)} failed: exit code {done.returncode}: {said}"
+                f"{self._mask_cmd(command)} failed: exit code {process.returncode}: {output}"
             )
-        return done.stdout
+        return process.stdout
 
     def _ask(self, command: list[str]) -> str:
         """Return a command's output, also if it fails; empty text if it can't be run."""
         try:
-            done = self._call(command)
+            process = self._call(command)
         except StopError as error:
             self.log.warning("%s", error)
             return ""
-        return f"{done.stdout}\n{done.stderr}"
+        return f"{process.stdout}\n{process.stderr}"
 
     def _call(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
         masked = self._mask_cmd(command)
@@ -196,7 +196,7 @@ class SparkKillHook(SparkSubmitHook):
                 command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
             )
         except subprocess.TimeoutExpired:
-            # Neither its text nor the error itself: both hold the command with its secrets.
+            # The error and its text hold the command with its secrets: raise neither.
             problem = f"no end after {COMMAND_SECONDS} s; see whether the cluster answers"
         except OSError as error:
             problem = str(error)

@@ -1,4 +1,4 @@
-"""Airflow's storage, as the rooms below take it."""
+"""Paths on any storage, with the credentials of Airflow's connections."""
 
 from typing import cast
 
@@ -25,7 +25,7 @@ def storage_path(location: str) -> UPath:
         if path is None:
             path = UPath(location)
             if has_fs(path.protocol or "file"):
-                # It wraps a UPath and does all that one does, but is no subclass of it.
+                # It wraps a UPath and has all of its methods, but is not a subclass.
                 path = cast("UPath", ObjectStoragePath(location))
-        path.fs.invalidate_cache()  # object stores' file systems remember what they once listed
+        path.fs.invalidate_cache()  # file systems of object stores cache their listings
     return path

@@ -14,20 +14,20 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 
 
 class ArchiveSyncsOperator(BaseOperator):
-    """Adds what is new on the offset-syncs topic to an archive.
+    """Adds the new offset syncs of the topic to an archive.
 
     Args:
-        archive: A folder of its own for each ``mm2`` connection, on storage that outlives both
-            clusters: any that Airflow's ``ObjectStoragePath`` knows.
+        archive: A folder for one ``mm2`` connection alone, on storage that outlives both clusters:
+            any that Airflow's ``ObjectStoragePath`` knows.
         mm2_conn_id: Id of a connection of type ``mm2``.
-        compact_over: Make one file of all where there are more.
+        compact_over: Merge the files into one if there are more than so many.
         keep_days: Keep syncs for that many days at least; None keeps all.
-        skip_damaged: Go on without damaged or missing files, and read again what the topic still
-            has of them.
+        skip_damaged: Continue without damaged or missing files, and read their syncs again as far
+            as the topic still has them.
 
     Returns:
         ``new_syncs``, ``total``, ``skipped``, ``generation``, ``next_offset``, ``as_of``, ``notes``
-        (topics that were made again) and ``compacted`` (how many files became one).
+        (recreated topics) and ``compacted`` (how many files became one).
 
     Raises:
         ArchiveError: The archive is of another pair of clusters, damaged, or out of reach.

@@ -1,4 +1,4 @@
-"""The step before anything is touched."""
+"""The first step of a failover: it finds problems before the job is stopped."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -7,11 +7,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.errors import (
-    ClusterUnreachableError,
-    Mm2OffsetsError,
-    NotReadyError,
-)
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, NotReadyError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -29,19 +25,18 @@ from airflow_mm2_offsets.spark.job_checks import (
     find_job_problems,
     find_target_problems,
 )
-from airflow_mm2_offsets.spark.originals import JobLocations
 from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
+from airflow_mm2_offsets.triggers.stop import job_locations
 
-_Finder = Callable[[Checkpoint | None], list[str]]
-
-_HEADS = {
+_Check = Callable[[Checkpoint | None], list[str]]
+"""Returns problems as sentences."""
+_FAILURES = {
     False: "the failover can't begin, and nothing was stopped; {} to mend:",
     True: "the failover can't go on; {} to mend:",
 }
-"""What is said above the problems, by whether the job's stop was asked."""
-
-_WELL = {
+"""The line above the problems, by whether the failover is under way."""
+_SUCCESSES = {
     False: "Clusters, connectors, checkpoints and translations are as they must be",
     True: "The run's fence stands: this failover is under way",
 }
@@ -133,45 +128,38 @@ class CheckFailoverOperator(BaseOperator):
     def execute(self, context: Context) -> None:
         """Raise if anything stands in the way of the failover."""
         is_under_way = self._is_under_way()
-        finders = (self._plan_problems, self._id_problems) if is_under_way else self._finders()
-        problems = self._all(finders)
+        checks: list[_Check] = [self._check_plan, self._check_ids]
+        if not is_under_way:
+            checks += [self._check_fence, self._check_job, self._check_target, self._check_sink]
+            checks += [self._check_clusters]
+        problems = self._run(checks)
         if self.trigger_dag_id:
             problems += find_dag_problems(context, self.trigger_dag_id)
         if problems:
             listed = "\n".join(f"  - {problem}" for problem in problems)
-            raise NotReadyError(f"{_HEADS[is_under_way].format(len(problems))}\n{listed}")
-        self.log.info("%s", _WELL[is_under_way])
+            raise NotReadyError(f"{_FAILURES[is_under_way].format(len(problems))}\n{listed}")
+        self.log.info("%s", _SUCCESSES[is_under_way])
 
     def _is_under_way(self) -> bool:
         try:
             if not self.control:
                 return self._kept_plan() is not None
             fence = read_fence(storage_path(self.control))
-        except Mm2OffsetsError:  # told with the other problems
+        except Mm2OffsetsError:  # a check reports it
             return False
         return fence is not None and fence.request_id == self.request_id
 
-    def _finders(self) -> tuple[_Finder, ...]:
-        return (
-            self._plan_problems,
-            self._id_problems,
-            self._fence_problems,
-            self._job_problems,
-            self._target_problems,
-            self._sink_problems,
-            self._cluster_problems,
-        )
-
-    def _all(self, finders: Iterable[_Finder]) -> list[str]:
+    def _run(self, checks: Iterable[_Check]) -> list[str]:
+        """Run checks; return the problems that they return or raise, each once."""
         problems: list[str] = []
         checkpoint = None
         try:
             checkpoint = read_checkpoint(storage_path(self.checkpoint))
         except Mm2OffsetsError as error:
             problems.append(str(error))
-        for find in finders:
+        for check in checks:
             try:
-                problems += find(checkpoint)
+                problems += check(checkpoint)
             except Mm2OffsetsError as error:
                 problems.append(str(error))
         return list(dict.fromkeys(problems))
@@ -179,8 +167,8 @@ class CheckFailoverOperator(BaseOperator):
     def _kept_plan(self) -> FailoverPlan | None:
         return read_plan(storage_path(self.plan_path)) if self.plan_path else None
 
-    def _plan_problems(self, checkpoint: Checkpoint | None) -> list[str]:
-        """Tell why the plan that is kept, if one is, could not be gone by."""
+    def _check_plan(self, checkpoint: Checkpoint | None) -> list[str]:
+        """Raise if the kept plan is unusable."""
         plan = self._kept_plan()
         if plan is None or checkpoint is None:
             return []
@@ -189,36 +177,30 @@ class CheckFailoverOperator(BaseOperator):
         check_plan(plan, path, checkpoint.positions, checkpoint.pending, ids)
         return []
 
-    def _id_problems(self, checkpoint: Checkpoint | None) -> list[str]:
-        """Note which topics the job reads now, and tell where they were recreated since."""
+    def _check_ids(self, checkpoint: Checkpoint | None) -> list[str]:
+        """Note the ids of clusters and topics; raise if one has changed since the last note."""
         if checkpoint is None:
             return []
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        with suppress(ClusterUnreachableError):  # told with the clusters' problems
+        with suppress(ClusterUnreachableError):  # _check_clusters reports it
             now = read_known_ids(pair, checkpoint.positions)
             path = storage_path(self.checkpoint)
             check_ids(note_ids(path, checkpoint, self.request_id, now), now)
         return []
 
-    def _fence_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
+    def _check_fence(self, _checkpoint: Checkpoint | None) -> list[str]:
         return find_fence_problems(storage_path(self.control)) if self.control else []
 
-    def _job_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+    def _check_job(self, checkpoint: Checkpoint | None) -> list[str]:
         if not self.control:
             return []
-        locations = JobLocations(
-            control=storage_path(self.control),
-            checkpoint=storage_path(self.checkpoint),
-            spark_control=self.spark_control,
-            spark_checkpoint=self.spark_checkpoint,
-        )
-        return find_job_problems(locations, checkpoint)
+        return find_job_problems(job_locations(self), checkpoint)
 
-    def _target_problems(self, _checkpoint: Checkpoint | None) -> list[str]:
+    def _check_target(self, _checkpoint: Checkpoint | None) -> list[str]:
         control = storage_path(self.target_control) if self.target_control else None
         return find_target_problems(storage_path(self.target_checkpoint), control, self.request_id)
 
-    def _sink_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+    def _check_sink(self, checkpoint: Checkpoint | None) -> list[str]:
         if not self.sink:
             return []
         replaced = checkpoint.query_id if checkpoint else None
@@ -226,25 +208,25 @@ class CheckFailoverOperator(BaseOperator):
         writer = SinkWriter(replaced_query_id=replaced, txn_app_id=application)
         return find_sink_problems(storage_path(self.sink), writer)
 
-    def _cluster_problems(self, checkpoint: Checkpoint | None) -> list[str]:
+    def _check_clusters(self, checkpoint: Checkpoint | None) -> list[str]:
         hook = Mm2OffsetHook(self.mm2_conn_id)
         if checkpoint is None:
-            is_reachable, found = hook.test_connection()
-            return [] if is_reachable else [found]
+            is_reachable, message = hook.test_connection()
+            return [] if is_reachable else [message]
         driver, pair = self._driver(), hook.get_conn()
         requested = None if self.subscribe_pattern == "None" else self.subscribe_pattern
-        written = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver else ()
+        source = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver else ()
         options = PlanOptions(changed_records=str(self.changed_records) == "True")
         return find_problems(
             pair,
             checkpoint.positions,
             reads_from=driver.bootstrap_servers if driver else (),
-            patterns=JobPatterns(requested=requested, source=written),
+            patterns=JobPatterns(requested=requested, source=source),
             options=options,
         )
 
     def _driver(self) -> Driver | None:
         try:
             return read_driver(storage_path(self.control)) if self.control else None
-        except Mm2OffsetsError:  # listed with the job's problems
+        except Mm2OffsetsError:  # _check_job reports it
             return None

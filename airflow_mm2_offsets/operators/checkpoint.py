@@ -1,4 +1,4 @@
-"""The step that reads where a Spark job stands."""
+"""The step that reads the positions of a Spark job."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,19 +21,18 @@ class ReadSparkCheckpointOperator(BaseOperator):
     Args:
         checkpoint: The job's checkpoint location.
         control: Its control location; None where it has none.
-        mm2_conn_id: Id of a connection of type ``mm2``, to read which clusters and topics the
-            positions are of; None reads no ids. The source may be lost: its ids are unknown then.
+        mm2_conn_id: Id of a connection of type ``mm2``, to read the ids of clusters and topics;
+            None reads no ids. The ids of a lost source are unknown.
         request_id: The failover, as ``StopSparkStreamingOperator`` has it.
 
     Returns:
         ``positions`` and ``pending`` (where the batch ends that was begun and not committed, or
         None) as Spark's JSON text; ``read_until``, the later of the two: what MirrorMaker 2 must
         have copied before a migration; ``committed_batch``, ``pending_batch``, ``reread`` (records
-        of the pending batch), ``query_id``, and of the driver that ran last ``driver_run_id`` and
-        ``heartbeat``: who finds the same again knows that no driver has run since. ``clusters``:
-        the ids of clusters and topics when the positions were first read, or None. They are noted
-        beside the checkpoint, in ``<checkpoint>.clusters.json``, and count again until the job has
-        begun another batch.
+        of the pending batch), ``query_id``, and of the last driver ``driver_run_id`` and
+        ``heartbeat``: unchanged, they prove that no driver has run since. ``clusters``: the ids of
+        clusters and topics when the positions were first read, or None. They are noted beside the
+        checkpoint, in ``<checkpoint>.clusters.json``, and apply until the job begins another batch.
 
     Raises:
         CheckpointError: The checkpoint is missing, damaged, or not of a Kafka source.
@@ -53,7 +52,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        # Each result is an XCom of its own: ``read.output["positions"]`` is what others take.
+        # Each result becomes an XCom, so that other tasks take ``read.output["positions"]``.
         super().__init__(multiple_outputs=True, **kwargs)
         self.checkpoint = checkpoint
         self.control = control
@@ -63,24 +62,24 @@ class ReadSparkCheckpointOperator(BaseOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
         """Read the checkpoint."""
-        # The driver first: one that starts in between then shows.
+        # The driver first: a driver that starts before the checkpoint is read is then noticed.
         driver = read_driver(storage_path(self.control)) if self.control else None
-        found = read_checkpoint(storage_path(self.checkpoint))
+        checkpoint = read_checkpoint(storage_path(self.checkpoint))
         return {
-            "positions": format_offsets(found.positions),
-            "pending": format_offsets(found.pending) if found.pending else None,
-            "read_until": format_offsets(found.read_until),
-            "committed_batch": found.committed_batch,
-            "pending_batch": found.pending_batch,
-            "reread": found.reread,
-            "query_id": found.query_id,
+            "positions": format_offsets(checkpoint.positions),
+            "pending": format_offsets(checkpoint.pending) if checkpoint.pending else None,
+            "read_until": format_offsets(checkpoint.read_until),
+            "committed_batch": checkpoint.committed_batch,
+            "pending_batch": checkpoint.pending_batch,
+            "reread": checkpoint.reread,
+            "query_id": checkpoint.query_id,
             "driver_run_id": driver and driver.run_id,
             "heartbeat": driver and driver.heartbeat,
-            "clusters": self._first_ids(found),
+            "clusters": self._note_ids(checkpoint),
         }
 
-    def _first_ids(self, found: Checkpoint) -> dict[str, Any] | None:
+    def _note_ids(self, checkpoint: Checkpoint) -> dict[str, Any] | None:
         if self.mm2_conn_id is None:
             return None
-        now = read_known_ids(Mm2OffsetHook(self.mm2_conn_id).get_conn(), found.positions)
-        return note_ids(storage_path(self.checkpoint), found, self.request_id, now).to_json()
+        ids = read_known_ids(Mm2OffsetHook(self.mm2_conn_id).get_conn(), checkpoint.positions)
+        return note_ids(storage_path(self.checkpoint), checkpoint, self.request_id, ids).to_json()

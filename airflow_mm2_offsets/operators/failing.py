@@ -1,4 +1,4 @@
-"""Which errors of a task Airflow tries again, and which fail it at once."""
+"""Decides which errors Airflow retries; every operator and sensor runs under it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ def fails_at_once() -> Iterator[None]:
     """Let an error that no retry can mend fail the task at once; a decorator.
 
     Raises:
-        AirflowFailException: In place of such an error; it has the error's class too.
+        AirflowFailException: In place of such an error; it also has the error's class.
     """
     try:
         yield
@@ -30,7 +30,7 @@ def final(error: Mm2OffsetsError, kind: type[Exception] = AirflowFailException) 
         error: What went wrong.
         kind: What it is for Airflow: ``AirflowFailException`` or ``AirflowSensorTimeout``.
     """
-    of = type(error)
-    names = {"__doc__": of.__doc__, "__module__": of.__module__}
-    both: type[Mm2OffsetsError] = type(of.__name__, (of, kind), names)
-    return as_class(both, error, str(error))
+    base = type(error)
+    attributes = {"__doc__": base.__doc__, "__module__": base.__module__}
+    final_class: type[Mm2OffsetsError] = type(base.__name__, (base, kind), attributes)
+    return as_class(final_class, error, str(error))

@@ -33,22 +33,22 @@ from airflow_mm2_offsets.storage import list_directory, open_location
 
 
 class TriggerTargetDagOperator(TriggerDagRunOperator):
-    """Looks once more whether all still holds, marks the job as moved, and triggers its DAG.
+    """Checks that nothing has changed since the stop, marks the job as moved, triggers its DAG.
 
-    Between the stop and this task hours may lie, and people: a job that was started again is not
-    where it was read to be. So fence, driver, checkpoint and plan are compared with what they were,
-    in the task that triggers: cleared alone, it looks again. Then the fence says that the job is
-    moved, before it is: whatever fails from there on, no other run starts a second one.
+    Hours may pass between the stop and this task, and a user may have started the job again. So
+    this task compares fence, driver, checkpoint and plan with what they were; cleared alone, it
+    compares again. Then it marks the fence as moved, before it triggers: whatever fails from there
+    on, no other run starts a second job.
 
-    All that ``TriggerDagRunOperator`` takes can be given too. Where its ``conf`` holds
+    It takes all arguments of ``TriggerDagRunOperator``, too. If its ``conf`` holds
     ``starting_offsets``, they must be the plan's. Give a ``trigger_run_id`` that
     derives from this run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
 
     Args:
         checkpoint: The source job's checkpoint location.
         read: What ``ReadSparkCheckpointOperator`` returned.
-        moved_to: Where the job goes, in words, for whoever meets the fence.
-        target_checkpoint: Where the target job is to keep its checkpoint: empty until then.
+        moved_to: Where the job goes, for the messages about the fence.
+        target_checkpoint: The target job's checkpoint location; it must be empty.
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in.
         control: The source job's control location; None where it has none.
         request_id: The stop, as ``StopSparkStreamingOperator`` has it.
@@ -59,7 +59,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             exists though no earlier try can have triggered it. The message says whether an
             earlier try of this task may have triggered the target job.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
-            contradicts what the clusters say now: MirrorMaker 2 was reset, say.
+            contradicts what the clusters say now, as after a reset of MirrorMaker 2.
         AirflowSkipException: The target job has begun: it is not started twice.
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
@@ -96,26 +96,20 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
 
     @fails_at_once()
     def execute(self, context: Context) -> None:
-        """Look, mark and trigger."""
+        """Compare, mark the job as moved, and trigger its DAG."""
         control = storage_path(self.control) if self.control else None
         earlier_run = self._earlier_run(control)
         if earlier_run:
             self._skip_if_begun(earlier_run)
-        found = confirm_handover(
+        checkpoint = confirm_handover(
             control=control,
             checkpoint=storage_path(self.checkpoint),
             request_id=self.request_id,
             read=self.read,
             earlier_run=earlier_run,
         )
-        self._check_plan(found)
-        problems = find_dag_problems(context, self.trigger_dag_id)
-        if not earlier_run:
-            problems += self._target_problems()
-        if problems:
-            raise NotReadyError(f"{describe_start(earlier_run)}: {'; '.join(problems)}")
-        if not earlier_run:
-            self._check_no_run(context)
+        self._check_plan(checkpoint)
+        self._check_target(context, earlier_run)
         claim_target(storage_path(self.target_checkpoint), self.request_id)
         if control is not None:
             mark_moved(control, self.request_id, self.moved_to)
@@ -135,7 +129,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             return None
         return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
 
-    def _check_plan(self, found: Checkpoint) -> None:
+    def _check_plan(self, checkpoint: Checkpoint) -> None:
         path = storage_path(self.plan_path)
         plan = read_plan(path)
         if plan is None:
@@ -144,10 +138,11 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"translates, with all after it"
             )
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        ids = read_known_ids(pair, found.positions)
-        if first := self.read.get("clusters"):
-            check_ids(PairIds.from_json(first), ids)
-        check_kept_plan(plan, path, pair, positions=found.positions, pending=found.pending, ids=ids)
+        positions, pending = checkpoint.positions, checkpoint.pending
+        ids = read_known_ids(pair, positions)
+        if noted_ids := self.read.get("clusters"):
+            check_ids(PairIds.from_json(noted_ids), ids)
+        check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
         self._check_conf(plan.target_positions(), path)
 
     def _check_conf(self, planned: Positions, path: UPath) -> None:
@@ -166,10 +161,20 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"it"
             )
 
+    def _check_target(self, context: Context, earlier_run: str | None) -> None:
+        """Raise where the DAG can't be triggered, or something is in the way of a fresh job."""
+        problems = find_dag_problems(context, self.trigger_dag_id)
+        if not earlier_run and (names := self._files_at_target()):
+            problems.append(f"{self.target_checkpoint} holds {', '.join(names)} already")
+        if problems:
+            raise NotReadyError(f"{describe_start(earlier_run)}: {'; '.join(problems)}")
+        if not earlier_run:
+            self._check_no_run(context)
+
     def _check_no_run(self, context: Context) -> None:
         """Raise where the DAG run exists that no try of this hand-over can have triggered.
 
-        It would be taken for this hand-over's (``skip_when_already_exists``), and no job started.
+        ``skip_when_already_exists`` would take it for this hand-over's, and start no job.
         """
         run_id = self.trigger_run_id
         if run_id and has_dag_run(context, self.trigger_dag_id, run_id):
@@ -193,11 +198,6 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"{self.trigger_dag_id} yourself with the same conf"
             )
 
-    def _target_problems(self) -> list[str]:
-        """Return what is in the way of a fresh job."""
-        names = self._files_at_target()
-        return [f"{self.target_checkpoint} holds {', '.join(names)} already"] if names else []
-
     def _files_at_target(self) -> list[str]:
-        place = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        return sorted(list_directory(place, CheckpointError))
+        root = open_location(storage_path(self.target_checkpoint), CheckpointError)
+        return sorted(list_directory(root, CheckpointError))

@@ -22,9 +22,9 @@ from airflow_mm2_offsets.spark.position_ids import check_ids
 class MigrateSparkCheckpointOperator(BaseOperator):
     """Copies a stopped job's checkpoint, with the offsets of the target cluster.
 
-    The same query goes on from the copy: aggregations, deduplication, joins and exactly-once
-    sinks keep what they know. The original is only read. A retry accepts the copy that an earlier
-    try has finished, and goes on with one that it has not.
+    The same query continues from the copy: aggregations, deduplication, joins and exactly-once
+    sinks keep their state. The original is only read. A retry accepts a copy that an earlier try
+    has finished, and completes one that it has not.
 
     Args:
         checkpoint: The job's checkpoint location on the source.
@@ -114,32 +114,33 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.max_evidence_bytes = max_evidence_bytes
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
-        self.subscribe_pattern, self.new_topics = subscribe_pattern, new_topics
+        self.subscribe_pattern = subscribe_pattern
+        self.new_topics = new_topics
         self.sink = sink
         self.txn_app_id = txn_app_id
         self.target_uri = target_uri
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
-        """Write the copy, or accept the one that is there."""
+        """Write the copy, or accept the one that an earlier try wrote."""
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         if self.clusters:
-            first = PairIds.from_json(self.clusters)
-            topics = first.source.topic_ids
-            check_ids(first, read_known_ids(pair, topics, ask_source=self.read_source))
-        done = migrate_checkpoint(
+            noted_ids = PairIds.from_json(self.clusters)
+            topics = noted_ids.source.topic_ids
+            check_ids(noted_ids, read_known_ids(pair, topics, ask_source=self.read_source))
+        report = migrate_checkpoint(
             pair,
             storage_path(self.checkpoint),
             storage_path(self.target_checkpoint),
             self._options(),
         )
-        summary = summarize_migration(done)
+        summary = summarize_migration(report)
         self.log.info("%s", summary)
         push = context["ti"].xcom_push
         push(key="summary", value=summary)
-        push(key="committed_batch", value=done["committed_batch"])
-        push(key="target_topics", value=",".join(sorted(done["topics"].values())))
-        return done
+        push(key="committed_batch", value=report["committed_batch"])
+        push(key="target_topics", value=",".join(sorted(report["topics"].values())))
+        return report
 
     def _options(self) -> MigrationOptions:
         archive = None

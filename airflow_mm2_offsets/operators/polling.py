@@ -1,7 +1,7 @@
-"""What the operators and sensors that wait have in common.
+"""The base of the operators and sensors that wait.
 
-``StopSparkStreamingOperator`` and the sensors take it. They wait in the triggerer, or in the worker
-where ``deferrable`` is off; the trigger looks in either place.
+``StopSparkStreamingOperator`` and the sensors inherit it. They wait in the triggerer, or in the
+worker if ``deferrable`` is off; the same trigger polls in both places.
 """
 
 import time
@@ -36,7 +36,7 @@ class DeferrablePolling(BaseOperator):
     error: ClassVar[type[Mm2OffsetsError]]
     """What is raised when the time to wait has passed."""
     timeout_kind: ClassVar[type[Exception]] = AirflowFailException
-    """What that error is for Airflow."""
+    """Airflow's class of that error: it decides about retries."""
     timeout: float
     """Seconds to wait at most."""
 
@@ -48,7 +48,7 @@ class DeferrablePolling(BaseOperator):
         self.deferrable = deferrable
 
     def seconds(self, field: str) -> float | None:
-        """Return a field that holds seconds, as a number or as a template's text.
+        """Return a field that holds seconds; it may be a templated string.
 
         Raises:
             ConfigurationError: It holds something else.

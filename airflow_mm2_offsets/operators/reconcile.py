@@ -1,4 +1,4 @@
-"""The step that proves what a failover, or any stretch of time, has delivered."""
+"""The step that compares both clusters and the sinks, after a failover or for any time range."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,19 +34,19 @@ SIDES = ("source", "target")
 
 
 class ReconcileOperator(SparkSubmitOperator):
-    """Compares what the source held, what the target holds and what a sink got, in a Spark job.
+    """Compares the records of the source, of the target and of sinks, in a Spark job.
 
-    Give one of ``plan``, ``ranges`` and ``topics``. All that ``SparkSubmitOperator`` takes can be
-    given too (``conn_id``, ``conf``, ``deploy_mode``...); a task that was cleared submits again in
-    cluster mode only with ``durable=False``. docs/reconcile.md has the definitions.
+    Give one of ``plan``, ``ranges`` and ``topics``. It takes all arguments of
+    ``SparkSubmitOperator``, too (``conn_id``, ``conf``, ``deploy_mode``...). In cluster mode a
+    cleared task submits again only with ``durable=False``. docs/reconcile.md has the definitions.
 
     Args:
-        report: A folder of this run's own that Spark and Airflow both reach: ``report.json``, and
-            ``differences``, a Parquet of every difference.
+        report: A folder for this run alone that Spark and Airflow both reach. The job writes
+            ``report.json`` there, and ``differences``, a Parquet of every difference.
         mm2_conn_id: Id of a connection of type ``mm2``.
         read: Which clusters are read: ``source``, ``target`` or both; one needs ``sinks``.
         plan: A plan (``TranslateOffsetsOperator``), as a dict or as JSON: the region around its
-            switch is compared, and as many records may be there twice as it announced.
+            switch is compared, and as many duplicates are allowed as it announced.
         committed: With a plan: where the target job stands (``SparkStartedSensor``), as Spark's
             JSON text, if it still runs.
         records_before: With a plan: how many offsets to look back before the source positions.
@@ -58,7 +58,7 @@ class ReconcileOperator(SparkSubmitOperator):
             ``where`` and ``columns``; see ``reconcile.request``.
         kafka: SQL expressions of ``key``, ``value`` and ``headers`` of a Kafka record, where the
             sink does not keep them as they are.
-        max_duplicates: Without a plan: how many records may be there twice.
+        max_duplicates: Without a plan: how many duplicates are allowed.
         examples: How many differences of each kind the report shows.
         source_properties: A file of Kafka's Java client properties where the driver runs; None
             makes them of the connection.
@@ -69,7 +69,7 @@ class ReconcileOperator(SparkSubmitOperator):
 
     Raises:
         ReconciliationError: They differ by more than was announced; partitions and counts are
-            named. The report is pushed all the same. Or the job could not compare.
+            named, and the report is pushed. Or the job could not compare.
     """
 
     template_fields: Sequence[str] = (
@@ -120,28 +120,22 @@ class ReconcileOperator(SparkSubmitOperator):
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override] # it has a result
-        """Let Spark compare; judge what it found."""
-        self._check()
-        plan = self._plan()
+        """Let Spark compare; fail if the report has more differences than were announced."""
+        self._check_arguments()
+        plan = self._parse_plan()
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        request = make_request(
-            self._partitions(pair, plan),
-            self.sinks,
-            kafka=self.kafka,
-            time=self._time(),
-            examples=self.examples,
-        )
-        allowed = plan.max_reread if plan else self.max_duplicates
-        with self._arguments(pair, request):
+        with self._job_arguments(pair, self._request(pair, plan)):
             self._submit(context)
-        found = read_report(storage_path(self.report), allowed)
-        summary = found.summary()
+        max_duplicates = plan.max_reread if plan else self.max_duplicates
+        report = read_report(storage_path(self.report), max_duplicates)
+        summary = report.summary()
         self.log.info("%s", summary)
-        context["ti"].xcom_push("summary", summary)
-        context["ti"].xcom_push("table", summary.splitlines())
-        context["ti"].xcom_push("return_value", found.to_json())
-        found.check()
-        return found.to_json()
+        push = context["ti"].xcom_push
+        push("summary", summary)
+        push("table", summary.splitlines())
+        push("return_value", report.to_json())
+        report.check()
+        return report.to_json()
 
     def _submit(self, context: Context) -> None:
         self.py_files = ",".join(filter(None, [py_files(), self.py_files]))
@@ -157,25 +151,34 @@ class ReconcileOperator(SparkSubmitOperator):
             ) from error
 
     @contextmanager
-    def _arguments(self, pair: ClusterPair, request: Request) -> Iterator[None]:
-        """Hand the job its files: logins are never arguments, which all who list processes see."""
+    def _job_arguments(self, pair: ClusterPair, request: Request) -> Iterator[None]:
+        """Give the job its arguments and files; logins are in files, for arguments are public."""
         with TemporaryDirectory(prefix="mm2-reconcile-") as folder:
-            files = {"request": Path(folder, "mm2-reconcile-request.json")}
-            files["request"].write_text(json.dumps(request, indent=1))
-            arguments = ["--report", self.report, "--request", str(files["request"])]
+            file = Path(folder, "mm2-reconcile-request.json")
+            file.write_text(json.dumps(request, indent=1))
+            files, arguments = [file], ["--report", self.report, "--request", str(file)]
             for side in self.read:
-                if not (path := getattr(self, f"{side}_properties")):
+                path = getattr(self, f"{side}_properties")
+                if not path:
                     cluster = getattr(pair, side)
-                    path = str(Path(folder, f"mm2-reconcile-{side}.properties"))
-                    text = format_properties(to_java(cluster.name, cluster.config))
-                    Path(path).write_text(text)
-                    files[side] = Path(path)
-                arguments += [f"--{side}-properties", path]
-            given = self.files
-            self.files = ",".join([*filter(None, [given]), *map(str, files.values())])
+                    path = Path(folder, f"mm2-reconcile-{side}.properties")
+                    path.write_text(format_properties(to_java(cluster.name, cluster.config)))
+                    files.append(path)
+                arguments += [f"--{side}-properties", str(path)]
+            users_files = self.files
+            self.files = ",".join(filter(None, [users_files, *map(str, files)]))
             self.application_args = arguments
             yield
-            self.files = given
+            self.files = users_files
+
+    def _request(self, pair: ClusterPair, plan: FailoverPlan | None) -> Request:
+        return make_request(
+            self._partitions(pair, plan),
+            self.sinks,
+            kafka=self.kafka,
+            time=self._time_range(),
+            examples=self.examples,
+        )
 
     def _partitions(self, pair: ClusterPair, plan: FailoverPlan | None) -> Partitions:
         if plan is not None:
@@ -198,18 +201,18 @@ class ReconcileOperator(SparkSubmitOperator):
         cluster = pair.source if "source" in self.read else pair.target
         return partitions_of_topics(cluster, names, pair.naming)
 
-    def _plan(self) -> FailoverPlan | None:
+    def _parse_plan(self) -> FailoverPlan | None:
         if self.plan is None:
             return None
         try:
-            given = json.loads(self.plan) if isinstance(self.plan, str) else self.plan
-            return FailoverPlan.from_json(given)
+            values = json.loads(self.plan) if isinstance(self.plan, str) else self.plan
+            return FailoverPlan.from_json(values)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
-                f"task {self.task_id}: plan is none that this release reads: {error!r}"
+                f"task {self.task_id}: this release can't read plan: {error!r}"
             ) from error
 
-    def _time(self) -> tuple[int, int] | None:
+    def _time_range(self) -> tuple[int, int] | None:
         if not self.start_time and not self.end_time:
             return None
         times = []
@@ -223,12 +226,12 @@ class ReconcileOperator(SparkSubmitOperator):
             times.append(round(time.timestamp() * 1000))
         return times[0], times[1]
 
-    def _check(self) -> None:
-        given = [name for name in ("plan", "ranges", "topics") if getattr(self, name) is not None]
-        if len(given) != 1:
+    def _check_arguments(self) -> None:
+        scopes = [name for name in ("plan", "ranges", "topics") if getattr(self, name) is not None]
+        if len(scopes) != 1:
             raise ConfigurationError(
                 f"task {self.task_id}: give one of plan, ranges and topics; given: "
-                f"{', '.join(given) or 'none'}"
+                f"{', '.join(scopes) or 'none'}"
             )
         if not self.read or not {*self.read} <= {*SIDES} or len(self.read) + bool(self.sinks) < 2:  # noqa: PLR2004 - two to compare
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The step that stops the source job."""
+"""The step that stops the source job and proves that it has stopped."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
 
     The proof is the answer of a job that runs under ``StopControl``
     (``airflow_mm2_offsets.job``), together with a heartbeat and a checkpoint that no longer
-    change. The answer must agree with the checkpoint. A retry does not ask again; it goes on
-    waiting.
+    change. The answer must agree with the checkpoint. A retry does not ask again; it continues to
+    wait.
 
     Before it asks, it raises a fence in the control location: from then on no driver of the job
     starts there until the fence is lifted. A stop that ends without a proof (an error, the timeout,
@@ -43,12 +43,12 @@ class StopSparkStreamingOperator(DeferrablePolling):
     Args:
         checkpoint: The job's checkpoint location.
         control: The job's control location; None for a job without stop control.
-        request_id: Names this stop; the id of the DAG run unless given.
-        moved_to: Where the job goes, in words, for whoever meets the fence.
+        request_id: Names this stop; by default the ids of DAG and run.
+        moved_to: Where the job goes, for the messages about the fence.
         quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
         heartbeat_timeout: Seconds without such a change after which a driver that has not answered
-            counts as gone; None: never. Give more than any pause of a driver that lives, and less
+            counts as dead; None: never. Give more than any pause of a driver that lives, and less
             than ``kill_after``, or else ``timeout``. May be a templated string.
         kill_after: Seconds after which a driver is killed that has not stopped, or can't be asked;
             None: never. May be a templated string.
@@ -126,10 +126,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask, and wait for the proof."""
-        heartbeat_timeout, kill_after = (
-            self.seconds("heartbeat_timeout"),
-            self.seconds("kill_after"),
-        )
+        heartbeat_timeout, kill_after = map(self.seconds, ("heartbeat_timeout", "kill_after"))
         self._check_times(heartbeat_timeout, kill_after)
         if self.control is None:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
@@ -199,8 +196,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """Kill the driver, and tell whether the cluster has confirmed its end."""
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
         if driver is not None:
-            places = job_locations(self)
-            if problem := places.control_problem(driver) or places.note_problem(driver):
+            locations = job_locations(self)
+            if problem := locations.control_problem(driver) or locations.note_problem(driver):
                 raise StopError(f"nothing was killed: {problem}")
         return SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
 
@@ -210,9 +207,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
                 f"task {self.task_id}: a job without a control location can't be asked to stop; "
                 f"give control, or kill_after to have it killed"
             )
-        limit, name = (
-            (self.timeout, "timeout") if kill_after is None else (kill_after, "kill_after")
-        )
+        name = "timeout" if kill_after is None else "kill_after"
+        limit = self.timeout if kill_after is None else kill_after
         if heartbeat_timeout is not None and heartbeat_timeout >= limit:
             raise ConfigurationError(
                 f"task {self.task_id}: heartbeat_timeout is {heartbeat_timeout:.0f} s and would "

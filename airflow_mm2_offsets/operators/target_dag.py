@@ -24,7 +24,7 @@ def find_dag_problems(context: Context, dag_id: str) -> list[str]:
     get_dag: Any = getattr(context["ti"], "get_dag", None)
     if get_dag is None:
         log.warning(
-            "Airflow before 3.2 does not tell a task about DAG %s: see for yourself that it exists "
+            "Airflow before 3.2 does not tell a task about DAG %s: check that it exists "
             "and is not paused",
             dag_id,
         )
@@ -50,5 +50,5 @@ def has_dag_run(context: Context, dag_id: str, run_id: str) -> bool:
     Raises:
         AirflowRuntimeError: Airflow did not answer.
     """
-    ask: Any = context["ti"]
-    return bool(ask.get_dr_count(dag_id=dag_id, run_ids=[run_id]))
+    task_instance: Any = context["ti"]
+    return bool(task_instance.get_dr_count(dag_id=dag_id, run_ids=[run_id]))

@@ -39,27 +39,27 @@ from airflow_mm2_offsets.spark.position_ids import check_ids
 class TranslateOffsetsOperator(BaseOperator):
     """Translates a job's positions on the source to positions on the target.
 
-    Give ``positions``, ``checkpoint``, or both: then the checkpoint must still stand there.
+    Give ``positions``, ``checkpoint``, or both: both must then agree.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
             takes no numbers as keys of a dict: give partitions as text there.
         pending: Where the batch ends that the job began and did not commit, likewise, if any.
-        checkpoint: The job's checkpoint location, to read both from, or to compare them with: a
-            job that has run since is not where they say.
+        checkpoint: The job's checkpoint location, to read both from, or to compare them with: the
+            job may have run since.
         clusters: The ids of clusters and topics when the positions were first read:
             ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
             refused; without them only what happens after this task can be noticed.
-        plan_path: A file to keep the plan in. A retry finds it there and moves no position, where
-            it is whole, of these positions, clusters and topics, and what MirrorMaker 2 has copied
-            since does not contradict it; an auditor finds it later.
+        plan_path: A file to keep the plan in, for retries and for auditors. A retry returns that
+            plan if it is whole, of these positions, clusters and topics, and not contradicted by
+            what MirrorMaker 2 has copied since.
         strategy: ``safe`` loses nothing; see ``core.Strategy``.
         read_source: Ask the source too: positions are checked against it, and records are
             matched by content.
-        archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. With it, syncs count
-            that the topic has no more; without ``read_source`` it stands in for a syncs topic that
-            lies on the source.
+        archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. It adds syncs that
+            the topic no longer has; without ``read_source`` it replaces a syncs topic that lies on
+            the source.
         skip_damaged: Translate without the archive's damaged or missing files.
         on_unmapped: What to do with a partition that has no answer: ``fail``, or start it at the
             target's ``earliest`` or ``latest`` offset, or by ``timestamp``. The plan names and
@@ -80,10 +80,10 @@ class TranslateOffsetsOperator(BaseOperator):
         ``target_topics`` (separated by commas).
 
     Raises:
-        TranslationRefusedError: A partition has no answer; each is named. Plan and summary are
-            pushed all the same.
-        HandoverError: The checkpoint stands elsewhere than ``positions`` say, or a cluster or topic
-            has another id than in ``clusters``.
+        TranslationRefusedError: Partitions without an answer, by name. Plan and summary are
+            pushed.
+        HandoverError: The checkpoint differs from ``positions``, or a cluster or topic has another
+            id than in ``clusters``.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
             contradicts what the clusters say now.
         Mm2OffsetsError: See ``planning.plan.plan_failover``.
@@ -145,35 +145,35 @@ class TranslateOffsetsOperator(BaseOperator):
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
-        """Make the plan, or take the one that an earlier try has made."""
-        positions, pending = self._given()
+        """Make the plan, or take the one that an earlier try made."""
+        positions, pending = self._read_positions()
         plan = self._plan(positions, pending)
         push = context["ti"].xcom_push
         summary = summarize(plan)
         push(key="summary", value=summary)
-        # Airflow's page folds a text into one paragraph, and shows a list line by line.
+        # Airflow's page shows a text as one paragraph, and a list line by line.
         push(key="table", value=summary.splitlines())
         self.log.info("%s", summary)
         if plan.refused:
-            # A task that fails returns nothing; who looks into it needs the plan all the more.
+            # A task that fails returns nothing, and its user needs the plan all the more.
             push(key="return_value", value=plan.to_json())
         targets = plan.target_positions()
         push(key="starting_offsets", value=format_offsets(targets))
         push(key="target_topics", value=",".join(targets))
         return plan.to_json()
 
-    def _given(self) -> tuple[Positions, Positions | None]:
+    def _read_positions(self) -> tuple[Positions, Positions | None]:
         if self.positions is None and self.checkpoint is None:
             raise ConfigurationError(
                 f"task {self.task_id}: give positions, checkpoint or both; neither is given"
             )
-        found = read_checkpoint(storage_path(self.checkpoint)) if self.checkpoint else None
-        if self.positions is None and found is not None:
-            return found.positions, found.pending
+        checkpoint = read_checkpoint(storage_path(self.checkpoint)) if self.checkpoint else None
+        if self.positions is None and checkpoint is not None:
+            return checkpoint.positions, checkpoint.pending
         positions = _parse(self.positions)
         pending = _parse(self.pending) if self.pending else None
-        if found is not None:
-            check_unmoved(found, positions, pending)
+        if checkpoint is not None:
+            check_unmoved(checkpoint, positions, pending)
         return positions, pending
 
     def _archive(self) -> SyncArchive | None:
@@ -188,7 +188,7 @@ class TranslateOffsetsOperator(BaseOperator):
         ids = self._checked_ids(pair, positions) if kept or self.clusters else None
         if path is not None and kept is not None and ids is not None:
             check_kept_plan(kept, path, pair, positions=positions, pending=pending, ids=ids)
-            self.log.info("Took the plan of %s from %s: it is made once", kept.created_at, path)
+            self.log.info("Took the plan of %s from %s", kept.created_at, path)
             return kept
         values = {name: getattr(self, name) for name in PLAN_OPTIONS}
         options = replace(parse_plan_options(values), archive=self._archive())
@@ -200,12 +200,12 @@ class TranslateOffsetsOperator(BaseOperator):
         return plan
 
     def _checked_ids(self, pair: ClusterPair, positions: Positions) -> PairIds:
-        """Return the ids of now, which are those from when the positions were first read."""
+        """Return the present ids; they must be those of when the positions were first read."""
         now = read_known_ids(pair, positions, ask_source=self.read_source)
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), now)
         return now
 
 
-def _parse(given: Mapping[str, Any] | str | None) -> Positions:
-    return parse_offsets(given) if isinstance(given, str) else check_positions(given)
+def _parse(positions: Mapping[str, Any] | str | None) -> Positions:
+    return parse_offsets(positions) if isinstance(positions, str) else check_positions(positions)

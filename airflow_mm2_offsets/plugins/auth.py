@@ -15,7 +15,7 @@ from airflow_mm2_offsets.plugins.pairs import DEFAULT
 def may_use_connection(
     user: GetUserDep, conn_id: Annotated[str | None, Query(include_in_schema=False)] = None
 ) -> None:
-    """Raise unless the request bears a login (401) that may read the connection (403).
+    """Raise unless the request has a login (401) that may read the connection (403).
 
     Raises:
         Problem: The user has no right to the connection.

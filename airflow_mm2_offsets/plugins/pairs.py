@@ -1,4 +1,4 @@
-"""A pair of clusters for each connection of type ``mm2``."""
+"""A pair of clusters for each connection of type ``mm2``; the REST API in Airflow serves them."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 
 DEFAULT = Mm2OffsetHook.default_conn_name
 REREAD_SECONDS = 30.0
-"""Until a changed connection is noticed."""
+"""A connection is read again after so many seconds, to notice changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ConnectionPairs:
 
     def served(self) -> Mapping[str, ServedPair]:
         """Return the pairs in memory by the ids of their connections."""
-        return {name: each.served for name, each in list(self._loaded.items())}
+        return {name: loaded.served for name, loaded in list(self._loaded.items())}
 
     def _read(self, name: str, loaded: _LoadedPair | None) -> _LoadedPair:
         """Read the connection; keep the syncs in memory if it did not change."""

@@ -20,7 +20,7 @@ class SparkStartedSensor(PollingSensor):
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
-        kwargs: ``mode``, ``soft_fail`` and what else Airflow's sensors take.
+        kwargs: ``mode``, ``soft_fail`` and all other arguments of Airflow's sensors.
 
     Returns:
         ``batch_id``, ``query_id`` and ``positions`` (Spark's JSON text) of the last committed

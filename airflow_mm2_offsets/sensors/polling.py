@@ -1,4 +1,4 @@
-"""What the sensors have in common: ``poke`` and the trigger look in the same way."""
+"""The base of the sensors: ``poke`` polls with the trigger that the sensor defers."""
 
 import time
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from airflow_mm2_offsets.triggers.polling import NotYet, PollingTrigger
 
 
 class PollingSensor(DeferrablePolling, BaseSensorOperator):
-    """A sensor that looks as a trigger does, in the worker or in the triggerer.
+    """A sensor that polls with a trigger, in the worker or in the triggerer.
 
     ``mode``, ``soft_fail`` and all else mean what they mean for ``BaseSensorOperator``.
 
@@ -52,7 +52,7 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
         """Wait in the triggerer or in the worker."""
         if self.deferrable:
-            # The same way as back from a trigger: there Airflow minds soft_fail and never_fail.
+            # Airflow applies soft_fail and never_fail in resume_execution.
             return self.resume_execution("look_or_defer", None, context)
         self._trigger = None
         try:
@@ -69,16 +69,16 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
 
     @fails_at_once()
     def look_or_defer(self, context: Context) -> Any:  # noqa: ANN401 - as of execute
-        """Return what is there already, or defer until it is.
+        """Return the result, or defer until there is one.
 
         On a loaded machine Airflow fails a deferred task whose trigger fires before the scheduler
-        has heard that the task is deferred. So nothing is deferred that need not wait.
+        has noticed that the task is deferred. So only a task that must wait is deferred.
         """
         trigger = self._build_trigger()
-        seen = self._look(trigger, context)
-        if not seen:
+        outcome = self._look(trigger, context)
+        if not outcome:
             self.wait_in_triggerer(trigger)
-        return seen.xcom_value
+        return outcome.xcom_value
 
     def _build_trigger(self) -> PollingTrigger:
         return self.new_trigger(
@@ -86,9 +86,9 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
         )
 
     def _look(self, trigger: PollingTrigger, context: Context) -> PokeReturnValue:
-        seen = trigger.look()
-        if isinstance(seen, NotYet):
-            self.log.info("Waiting for %s: %s", self.wait_for, seen.reason)
-            self._missing = seen.reason
+        event = trigger.look()
+        if isinstance(event, NotYet):
+            self.log.info("Waiting for %s: %s", self.wait_for, event.reason)
+            self._missing = event.reason
             return PokeReturnValue(is_done=False)
-        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, seen))
+        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))

@@ -24,15 +24,14 @@ class Mm2ReplicatedSensor(PollingSensor):
         clusters: The ids of clusters and topics when the positions were first read:
             ``ReadSparkCheckpointOperator`` returns them. The wait then ends where a topic was
             recreated.
-        quiet_after: Seconds after which the wait ends well where neither cluster has changed, and
-            nothing but the last records before a position is in doubt; None: never. A transform
-            that drops the last records leaves nothing that could show that they were seen. The
-            plan is then bounded; what is copied later all the same is read again. May be a
-            templated string.
+        quiet_after: Seconds after which the wait succeeds if neither cluster has changed and only
+            the last records before a position are in doubt; None: never. A transform that drops
+            the last records leaves no proof that MirrorMaker 2 has processed them. The plan is
+            then bounded; records that are copied later are read again. May be a templated string.
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
-        kwargs: ``mode``, ``soft_fail`` and what else Airflow's sensors take.
+        kwargs: ``mode``, ``soft_fail`` and all other arguments of Airflow's sensors.
 
     Raises:
         HandoverError: A cluster or topic has another id than in ``clusters``.
@@ -65,7 +64,7 @@ class Mm2ReplicatedSensor(PollingSensor):
         """Return the trigger that reads both clusters."""
         positions, quiet_after = self.positions, self.seconds("quiet_after")
         if quiet_after is not None and self.reschedule and not self.deferrable:
-            # Airflow deletes the task's XComs before each look, so nothing is left to compare with.
+            # Each look has a process of its own, and Airflow deletes the task's XComs before it.
             raise ConfigurationError(
                 f"task {self.task_id}: quiet_after compares the clusters with those of the look "
                 f"before, and mode='reschedule' ends the process between two looks; give "

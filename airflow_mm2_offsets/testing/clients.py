@@ -1,7 +1,7 @@
-"""Stand-ins for confluent-kafka's clients that read clusters in memory.
+"""Replaces confluent-kafka's clients by clients of clusters in memory; ``simulation`` calls it.
 
 librdkafka's own mock cluster (``test.mock.num.brokers``) needs sockets, describes no topics, has
-no transactions and keeps only the last records. These clients answer in microseconds instead.
+no transactions and keeps only the last records. These clients answer in microseconds.
 """
 
 import time
@@ -36,9 +36,9 @@ _NO_OFFSET = -1
 
 @contextmanager
 def in_memory_clients() -> Iterator[None]:
-    """Let Kafka clients made meanwhile find the clusters in memory by ``bootstrap.servers``.
+    """Let new Kafka clients find the clusters in memory by ``bootstrap.servers``.
 
-    A client of any other address is a real one.
+    Clients of other addresses are real ones.
     """
     with patch.multiple(
         clients,
@@ -73,7 +73,7 @@ class _Client:
 
     def list_topics(self, _topic: str | None = None, *, timeout: float) -> SimpleNamespace:
         if outage := self._outage():
-            time.sleep(timeout)  # as a client waits for a broker
+            time.sleep(timeout)  # a real client waits as long for a broker
             raise outage
         host, port = self._cluster.bootstrap_servers.split(":")
         return SimpleNamespace(
@@ -141,28 +141,30 @@ class _Consumer(_Client):
     ) -> list[SimpleNamespace]:
         if outage := self._outage():
             raise outage
-        return [self._edge(each) for each in partitions]
+        return [self._watermark(partition) for partition in partitions]
 
-    def _edge(self, asked: TopicPartition) -> SimpleNamespace:
-        edge = SimpleNamespace(topic=asked.topic, partition=asked.partition, error=None)
+    def _watermark(self, requested: TopicPartition) -> SimpleNamespace:
+        result = SimpleNamespace(topic=requested.topic, partition=requested.partition, error=None)
         try:
-            log = self._cluster.log(asked.topic, asked.partition)
+            log = self._cluster.log(requested.topic, requested.partition)
         except TopicNotFoundError:
-            edge.offset, edge.error = _NO_OFFSET, _UNKNOWN_TOPIC
+            result.offset, result.error = _NO_OFFSET, _UNKNOWN_TOPIC
         else:
-            edge.offset = log.low if asked.offset == OFFSET_BEGINNING else self._end(log)
-        return edge
+            result.offset = log.low if requested.offset == OFFSET_BEGINNING else self._end(log)
+        return result
 
     def _end(self, log: PartitionLog) -> int:
         return log.stable if self._is_read_committed else log.high
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self._outage()
-        self._reading = {(each.topic, each.partition): self._messages(each) for each in partitions}
+        self._reading = {
+            (start.topic, start.partition): self._messages(start) for start in partitions
+        }
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        for each in partitions:
-            self._reading.pop((each.topic, each.partition), None)
+        for partition in partitions:
+            self._reading.pop((partition.topic, partition.partition), None)
 
     def consume(self, most: int, *, timeout: float) -> list["_Message"]:
         if not self._cluster.is_running:
@@ -191,7 +193,7 @@ class _Consumer(_Client):
 
 
 class _Message:
-    """What ``kafka.drain`` asks of a message."""
+    """A message with the methods that ``kafka.drain`` calls."""
 
     __slots__ = ("_error", "_kind", "_offset", "_partition", "_record", "_topic")
 

@@ -1,4 +1,4 @@
-"""A Kafka cluster in memory: its topics, and what a test does to them."""
+"""A Kafka cluster in memory: its topics, and the methods by which a test changes them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class InMemoryCluster:
         return KafkaCluster(name=name, config=config, timeout=timeout)
 
     def create_topic(self, topic: str, *, partitions: int = 1) -> None:
-        """Create a topic, or add partitions until it has so many."""
+        """Create a topic, or add partitions to an existing one."""
         if topic not in self.topics:
             self.topics[topic] = InMemoryTopic(topic_id=f"topic-{next(_numbers)}", partitions=[])
         logs = self.topics[topic].partitions
@@ -77,7 +77,7 @@ class InMemoryCluster:
         Args:
             topic: Its name.
             partition: Its number.
-            records: A value alone has no key, and a timestamp that follows from its offset.
+            records: ``bytes`` are a value without key; its timestamp rises with its offset.
 
         Returns:
             The partition's end offset.
@@ -92,7 +92,7 @@ class InMemoryCluster:
         return log.high
 
     def skip_offsets(self, topic: str, partition: int, offsets: int) -> None:
-        """Add offsets without a record, as transaction markers and compaction leave them."""
+        """Add offsets without a record, such as transaction markers."""
         self.log(topic, partition).skip(offsets)
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:

@@ -1,4 +1,4 @@
-"""A Kafka Connect worker in memory, which runs one MirrorSourceConnector."""
+"""A Kafka Connect worker in memory that runs one MirrorSourceConnector."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 """The logs of a simulated partition: one kind for the source, one for the target."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class PartitionLog(Protocol):
-    """What clients and tests ask of a partition's log."""
+    """A partition's log, as clients and tests use it."""
 
     low: int
 
@@ -71,8 +71,6 @@ class SourceLog:
     """By offset, rising: what a read_committed consumer gets now."""
     open_from: int | None = None
     """Where a transaction begins that is not decided yet; all that follows belongs to it."""
-    aborted: set[int] = field(default_factory=set)
-    """Offsets that held a record of an aborted transaction: nothing is lost with its copy."""
 
     @property
     def stable(self) -> int:
@@ -89,27 +87,11 @@ class SourceLog:
         """Add offsets that deliver nothing: transaction markers, aborted records."""
         self.high += offsets
 
-    def decide(self, *, commits: bool) -> None:
-        """End the open transaction, if there is one, with a marker."""
-        if self.open_from is None:
-            return
-        if not commits:
-            aborted = [each for each in self.records if each >= self.open_from]
-            self.aborted.update(aborted)
-            self.clean(aborted)
-        self.open_from = None
-        self.skip(1)
-
     def delete_before(self, low: int) -> None:
         """Let retention delete the decided records below ``low``."""
         self.low = min(self.stable, max(self.low, low))
-        for offset in [each for each in self.records if each < self.low]:
+        for offset in [offset for offset in self.records if offset < self.low]:
             del self.records[offset]
-
-    def clean(self, offsets: Iterable[int]) -> None:
-        """Let compaction remove records."""
-        for offset in offsets:
-            self.records.pop(offset, None)
 
     def read(
         self, position: int, most: int, *, uncommitted: bool = False
@@ -136,8 +118,6 @@ class TargetLog:
     low: int = 0
     entries: list[Entry] = field(default_factory=list)
     """One for each offset ever written, also below ``low``."""
-    is_cleaned: bool = False
-    """Compaction has removed records."""
 
     @property
     def high(self) -> int:
@@ -165,18 +145,6 @@ class TargetLog:
     def delete_before(self, low: int) -> None:
         """Let retention delete the records below ``low``."""
         self.low = min(self.high, max(self.low, low))
-
-    def clean(self, end: int) -> None:
-        """Let compaction leave the last record of each key below ``end``."""
-        seen: set[bytes | None] = set()
-        for offset in range(end - 1, -1, -1):
-            record = self.entries[offset].record
-            if record is None:
-                continue
-            if record.key in seen:
-                self.entries[offset] = Entry(MARKER, 0, None)
-                self.is_cleaned = True
-            seen.add(record.key)
 
     def committed_records(self, start: int) -> Iterator[tuple[int, Record]]:
         """Yield offset and record from ``start`` on."""

@@ -20,7 +20,7 @@ Batch: TypeAlias = list[tuple[int, Record]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSettings:
-    """How MirrorMaker 2 and Connect are set up."""
+    """The settings of MirrorMaker 2 and Connect."""
 
     lag_max: int = 100
     """``offset.lag.max``."""
@@ -34,13 +34,13 @@ class MirrorSettings:
 
 @dataclass(slots=True, kw_only=True)
 class TaskState:
-    """What a task knows; it is lost when the task ends."""
+    """The state of a task, lost when the task ends."""
 
     position: int | None
     """The next offset to read; None: the source's first."""
     writer: OffsetSyncWriter
     unacknowledged: list[tuple[int, int]] = field(default_factory=list)
-    """Source and target offsets of records that were written and not acknowledged yet."""
+    """Source and target offsets of records that the target has not acknowledged yet."""
     acknowledged: int | None = None
     """The last source offset that Connect could commit."""
 
@@ -58,7 +58,7 @@ class MirrorTask:
         """Start a task without a committed offset.
 
         Args:
-            settings: How MirrorMaker 2 is set up.
+            settings: Those of MirrorMaker 2.
             source: The log to read.
             target: The log to write to.
             send_sync: Writes an offset sync to the offset-syncs topic.
@@ -66,7 +66,7 @@ class MirrorTask:
         self.settings = settings
         self.source, self.target = source, target
         self.committed: int | None = None
-        """What Connect has committed: the LAST copied source offset."""
+        """The offset that Connect has committed: the LAST copied one."""
         self._send_sync = send_sync
         self.task = self._new_task()
 
@@ -77,16 +77,6 @@ class MirrorTask:
         if self.settings.exactly_once:
             self._abort()
         self.task = self._new_task()
-
-    def stop(self) -> None:
-        """Stop the task in order: everything written is committed, no further sync is sent."""
-        if self.settings.exactly_once:
-            self._end_transaction()
-        elif self.task.unacknowledged:
-            self.task.acknowledged = self.task.unacknowledged[-1][0]
-            self.task.unacknowledged.clear()
-        self._commit_offset()
-        self.kill()
 
     def commit(self) -> None:
         """Let Connect commit the offset, and the task send the delayed sync."""

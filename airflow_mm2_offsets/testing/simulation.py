@@ -1,4 +1,4 @@
-"""Two clusters in memory with a simulated MirrorMaker 2 between them."""
+"""Two clusters in memory with a simulated MirrorMaker 2 between them; users' tests call it."""
 
 import json
 import os
@@ -29,7 +29,7 @@ _EVERYTHING = 2**63 - 1
 
 
 class Mm2Simulation:
-    """A source, a target, a MirrorMaker 2 that copies when it is told to, and its Connect."""
+    """Source, target, a MirrorMaker 2 that copies when ``mirror`` is called, and its Connect."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Mm2Simulation:
         return self.source if on_source else self.target
 
     def mirror(self, *, max_records: int = _EVERYTHING, commit: bool = True) -> None:
-        """Copy the records of the source's topics that were not copied yet.
+        """Copy the records that were not copied yet, of all topics of the source.
 
         Args:
             max_records: How many records of each partition to copy at most.
@@ -83,8 +83,8 @@ class Mm2Simulation:
     def restart_worker(self) -> None:
         """Kill the Connect worker and start it again.
 
-        Each task starts after the offset that was committed, and copies again what follows: the
-        offset syncs show it as a rewind.
+        Each task starts after the committed offset and copies all later records again: a rewind
+        in the offset syncs.
         """
         for task in self._tasks.values():
             task.kill()
@@ -137,8 +137,8 @@ class Mm2Simulation:
             target_conn_id: _kafka_connection(self.target),
         }
         variables = {
-            f"AIRFLOW_CONN_{each.upper()}": json.dumps(connection)
-            for each, connection in connections.items()
+            f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection)
+            for name, connection in connections.items()
         }
         # A hook's default timeout of 30 s would keep a test of an outage waiting.
         from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook  # noqa: PLC0415 - imports Airflow
@@ -209,8 +209,8 @@ def simulated_mm2(
 ) -> Iterator[Mm2Simulation]:
     """Yield two empty clusters with a simulated MirrorMaker 2 between them.
 
-    Every Kafka and Connect client that this package makes in this process meanwhile finds them;
-    clients of other addresses stay real. Programs that a test starts don't find them.
+    While it is open, every Kafka and Connect client that this package makes in this process finds
+    them. Clients of other addresses stay real. Programs that a test starts don't find them.
 
     Args:
         naming: The aliases and the replication policy.

@@ -19,12 +19,6 @@ class OffsetSyncWriter:
     """What ``pendingOffsetSyncs`` holds for the partition: a newer one overwrites it."""
     delayed: Sync | None = None
     """The last sync that was not due; it is sent at the next commit."""
-    room: bool = True
-    """The semaphore that allows ten outstanding syncs, shared by all partitions, has room."""
-    arriving: bool = True
-    """Syncs reach their cluster; MirrorMaker 2 only logs an error of the syncs producer."""
-    overtaken: Sync | None = None
-    """Taken by a thread that is overtaken before it sends the sync."""
     _previous_upstream: int = -1
     _previous_downstream: int = -1
     _last_sync_downstream: int = -1
@@ -44,22 +38,9 @@ class OffsetSyncWriter:
         self.fire()
 
     def fire(self) -> None:
-        """Send the pending sync, if there is room (``firePendingOffsetSyncs``)."""
-        if self.pending and self.room:
+        """Send the pending sync (``firePendingOffsetSyncs``)."""
+        if self.pending:
             sync, self.pending = self.pending, None
-            self._deliver(sync)
-            if self.overtaken:
-                late, self.overtaken = self.overtaken, None
-                self._deliver(late)
-
-    def hold(self) -> None:
-        """Let a thread take the pending sync, or at a commit the delayed one, and be overtaken."""
-        self.overtaken = self.overtaken or self.pending or self.delayed
-        if self.overtaken:
-            self.pending = self.delayed = None
-
-    def _deliver(self, sync: Sync) -> None:
-        if self.arriving:
             self.send(sync)
 
     def _update(self, upstream: int, downstream: int) -> bool:

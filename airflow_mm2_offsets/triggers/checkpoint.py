@@ -1,7 +1,6 @@
-"""The wait for a Spark job's first batch, as ``SparkStartedSensor`` looks and defers."""
+"""The wait for a Spark job's first batch; ``SparkStartedSensor`` polls with its trigger."""
 
 import time
-from typing import Any
 
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import (
@@ -20,7 +19,7 @@ _QUEUED = (
 )
 
 WRITE_SECONDS = 5.0
-"""A file that is still half written after so many seconds is damaged."""
+"""A file that is still incomplete after so many seconds is damaged."""
 
 
 class SparkStartedTrigger(PollingTrigger):
@@ -35,6 +34,7 @@ class SparkStartedTrigger(PollingTrigger):
     """
 
     wait_for = "the Spark job to commit its first batch"
+    settings = ("checkpoint", "starting_offsets", "after_batch")
 
     def __init__(
         self,
@@ -49,14 +49,6 @@ class SparkStartedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments for Airflow's database."""
-        return {
-            "checkpoint": self.checkpoint,
-            "starting_offsets": self.starting_offsets,
-            "after_batch": self.after_batch,
-        }
 
     def poll(self) -> Done | NotYet:
         """Read the checkpoint."""

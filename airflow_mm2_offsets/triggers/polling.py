@@ -1,4 +1,4 @@
-"""What the triggers that wait have in common. The sensors and the stop operator look with them."""
+"""The base of the triggers that wait; the sensors and the stop operator poll with it, too."""
 
 import asyncio
 import time
@@ -13,12 +13,12 @@ from asgiref.sync import sync_to_async
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 
 LOG_EVERY = 30.0
-"""Seconds between two lines in the log that say what is being waited for."""
+"""Seconds between two lines in the log about what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A look found what was waited for."""
+    """The wait has succeeded."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON for the task."""
@@ -26,14 +26,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotYet:
-    """A look did not find it."""
+    """The wait goes on."""
 
     reason: str
     """What is missing, for log and error."""
 
 
 class PollingTrigger(BaseTrigger):
-    """Looks again and again, until the wait ends or its deadline has passed.
+    """Polls until the wait ends or its deadline has passed.
 
     Its event is ``{"result": ...}``, ``{"timeout": what was missing}``, or ``{"error": ...,
     "retryable": ...}`` with the error as ``to_json`` gives it.
@@ -45,6 +45,8 @@ class PollingTrigger(BaseTrigger):
 
     wait_for: ClassVar[str]
     """What is waited for, for messages."""
+    settings: ClassVar[tuple[str, ...]]
+    """The arguments beside ``deadline`` and ``poll_interval``; attributes have the same names."""
 
     def __init__(self, *, deadline: float, poll_interval: float) -> None:
         """Keep the settings."""
@@ -62,15 +64,12 @@ class PollingTrigger(BaseTrigger):
             Mm2OffsetsError: The wait can't end well.
         """
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments beside ``deadline`` and ``poll_interval``."""
-
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return class and arguments, for Airflow's database."""
         kind = type(self)
-        times = {"deadline": self.deadline, "poll_interval": self.poll_interval}
-        return f"{kind.__module__}.{kind.__qualname__}", self.settings() | times
+        names = (*self.settings, "deadline", "poll_interval")
+        arguments = {name: getattr(self, name) for name in names}
+        return f"{kind.__module__}.{kind.__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait in the triggerer; send one event."""
@@ -94,23 +93,23 @@ class PollingTrigger(BaseTrigger):
             return {"error": error.to_json(), "retryable": error.retryable}
         return outcome if isinstance(outcome, NotYet) else {"result": dict(outcome.result)}
 
-    def _event(self, seen: dict[str, Any] | NotYet) -> dict[str, Any] | None:
+    def _event(self, outcome: dict[str, Any] | NotYet) -> dict[str, Any] | None:
         """Return the event that ends the wait; while it goes on None, with a line in the log."""
-        if not isinstance(seen, NotYet):
-            return seen
+        if not isinstance(outcome, NotYet):
+            return outcome
         if time.time() >= self.deadline:
-            return {"timeout": seen.reason}
+            return {"timeout": outcome.reason}
         now = time.monotonic()
         if now - self._logged >= LOG_EVERY:
             self._logged = now
             waited = now - self._began
-            self.log.info("Waiting for %s for %.0f s: %s", self.wait_for, waited, seen.reason)
+            self.log.info("Waiting for %s for %.0f s: %s", self.wait_for, waited, outcome.reason)
         return None
 
     async def _look_in_thread(self) -> dict[str, Any] | NotYet:
-        # All that is thread-sensitive shares one thread: a broker that is down would hold up every
-        # other trigger there.
+        # Thread-sensitive calls of all triggers share one thread: a broker that is down would
+        # block it.
         looking = asyncio.ensure_future(sync_to_async(self.look, thread_sensitive=False)())
-        # Cancelled itself, it would raise without the cancellation's message, by which Airflow
-        # knows that a user has ended the task, and calls on_kill.
+        # A cancelled task raises without the cancellation's message, and Airflow calls on_kill only
+        # for the message that says that a user has ended the task.
         return await asyncio.shield(looking)

@@ -1,4 +1,4 @@
-"""The wait for MirrorMaker 2, as ``Mm2ReplicatedSensor`` looks and defers."""
+"""The wait for MirrorMaker 2; ``Mm2ReplicatedSensor`` polls with its trigger."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ class ReplicatedTrigger(PollingTrigger):
     """
 
     wait_for = "MirrorMaker 2 to copy everything before the positions"
+    settings = ("mm2_conn_id", "positions", "clusters", "quiet_after")
 
     def __init__(
         self,
@@ -44,15 +45,6 @@ class ReplicatedTrigger(PollingTrigger):
         self.quiet_after = quiet_after
         self._ends: object = None
         self._quiet_since = 0.0
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments for Airflow's database."""
-        return {
-            "mm2_conn_id": self.mm2_conn_id,
-            "positions": self.positions,
-            "clusters": self.clusters,
-            "quiet_after": self.quiet_after,
-        }
 
     def poll(self) -> Done | NotYet:
         """Read what is new on the clusters."""

@@ -27,7 +27,7 @@ from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
 class StopSettings(Protocol):
-    """What the operator that asks a job to stop and its trigger have in common."""
+    """The settings that the operators and the trigger of a stop have in common."""
 
     control: str | None
     checkpoint: str
@@ -47,7 +47,7 @@ def job_locations(stop: StopSettings) -> JobLocations:
 
 
 def withdraw(stop: StopSettings) -> str:
-    """Withdraw a stop that came to no proof; return a line for the log that says the outcome."""
+    """Withdraw a stop that has no proof; return the outcome as a line for the log."""
     control = storage_path(str(stop.control))
     try:
         withdrawal = withdraw_request(control, stop.request_id)
@@ -84,7 +84,7 @@ class SparkStoppedTrigger(PollingTrigger):
         checkpoint: The job's checkpoint location.
         request_id: The request that must be acknowledged.
         quiet_period: Seconds for which heartbeat and checkpoint must not change.
-        heartbeat_timeout: The same for a driver that has not answered and then counts as gone;
+        heartbeat_timeout: The same for a driver that has not answered and then counts as dead;
             None: never.
         proof_if_silent: The ``StopProof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
@@ -92,6 +92,10 @@ class SparkStoppedTrigger(PollingTrigger):
     """
 
     wait_for = "the proof that the Spark job has stopped"
+    settings = (
+        *("control", "checkpoint", "request_id", "quiet_period", "heartbeat_timeout"),
+        *("proof_if_silent", "spark_control", "spark_checkpoint"),
+    )
 
     def __init__(
         self,
@@ -113,24 +117,11 @@ class SparkStoppedTrigger(PollingTrigger):
         self.request_id = request_id
         self.quiet_period = quiet_period
         self.heartbeat_timeout = heartbeat_timeout
-        self.proof_if_silent = proof_if_silent
+        self.proof_if_silent = str(proof_if_silent)
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
         self._last_state: tuple[object, ...] = ()
         self._unchanged_since = 0.0
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments for Airflow's database."""
-        return {
-            "control": self.control,
-            "checkpoint": self.checkpoint,
-            "request_id": self.request_id,
-            "quiet_period": self.quiet_period,
-            "heartbeat_timeout": self.heartbeat_timeout,
-            "proof_if_silent": str(self.proof_if_silent),
-            "spark_control": self.spark_control,
-            "spark_checkpoint": self.spark_checkpoint,
-        }
 
     async def on_kill(self) -> None:
         """Withdraw the stop: a user marked or cleared the task before there was a proof."""
@@ -164,11 +155,11 @@ class SparkStoppedTrigger(PollingTrigger):
         unchanged: float,
         required: float | None,
     ) -> str:
-        of = "" if required is None else f" of {required:.0f}"
+        seconds = f"{unchanged:.0f}" + ("" if required is None else f" of {required:.0f}")
         if self.control is None:
-            return f"{self.checkpoint} has stood still for {unchanged:.0f}{of} s"
+            return f"{self.checkpoint} has stood still for {seconds} s"
         beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
-        stillness = f"heartbeat and checkpoint have stood still for {unchanged:.0f}{of} s"
+        stillness = f"heartbeat and checkpoint have stood still for {seconds} s"
         if answer is not None:
             return f"acknowledged; {stillness} (driver {answer.application_id}, {beat})"
         if driver is not None and driver.ended:
@@ -185,11 +176,11 @@ class SparkStoppedTrigger(PollingTrigger):
         """Return for how many seconds nothing must change; None if silence proves nothing."""
         if answer is not None:
             return max(self.quiet_period, driver.longest_silence if driver else 0.0)
-        unheard = driver.lease + driver.interval if driver else 0.0
+        until_lease_ends = driver.lease + driver.interval if driver else 0.0
         times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
             times.append(self.quiet_period)
-        return max(min(times), unheard) if times else None
+        return max(min(times), until_lease_ends) if times else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
         if self.control is None:

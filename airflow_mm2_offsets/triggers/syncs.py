@@ -15,7 +15,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 class NewSyncsTrigger(BaseEventTrigger):
     """Fires when it starts, and whenever the end offset of the offset-syncs topic has changed.
 
-    It goes on waiting while the cluster does not answer or the topic does not exist.
+    It continues to wait while the cluster does not answer or the topic does not exist.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.

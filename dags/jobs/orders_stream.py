@@ -3,8 +3,8 @@
 An example to copy. Three things make a streaming job movable:
 
 1. every row keeps its lineage (topic, partition, offset), so that the sink can be checked;
-2. a batch that runs again overwrites what it wrote before: the folder bears the batch's number;
-3. it runs under ``StopControl``: it ends between two batches, says up to where it came, and never
+2. a batch that runs again overwrites its earlier output: the folder's name has the batch's number;
+3. it runs under ``StopControl``: it ends between two batches, reports its positions, and never
    runs again once it was moved away.
 
 The Kafka source and the job's part of this package come along with spark-submit::
@@ -33,13 +33,13 @@ def parse_args() -> argparse.Namespace:
         "--starting-offsets",
         default="earliest",
         help='earliest, latest, or {"topic":{"0":42,...}} with every partition; '
-        "Spark heeds it only where the checkpoint is new",
+        "Spark uses it only with a new checkpoint",
     )
     parser.add_argument("--checkpoint", required=True, help="never shared by two clusters")
     parser.add_argument(
         "--output",
         required=True,
-        help="a folder of this run's own: batch numbers start at 0 with each new checkpoint",
+        help="a folder for this run alone: batch numbers start at 0 with each new checkpoint",
     )
     parser.add_argument("--control", required=True, help="where stop requests are left")
     parser.add_argument("--trigger", type=float, default=5.0, help="seconds between batches")
@@ -48,14 +48,14 @@ def parse_args() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="such as security.protocol=SSL; seen by whoever lists processes, so passwords "
-        "are better left to a JAAS file",
+        help="such as security.protocol=SSL; a list of processes shows it, so keep passwords "
+        "in a JAAS file",
     )
     return parser.parse_args()
 
 
 def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
-    """Return the topic's committed records, with where each came from."""
+    """Return the topic's committed records with their lineage."""
     security = dict(option.split("=", 1) for option in args.kafka_option)
     return (
         spark.readStream.format("kafka")
@@ -64,7 +64,7 @@ def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", args.topic)
         .option("startingOffsets", args.starting_offsets)
-        # Records that are gone before they were read must stop the job, never be passed over.
+        # Records that were deleted before they were read must fail the job, not be skipped.
         .option("failOnDataLoss", "true")
         .load()
         .selectExpr(

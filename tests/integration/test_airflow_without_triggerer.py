@@ -103,7 +103,8 @@ def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
         return "running" in seen["poke"] and "up_for_reschedule" in seen["reschedule"]
 
     wait_until(are_waiting, "the sensors to wait", seconds=180)
-    checkpoints.simple(tmp_path / "checkpoint")
+    # Renamed into place, so that no sensor sees the first batch before the second one is there.
+    checkpoints.simple(tmp_path / "written").rename(tmp_path / "checkpoint")
 
     states = _end(airflow, "sensors", run_id)
     assert "up_for_reschedule" not in seen["poke"]
@@ -158,7 +159,7 @@ def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> No
     assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
         "stops_in_vain", run_id, "stop"
     )
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
 
 
 def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
@@ -167,5 +168,5 @@ def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> Non
     wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop", seconds=180)
     airflow.api.mark_failed("stops", run_id, "stop")
     wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal", seconds=120)
-    assert job.asked() is None
+    assert job.requested_stop() is None
     assert _end(airflow, "stops", run_id) == {"stop": "failed"}

@@ -13,7 +13,7 @@ import pytest
 from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.stops import ASKED, stop_task
+from tests.unit.operators.stops import REQUEST_ID, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 
 
@@ -57,7 +57,7 @@ def test_a_driver_that_does_not_stop_is_killed_if_allowed(
     (event,) = events(rebuild(killed))
     worker.run(task, after=killed, event=event)
     assert worker.xcoms["stop", "return_value"]["proof"] == "killed"
-    answer = read_acknowledgement(str(job.control), ASKED)
+    answer = read_acknowledgement(str(job.control), REQUEST_ID)
     assert answer is not None
     assert answer.proof is StopProof.KILLED
 
@@ -89,4 +89,4 @@ def test_a_job_without_stop_control_is_killed(
     worker.run(task, after=deferred, event=event)
     result = worker.xcoms["stop", "return_value"]
     assert (result["proof"], result["application_id"]) == ("killed", None)
-    assert job.asked() is None
+    assert job.requested_stop() is None

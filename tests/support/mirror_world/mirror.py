@@ -1,12 +1,40 @@
 """The simulated MirrorMaker 2 of ``airflow_mm2_offsets.testing``, with all that can go wrong."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_mm2_offsets.testing.logs import MARKER, Record, TargetLog
-from airflow_mm2_offsets.testing.mirror import Batch, MirrorTask
-from tests.support.mirror_world.logs import SourceLog, SyncsLog
+from airflow_mm2_offsets.testing.logs import MARKER, Record
+from airflow_mm2_offsets.testing.mirror import Batch, MirrorTask, TaskState
+from airflow_mm2_offsets.testing.sync_writer import OffsetSyncWriter, Sync
+from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
 from tests.support.mirror_world.settings import MirrorSettings
+
+
+@dataclass(slots=True, kw_only=True)
+class DisturbedSyncWriter(OffsetSyncWriter):
+    """A writer whose syncs are held up, overtaken and lost."""
+
+    room: bool = True
+    """The semaphore that allows ten outstanding syncs, shared by all partitions, has room."""
+    arriving: bool = True
+    """Syncs reach their cluster; MirrorMaker 2 only logs an error of the syncs producer."""
+    overtaken: Sync | None = None
+    """Taken by a thread that is overtaken before it sends the sync."""
+
+    def fire(self) -> None:
+        """Send the pending sync, if there is room, and the overtaken one after it."""
+        if self.pending and self.room:
+            syncs = (self.pending, self.overtaken)
+            self.pending = self.overtaken = None
+            for sync in syncs:
+                if sync and self.arriving:
+                    self.send(sync)
+
+    def hold(self) -> None:
+        """Let a thread take the pending sync, or at a commit the delayed one, and be overtaken."""
+        self.overtaken = self.overtaken or self.pending or self.delayed
+        if self.overtaken:
+            self.pending = self.delayed = None
 
 
 class Mirror(MirrorTask):
@@ -14,6 +42,7 @@ class Mirror(MirrorTask):
 
     settings: MirrorSettings
     source: SourceLog
+    writer: DisturbedSyncWriter
 
     def __init__(
         self, settings: MirrorSettings, source: SourceLog, target: TargetLog, syncs: SyncsLog
@@ -26,7 +55,23 @@ class Mirror(MirrorTask):
         self._clock = 0
         super().__init__(settings, source, target, self._append_sync)
 
+    def _new_task(self) -> TaskState:
+        task = super()._new_task()
+        self.writer = DisturbedSyncWriter(lag_max=self.settings.lag_max, send=self._append_sync)
+        task.writer = self.writer
+        return task
+
     # What Connect does with the task.
+
+    def stop(self) -> None:
+        """Stop the task in order: everything written is committed, no further sync is sent."""
+        if self.settings.exactly_once:
+            self._end_transaction()
+        elif self.task.unacknowledged:
+            self.task.acknowledged = self.task.unacknowledged[-1][0]
+            self.task.unacknowledged.clear()
+        self._commit_offset()
+        self.kill()
 
     def commit_unseen(self) -> None:
         """Commit the offsets, and be killed before the delayed sync is sent."""
@@ -119,20 +164,20 @@ class Mirror(MirrorTask):
 
     def block(self) -> None:
         """Too many syncs are outstanding: those that are due wait, and overwrite each other."""
-        self.task.writer.room = False
+        self.writer.room = False
 
     def lose(self) -> None:
         """Syncs are sent and don't arrive."""
-        self.task.writer.arriving = False
+        self.writer.arriving = False
 
     def unblock(self) -> None:
         """Both are over."""
-        self.task.writer.room = self.task.writer.arriving = True
-        self.task.writer.fire()
+        self.writer.room = self.writer.arriving = True
+        self.writer.fire()
 
     def hold(self) -> None:
         """A thread takes a sync out, and is overtaken before it sends it."""
-        self.task.writer.hold()
+        self.writer.hold()
 
     # How records come to the target.
 

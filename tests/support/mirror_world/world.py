@@ -12,8 +12,8 @@ from copy import copy
 from dataclasses import replace
 from random import Random
 
-from airflow_mm2_offsets.testing.logs import FOREIGN, Entry, Record, TargetLog
-from tests.support.mirror_world.logs import SourceLog, SyncsLog
+from airflow_mm2_offsets.testing.logs import FOREIGN, Entry, Record
+from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
 from tests.support.mirror_world.mirror import WITHOUT_AMOUNT, Mirror
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step

@@ -1,13 +1,24 @@
 """A run of mm2_failover, with a job and clusters that are only played."""
 
+import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
+from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from tests.unit.dags.dags_folder import STEPS
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 
+MOVING = STEPS[:-1]
+"""All tasks but the comparison, which is off."""
+STOP = "mm2_failover:manual__1"
+"""The request id of the run's stop."""
 STARTING = '{"orders":{"0":9,"1":0,"2":0,"3":0}}'
+
+tells_of_dags = pytest.mark.skipif(
+    not hasattr(RuntimeTaskInstance, "get_dag"), reason="Airflow tells a task of DAGs from 3.2 on"
+)
 
 
 class Failover:
@@ -46,6 +57,10 @@ class Failover:
         state = getattr(ended, "state", "success")
         may_skip = task_id in {"submit_target", "verify"}
         assert state in ({"success", "skipped"} if may_skip else {"success"})
+
+    def fence_state(self) -> FenceState | None:
+        fence = read_fence(str(self.source.control))
+        return None if fence is None else fence.state
 
     def play(self, task_id: str) -> None:
         """Do what the jobs do while the task waits."""

@@ -10,10 +10,9 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError, StopError
 from airflow_mm2_offsets.operators import handover
-from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, read_fence
+from airflow_mm2_offsets.spark.fence import FenceState, lift_fence
 from airflow_mm2_offsets.spark.stopping import forget_stop
-from tests.unit.dags.failovers import STARTING, Failover
-from tests.unit.dags.test_handover import STOP, tells_of_dags
+from tests.unit.dags.failovers import STARTING, STOP, Failover, tells_of_dags
 
 FRESH = "nothing was started on the target. Stop the job with a new run of the failover"
 EARLIER = (
@@ -34,9 +33,7 @@ def _refuse_trigger(run: Failover, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(AirflowRuntimeError):
             run.run("submit_target")
     assert not run.worker.triggered
-    fence = read_fence(str(run.source.control))
-    assert fence is not None
-    assert fence.state is FenceState.MOVED
+    assert run.fence_state() is FenceState.MOVED
 
 
 def test_a_trigger_that_failed_is_tried_again(

@@ -32,14 +32,14 @@ def _copy_again_with_late_sync(clusters: Clusters) -> None:
 
 
 def _truncate_and_copy_again(clusters: Clusters) -> None:
-    del clusters.target.log("orders", 0).entries[3:]
+    clusters.truncate_target(3)
     clusters.target.produce("orders", 0, RECORDS)
     for upstream in (0, 4, 9):
         clusters.sync(upstream, upstream + 3)
 
 
 def _truncate_and_begin_to_copy_again(clusters: Clusters) -> None:
-    del clusters.target.log("orders", 0).entries[3:]
+    clusters.truncate_target(3)
     clusters.target.produce("orders", 0, [*RECORDS[:2], *RECORDS[:2], *RECORDS[:2]])
     clusters.sync(0, 3)
 

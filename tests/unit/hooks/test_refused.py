@@ -46,9 +46,9 @@ def test_a_wrong_value_is_named(
 
 
 def test_settings_in_place_of_a_name_are_not_shown(names: pytest.MonkeyPatch) -> None:
-    """Somebody's whole Kafka configuration, where the id of its connection belongs."""
-    given = {"bootstrap.servers": "k:9092", "sasl.password": SECRET}
-    define(names, "mm2_default", extra={"source_kafka_conn_id": given})
+    """A whole Kafka configuration in the place of a connection id may hold a password."""
+    settings = {"bootstrap.servers": "k:9092", "sasl.password": SECRET}
+    define(names, "mm2_default", extra={"source_kafka_conn_id": settings})
     assert _refusal() == "connection mm2_default: source_kafka_conn_id is a dict; give a text"
 
 
@@ -62,14 +62,14 @@ def test_a_wrong_connect_url_is_named(names: pytest.MonkeyPatch, url: str) -> No
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("has_id", [True, False])
 def test_a_missing_kafka_connection_is_named(
-    names: pytest.MonkeyPatch, side: str, *, given: bool
+    names: pytest.MonkeyPatch, side: str, *, has_id: bool
 ) -> None:
-    """Whether its id was given or is the default, the error says where it was expected."""
-    conn_id = "elsewhere" if given else f"kafka_{side}"
+    """The error names the field, whether it holds the id or the default applies."""
+    conn_id = "elsewhere" if has_id else f"kafka_{side}"
     names.delenv(f"AIRFLOW_CONN_KAFKA_{side.upper()}")
-    define(names, "mm2_default", extra={f"{side}_kafka_conn_id": conn_id} if given else {})
+    define(names, "mm2_default", extra={f"{side}_kafka_conn_id": conn_id} if has_id else {})
     assert _refusal() == (
         f"connection {conn_id}, {side}_kafka_conn_id of mm2_default, does not exist; create it "
         "under Admin, Connections, or name another one"

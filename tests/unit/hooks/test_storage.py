@@ -27,7 +27,7 @@ from airflow_mm2_offsets.storage import (
 from airflow_mm2_offsets.whole_files import whole_copy
 
 
-class Hdfs(MemoryFileSystem):
+class Hdfs(MemoryFileSystem):  # type: ignore[misc] # fsspec has no annotations
     """HDFS as fsspec has it, without a name node: it renames to no name that is taken."""
 
     store: ClassVar[dict[str, object]] = {}
@@ -46,7 +46,7 @@ class Hdfs(MemoryFileSystem):
         self.store[path2] = self.store.pop(path1)
 
 
-class Azure(MemoryFileSystem):
+class Azure(MemoryFileSystem):  # type: ignore[misc] # fsspec has no annotations
     """Azure's storage as fsspec has it."""
 
     store: ClassVar[dict[str, object]] = {}
@@ -229,7 +229,7 @@ def test_folders_that_differ(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "written", "is_same"),
+    ("location", "written", "is_same"),
     [
         ("s3://conn@bucket/folder", "s3a://bucket/folder/", True),
         ("s3://bucket/folder", "s3a://backup/folder", False),
@@ -247,9 +247,9 @@ def test_folders_that_differ(one: str, other: str) -> None:
         ),
     ],
 )
-def test_a_folder_that_a_job_has_written(given: str, written: str, *, is_same: bool) -> None:
-    """Spellings of one folder are equal; buckets, name nodes and accounts are told apart."""
-    assert same_folder(storage_path(given), written) is is_same
+def test_a_folder_that_a_job_has_written(location: str, written: str, *, is_same: bool) -> None:
+    """Spellings of one folder are equal; buckets, name nodes and accounts differ."""
+    assert same_folder(storage_path(location), written) is is_same
 
 
 def test_a_local_folder_behind_a_link(tmp_path: Path) -> None:

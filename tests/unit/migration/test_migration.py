@@ -287,11 +287,11 @@ MEMORY_FILE_SYSTEM = type(UPath("memory://").fs)
 class Flaky:
     """Counts what a file system is asked, and fails it for good from one operation on."""
 
-    ASKED = ("ls", "find", "info", "cp_file", "_open", "pipe_file", "cat_file")
+    REQUEST_ID = ("ls", "find", "info", "cp_file", "_open", "pipe_file", "cat_file")
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 10**9
-        for name in self.ASKED:
+        for name in self.REQUEST_ID:
             ask = getattr(MEMORY_FILE_SYSTEM, name)
             monkeypatch.setattr(MEMORY_FILE_SYSTEM, name, self._wrap(ask))
 

@@ -14,7 +14,7 @@ from tests.unit.operators.worker import Worker
 def check(job: Job, **settings: Any) -> CheckFailoverOperator:
     """Return the task, for a job beside whose folder the target's is."""
     folder = job.folder.parent
-    given = {
+    arguments = {
         "checkpoint": str(job.checkpoint),
         "control": str(job.control),
         "target_checkpoint": str(folder / "target" / "checkpoint"),
@@ -22,7 +22,7 @@ def check(job: Job, **settings: Any) -> CheckFailoverOperator:
         **settings,
     }
     with DAG("failover", schedule=None):
-        return CheckFailoverOperator(task_id="check", **given)
+        return CheckFailoverOperator(task_id="check", **arguments)
 
 
 def problems(worker: Worker, task: CheckFailoverOperator) -> list[str]:

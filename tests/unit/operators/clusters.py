@@ -10,6 +10,7 @@ import pytest
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.testing import InMemoryCluster, Mm2Simulation, Record
+from airflow_mm2_offsets.testing.logs import TargetLog
 
 SYNCS = "mm2-offset-syncs.target.internal"
 RECORDS = [Record(b"key %d" % number, b"value") for number in range(10)]
@@ -37,6 +38,12 @@ class Clusters:
         for partition in (1, 2, 3):
             self.sync(0, 0, partition)
             self.target.produce("orders", partition, RECORDS)
+
+    def truncate_target(self, end: int) -> None:
+        """Remove the records of orders[0] from ``end`` on, as an unclean leader election does."""
+        log = self.target.log("orders", 0)
+        assert isinstance(log, TargetLog)
+        del log.entries[end:]
 
     def sync(self, upstream: int, downstream: int, partition: int = 0) -> None:
         self.simulation.write_sync("orders", partition, upstream, downstream)

@@ -29,32 +29,51 @@ class Job:
         files = {f"offsets/{batch}": checkpoints.batch(checkpoints.orders(*offsets))}
         checkpoints.write(self.checkpoint, {**files, f"commits/{batch}": checkpoints.commit()})
 
-    def beat(self, heartbeat: int, query_id: str = checkpoints.QUERY_ID, **more: object) -> None:
-        driver = {"application_id": "app-1", "query_id": query_id, "run_id": "r", "host": "h"}
-        told = {**driver, "pid": 7, "heartbeat": heartbeat, "lease": 8.0, **more}
-        names = {"query_id": query_id, "run_id": told["run_id"]}
-        queries = [{**names, "checkpoint": f"file:{self.checkpoint}"}]
-        self._write("driver.json", {"queries": queries, "control": f"file:{self.control}", **told})
+    def beat(self, heartbeat: int, **fields: object) -> None:
+        """Write another heartbeat of the driver; ``fields`` replace those of ``driver.json``."""
+        ids = {"query_id": checkpoints.QUERY_ID, "run_id": "r", **fields}
+        query = {name: ids[name] for name in ("query_id", "run_id")}
+        driver = {
+            "application_id": "app-1",
+            **query,
+            "host": "h",
+            "pid": 7,
+            "heartbeat": heartbeat,
+            "lease": 8.0,
+            "queries": [{**query, "checkpoint": f"file:{self.checkpoint}"}],
+            "control": f"file:{self.control}",
+        }
+        self._write("driver.json", {**driver, **fields})
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return what a file of the control location holds, as the job's ``HadoopFiles`` do."""
         path = self.control / name
         return json.loads(path.read_text()) if path.exists() else None
 
-    def asked(self) -> str | None:
+    def requested_stop(self) -> str | None:
+        """Return the id of the open request to stop."""
         request = self.read("stop-request.json")
         return request["request_id"] if request else None
 
-    def acknowledge(self, error: str | None = None, **more: object) -> None:
-        answer = {"request_id": self.asked(), "application_id": "app-1", "batch_id": 0}
-        said = {**answer, "offsets": None, "clean": True, "error": error, **more}
-        self._write("stopped.json", said)
+    def acknowledge(self, error: str | None = None, **fields: object) -> None:
+        """Answer the request; ``fields`` replace those of ``stopped.json``."""
+        answer = {"request_id": self.requested_stop(), "application_id": "app-1", "batch_id": 0}
+        outcome = {"offsets": None, "clean": True, "error": error}
+        self._write("stopped.json", {**answer, **outcome, **fields})
 
-    def says(self, batch_id: int | None = 0, *offsets: int) -> dict[str, object]:
-        """Return what a query of the job says when it has stopped."""
-        told = [json.loads(checkpoints.orders(*offsets))] if offsets else None
-        said = {"query_id": checkpoints.QUERY_ID, "run_id": "r"}
-        return {**said, "batch_id": batch_id, "offsets": told, "clean": True, "error": None}
+    def query_answer(self, batch_id: int | None = 0, *offsets: int) -> dict[str, object]:
+        """Return a query's part of the answer, with the end of its last batch if given."""
+        return {
+            "query_id": checkpoints.QUERY_ID,
+            "run_id": "r",
+            "batch_id": batch_id,
+            "offsets": [json.loads(checkpoints.orders(*offsets))] if offsets else None,
+            "clean": True,
+            "error": None,
+        }
 
     def _write(self, name: str, value: dict[str, object]) -> None:
-        (self.control / name).write_text(json.dumps({"schema_version": 1, **value}))
+        # Renamed into place, as a job does it: a task of a real Airflow may read it at this moment.
+        file = self.control / f"{name}.tmp"
+        file.write_text(json.dumps({"schema_version": 1, **value}))
+        file.replace(self.control / name)

@@ -6,7 +6,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 
-ASKED = "failover:manual__1"
+REQUEST_ID = "failover:manual__1"
 """The stop's request id in a worker's run."""
 
 

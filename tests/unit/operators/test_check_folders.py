@@ -2,11 +2,11 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.job import liveness
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
 from tests.unit.operators.checks import check, problems
@@ -58,7 +58,7 @@ def test_a_mounted_folder_passes_while_the_job_beats(
     assert "which writes to hdfs://n/x/control" in problem
     word = {"spark_control": "hdfs://n/x/control"}
     assert worker.run(check(job, **word)).type == "SucceedTask"
-    monkeypatch.setattr(liveness.time, "sleep", lambda _: job.beat(2, **mounted))
+    monkeypatch.setattr(time, "sleep", lambda _: job.beat(2, **mounted))
     job.beat(1, **mounted)
     assert worker.run(check(job)).type == "SucceedTask"
     assert "The job lives, but" in caplog.text
@@ -70,7 +70,7 @@ def test_a_copied_checkpoint_is_refused_beside_a_job_that_beats(
 ) -> None:
     """Where the control location is spelled as the job does, so is the checkpoint."""
     shutil.copytree(job.checkpoint, tmp_path / "backup")
-    monkeypatch.setattr(liveness.time, "sleep", lambda _: job.beat(2, interval=1.0))
+    monkeypatch.setattr(time, "sleep", lambda _: job.beat(2, interval=1.0))
     job.beat(1, interval=1.0)
     (problem,) = problems(worker, check(job, checkpoint=str(tmp_path / "backup")))
     assert problem.startswith(f"{tmp_path}/backup is not the checkpoint location of the job")
@@ -100,18 +100,18 @@ def test_the_job_s_own_pattern_is_matched_with_the_target(
     assert all_copied
     names = frozenset({"orders", "orders-eu", "__consumer_offsets"})
     monkeypatch.setattr(KafkaCluster, "topic_names", lambda _: names)
-    told = json.loads((job.control / "driver.json").read_text())
-    (query,) = told["queries"]
+    driver = json.loads((job.control / "driver.json").read_text())
+    (query,) = driver["queries"]
 
-    def found(*patterns: str, **settings: str) -> list[str]:
+    def find(*patterns: str, **settings: str) -> list[str]:
         job.beat(1, queries=[{**query, "subscribe_patterns": list(patterns)}])
         return problems(worker, check(job, **settings))
 
-    (new,) = found("orders.*")
+    (new,) = find("orders.*")
     assert new.startswith("the job's subscribePattern 'orders.*' matches orders-eu on the target")
-    (new,) = found("^orders$", subscribe_pattern="^orders")
+    (new,) = find("^orders$", subscribe_pattern="^orders")
     assert new.startswith("subscribe_pattern '^orders' matches orders-eu on the target")
-    (unread,) = found(subscribe_pattern="^a.orders$")
+    (unread,) = find(subscribe_pattern="^a.orders$")
     assert unread.startswith("subscribe_pattern '^a.orders$' does not match orders, which the")
     for pattern, word in (("^orders$", "None"), ("refunds", "None"), ("orders.*", "")):
         job.beat(1, queries=[{**query, "subscribe_patterns": [pattern]}])

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,8 @@ from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
-from airflow_mm2_offsets.job import liveness
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.spark import originals
+from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.fence import new_fence, raise_fence, read_fence
 from airflow_mm2_offsets.spark.handover import confirm_handover
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
@@ -21,7 +21,7 @@ from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
 
-ASKED = "failover:manual__1"
+REQUEST_ID = "failover:manual__1"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
 def _stopped_before(job: Job) -> None:
     """Let an earlier run of a failover stop the job; nothing has followed."""
     begin_stop(str(job.control), new_fence("failover:earlier", "the target"))
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
 
 
 def _ended(job: Job) -> None:
@@ -83,10 +83,10 @@ def test_a_copy_that_says_the_job_has_stopped(worker: Worker, job: Job, stopped:
     before = _files(copy.folder)
     with pytest.raises(StopError) as refused:
         worker.run(_stop(copy))
-    said = str(refused.value)
-    assert f"{copy.control} is not the control location of the job, which writes to " in said
-    assert f"file:{job.control}" in said
-    assert "Give the job's own" in said
+    message = str(refused.value)
+    assert f"{copy.control} is not the control location of the job, which writes to " in message
+    assert f"file:{job.control}" in message
+    assert "Give the job's own" in message
     assert _files(copy.folder) == before
     assert _run(worker, _stop(job))["proof"] in {"ended", "acknowledged"}
 
@@ -98,7 +98,7 @@ def test_a_copy_in_which_nothing_beats(worker: Worker, job: Job) -> None:
     copy.beat(1, lease=0.01, **_names(job))
     with pytest.raises(StopError, match="is not the control location of the job"):
         _run(worker, _stop(copy, heartbeat_timeout=0.1))
-    assert (copy.asked(), read_fence(str(copy.control))) == (None, None)
+    assert (copy.requested_stop(), read_fence(str(copy.control))) == (None, None)
     assert _run(worker, _stop(job, heartbeat_timeout=0.1))["proof"] == "silent"
 
 
@@ -142,7 +142,7 @@ def test_a_mounted_folder_is_proved_by_the_job_s_answer(worker: Worker, job: Job
     """The job has read this very stop there, and has committed what the checkpoint ends with."""
     _mounted(job)
     answer = _run(
-        worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.says(0, 4, 6)])
+        worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.query_answer(0, 4, 6)])
     )
     assert answer["proof"] == "acknowledged"
     assert _run(worker, _stop(job)) == answer  # cleared and run again
@@ -173,17 +173,17 @@ def test_a_driver_that_a_copy_names_is_not_killed(worker: Worker, job: Job) -> N
 
 def test_a_copy_of_the_same_stop(job: Job) -> None:
     """A fence is of the folder that it was raised in: copied with a named stop, it is refused."""
-    raise_fence(str(job.control), new_fence(ASKED, "the target"))
+    raise_fence(str(job.control), new_fence(REQUEST_ID, "the target"))
     copy = _copy(job)
     with pytest.raises(StopError, match=f"so {copy.control} is a copy"):
-        begin_stop(str(copy.control), new_fence(ASKED, "the target"))
+        begin_stop(str(copy.control), new_fence(REQUEST_ID, "the target"))
 
 
 def test_a_copy_that_has_answered_a_stop_of_the_same_name(worker: Worker, job: Job) -> None:
     """A named stop was answered and its fence lifted, before the copy was made."""
-    begin_stop(str(job.control), new_fence(ASKED, "the target"))
-    job.acknowledge(queries=[job.says(0)])
-    forget_stop(str(job.control), ASKED)
+    begin_stop(str(job.control), new_fence(REQUEST_ID, "the target"))
+    job.acknowledge(queries=[job.query_answer(0)])
+    forget_stop(str(job.control), REQUEST_ID)
     copy = _copy(job)
     with pytest.raises(StopError, match="is not the control location of the job"):
         worker.run(_stop(copy))
@@ -200,13 +200,14 @@ def _hand_over(job: Job, checkpoint: Path) -> None:
         "driver_run_id": "r",
         "heartbeat": 1,
     }
-    places = {"control": UPath(job.control), "checkpoint": UPath(checkpoint)}
-    confirm_handover(**places, request_id=ASKED, read=read)
+    confirm_handover(
+        control=UPath(job.control), checkpoint=UPath(checkpoint), request_id=REQUEST_ID, read=read
+    )
 
 
 def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
     """Another checkpoint than the stop's is refused, though it says the same today."""
-    _run(worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.says(0, 4, 6)]))
+    _run(worker, _stop(job), meanwhile=lambda: job.acknowledge(queries=[job.query_answer(0, 4, 6)]))
     copy = _copy(job)
     _hand_over(job, job.checkpoint)
     with pytest.raises(HandoverError, match="for which the stop was proved"):
@@ -217,7 +218,7 @@ def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
 
 def test_a_hand_over_without_a_proof_compares_the_job_s_names(job: Job) -> None:
     """Somebody has marked the stop as successful."""
-    begin_stop(str(job.control), new_fence(ASKED, "the target"))
+    begin_stop(str(job.control), new_fence(REQUEST_ID, "the target"))
     copy = _copy(job)
     _hand_over(job, job.checkpoint)
     with pytest.raises(HandoverError, match="is not the control location of the job"):
@@ -229,13 +230,13 @@ def test_a_heartbeat(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     control = UPath(job.control)
     job.beat(1, interval=0.05)
     locations = JobLocations(control=control, checkpoint=UPath(job.checkpoint))
-    driver = originals.read_driver(control)
+    driver = read_driver(control)
     assert driver is not None
     assert locations.problems(driver) == []
     assert not is_beating(control, driver)
     for ended in (False, True):
-        monkeypatch.setattr(liveness.time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended))
+        monkeypatch.setattr(time, "sleep", lambda _, ended=ended: job.beat(2, ended=ended))
         job.beat(1, interval=60.0)
-        driver = originals.read_driver(control)
+        driver = read_driver(control)
         assert driver is not None
         assert is_beating(control, driver) is not ended

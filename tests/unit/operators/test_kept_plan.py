@@ -135,16 +135,16 @@ def _give_ids(monkeypatch: pytest.MonkeyPatch, ids: dict[str, str]) -> None:
 def test_a_job_that_has_run_since_is_noticed(worker: Worker, tmp_path: Path) -> None:
     """Positions that the checkpoint has left are not translated; both are named."""
     job = Job(tmp_path / "source", 4)
-    given = {"positions": AT_4, "checkpoint": str(job.checkpoint)}
-    worker.run(translate(**given))
+    arguments = {"positions": AT_4, "checkpoint": str(job.checkpoint)}
+    worker.run(translate(**arguments))
     job.commit(1, 8)
     with pytest.raises(HandoverError) as caught:
-        worker.run(translate(**given))
+        worker.run(translate(**arguments))
     assert 'its positions is {"orders":{"0":8}} now, and was {"orders":{"0":4}}' in str(
         caught.value
     )
     with pytest.raises(HandoverError, match="its pending batch is none now, and was"):
-        worker.run(translate(**{**given, "positions": {"orders": {"0": 8}}, "pending": AT_4}))
+        worker.run(translate(**{**arguments, "positions": {"orders": {"0": 8}}, "pending": AT_4}))
 
 
 def test_a_plan_of_other_positions_is_refused(worker: Worker, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_file_that_is_no_plan_is_refused(worker: Worker, tmp_path: Path, text:
 
 @pytest.mark.parametrize("path", ["nosuch://bucket/run.json", "/proc/run.json"])
 def test_a_path_that_no_plan_can_be_kept_in_is_refused(worker: Worker, path: str) -> None:
-    """Without a place for the plan none is made known: a retry could move a position."""
+    """A plan that was not kept is not pushed: a retry could move a position."""
     with pytest.raises(ConfigurationError, match=r"run\.json is out of reach"):
         worker.run(translate(positions=AT_4, plan_path=path))
     assert not worker.xcoms

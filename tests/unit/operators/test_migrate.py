@@ -34,13 +34,13 @@ def job(tmp_path: Path) -> Job:
 
 
 def _migrate(job: Job, **settings: Any) -> MigrateSparkCheckpointOperator:
-    given = {
+    arguments = {
         "checkpoint": str(job.checkpoint),
         "target_checkpoint": str(job.folder.parent / "target" / "{{ run_id }}"),
         **settings,
     }
     with DAG("failover", schedule=None):
-        return MigrateSparkCheckpointOperator(task_id="migrate", **given)
+        return MigrateSparkCheckpointOperator(task_id="migrate", **arguments)
 
 
 def test_the_copy_goes_on_where_the_job_stopped(worker: Worker, job: Job) -> None:
@@ -97,8 +97,8 @@ def test_topics_that_match_the_job_s_pattern(
     names = frozenset({"orders", "orders-eu"})
     monkeypatch.setattr(KafkaCluster, "topic_names", lambda _: names)
     # The job says its own in its control location; the user's word comes first.
-    told = json.loads((job.control / "driver.json").read_text())
-    job.beat(1, queries=[{**told["queries"][0], "subscribe_patterns": [".*"]}])
+    driver = json.loads((job.control / "driver.json").read_text())
+    job.beat(1, queries=[{**driver["queries"][0], "subscribe_patterns": [".*"]}])
     control = str(job.control)
     with pytest.raises(
         TranslationRefusedError, match=r"the job's subscribePattern .* matches orders-eu "

@@ -1,6 +1,7 @@
 """An old control location of a job that runs with another one: its files are out of date."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def _stop(worker: Worker, job: Job, *, meanwhile: Any = None, **settings: Any) -
 
 def _answered(job: Job) -> None:
     request_stop(str(job.control), "failover:earlier")
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_job_that_changes_its_control_location_while_it_is_stopped(
     def change() -> None:
         _note(job, "s3a://lake/control2")
         if answers:
-            job.acknowledge(queries=[job.says(0, 4, 0, 0, 0)])
+            job.acknowledge(queries=[job.query_answer(0, 4, 0, 0, 0)])
 
     with pytest.raises(StopError, match="runs with the control location s3a://lake/control2"):
         _stop(worker, job, meanwhile=change)
@@ -133,24 +134,30 @@ def test_the_hand_over_reads_the_note_again(worker: Worker, job: Job) -> None:
         "driver_run_id": "r",
         "heartbeat": 5,
     }
-    places = {"control": UPath(job.control), "checkpoint": UPath(job.checkpoint)}
-    confirm_handover(**places, request_id="failover:manual__1", read=read)
+    hand_over = partial(
+        confirm_handover,
+        control=UPath(job.control),
+        checkpoint=UPath(job.checkpoint),
+        request_id="failover:manual__1",
+        read=read,
+    )
+    hand_over()
     _note(job, "s3a://lake/control2")
     with pytest.raises(HandoverError, match="runs with the control location s3a://lake/control2"):
-        confirm_handover(**places, request_id="failover:manual__1", read=read)
+        hand_over()
 
 
 @pytest.mark.usefixtures("all_copied")
-@pytest.mark.parametrize("said", [0, None])
+@pytest.mark.parametrize("last_batch", [0, None])
 def test_a_checkpoint_that_has_gone_on_since_the_job_ended(
-    worker: Worker, job: Job, said: int | None
+    worker: Worker, job: Job, last_batch: int | None
 ) -> None:
     """A job without StopControl, or one that can't write the note, has run: both batches named."""
-    job.beat(5, **ENDED, queries=[_query(job, said)])
-    if said is not None:
+    job.beat(5, **ENDED, queries=[_query(job, last_batch)])
+    if last_batch is not None:
         assert worker.run(check(job)).type == "SucceedTask"
         job.commit(1, 5, 0, 0, 0)
-    now, then = (1, "0") if said == 0 else (0, "none")
+    now, then = (1, "0") if last_batch == 0 else (0, "none")
     expected = f"the last committed batch is {now}, and it was {then} when the queries"
     (problem,) = problems(worker, check(job))
     assert expected in problem

@@ -22,7 +22,7 @@ RANGES = {"source": {"orders": {"0": ["1", "2"]}}, "target": {"orders": {"0": ["
 
 
 class Spark:
-    """What a job was given, and the report that it leaves."""
+    """Records what spark-submit gets, and writes the report of a job."""
 
     def __init__(self) -> None:
         self.report: dict[str, Any] = report()
@@ -45,8 +45,8 @@ class Spark:
         if self.fails:
             raise RuntimeError("Cannot execute: spark-submit. Error code is: 1.")
 
-    def given(self, name: str) -> str:
-        """Return what the file of an argument held."""
+    def file_of(self, name: str) -> str:
+        """Return the text of the file that an argument names."""
         path = Path(self.arguments[self.arguments.index(name) + 1])
         assert not path.exists()
         return self.files[path.name]
@@ -93,13 +93,13 @@ def test_the_job_is_given_files_and_no_secrets(
     }
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=login)
     task = reconcile(ranges=RANGES, sinks=[{"path": "/lake"}], py_files="own.py")
-    request = json.loads(spark.given("--request"))
+    request = json.loads(spark.file_of("--request"))
     assert request["partitions"][0]["source"] == ["1", "2"]
     assert request["sinks"][0]["path"] == "/lake"
-    assert 'password=\\"hidden\\"' not in spark.given("--request")
-    properties = javaproperties.loads(spark.given("--source-properties"))
+    assert 'password=\\"hidden\\"' not in spark.file_of("--request")
+    properties = javaproperties.loads(spark.file_of("--source-properties"))
     assert 'password="hidden"' in properties["sasl.jaas.config"]
-    assert "bootstrap.servers=in-memory-" in spark.given("--target-properties")
+    assert "bootstrap.servers=in-memory-" in spark.file_of("--target-properties")
     assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
     assert spark.submitted == (JOB_FILE, f"{py_files()},own.py")
     assert task.files is None
@@ -142,7 +142,7 @@ def test_topics_of_a_time(spark: Spark, reconcile: Run) -> None:
     """All partitions of a topic are compared, in milliseconds since 1970."""
     times = {"start_time": "2026-11-21T08:00:00+00:00", "end_time": "2026-11-21T10:00:00+01:00"}
     reconcile(topics=["orders"], **times)
-    request = json.loads(spark.given("--request"))
+    request = json.loads(spark.file_of("--request"))
     assert [each["partition"] for each in request["partitions"]] == [0, 1, 2, 3]
     assert request["time"] == [1_795_248_000_000, 1_795_251_600_000]
 
@@ -167,7 +167,7 @@ def test_a_cluster_that_is_gone_is_not_asked(
         ({"ranges": RANGES, "topics": ["orders"]}, "given: ranges, topics"),
         ({"ranges": RANGES, "read": ["source"]}, "give source and target, or one of them and"),
         ({"ranges": RANGES, "read": ["sink", "source"]}, "read is"),
-        ({"plan": "{}"}, "plan is none that this release reads"),
+        ({"plan": "{}"}, "this release can't read plan"),
         ({"topics": ["nothing"]}, "has no topic nothing"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00"}, "start_time is"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00Z"}, "end_time is None"),
@@ -190,7 +190,7 @@ def test_each_setting_may_be_a_template(spark: Spark, reconcile: Run, worker: Wo
         ranges={side: {"orders": {"0": ["{{ dag_run.conf.from }}", "9"]}} for side in RANGES},
         sinks=[{"path": "{{ dag_run.conf.folder }}/{{ run_id }}"}],
     )
-    request = json.loads(spark.given("--request"))
+    request = json.loads(spark.file_of("--request"))
     assert request["partitions"][0]["target"] == ["3", "9"]
     assert request["sinks"][0]["path"] == "/lake/manual__1"
     own = {"report", "plan", "committed", "topics", "start_time", "end_time", "kafka"}

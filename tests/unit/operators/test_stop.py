@@ -3,7 +3,6 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -12,12 +11,11 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.spark import stopping
-from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
+from airflow_mm2_offsets.spark.control_files import write_object
 from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
 from airflow_mm2_offsets.triggers.stop import withdraw
-from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.stops import ASKED, stop_task
+from tests.unit.operators.stops import REQUEST_ID, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 
 
@@ -37,7 +35,7 @@ def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
     worker.conf = {"folder": str(job.folder)}
     deferred = worker.run(stop_task())
     assert deferred.classpath == "airflow_mm2_offsets.triggers.stop.SparkStoppedTrigger"
-    assert job.asked() == ASKED
+    assert job.requested_stop() == REQUEST_ID
     job.acknowledge()
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
@@ -45,7 +43,7 @@ def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
     assert worker.run(stop_task(), after=deferred, event=event).type == "SucceedTask"
     assert worker.xcoms == {
         ("stop", "return_value"): {
-            "request_id": ASKED,
+            "request_id": REQUEST_ID,
             "application_id": "app-1",
             "batch_id": 0,
             "clean": True,
@@ -65,7 +63,7 @@ def test_a_retry_asks_once(worker: Worker, job: Job) -> None:
     deferred = worker.run(stop_task())
     assert _written(job) == written
     (event,) = events(rebuild(deferred))
-    assert event["result"]["request_id"] == ASKED
+    assert event["result"]["request_id"] == REQUEST_ID
 
 
 def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
@@ -74,18 +72,17 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
     """A driver that is started again in between finds it; it names the run and the target."""
     worker.conf = {"folder": str(job.folder)}
     before: list[Fence | None] = []
-    write = stopping.write_object
 
     def note(path: UPath, values: dict[str, object]) -> None:
         before.append(read_fence(str(job.control)))
-        write(path, values)
+        write_object(path, values)
 
     monkeypatch.setattr(stopping, "write_object", note)
     task = stop_task(moved_to="{{ dag_run.conf.folder }}/target")
     deferred = worker.run(task)
     (fence,) = before
     assert fence is not None
-    assert (fence.request_id, fence.moved_to) == (ASKED, f"{job.folder}/target")
+    assert (fence.request_id, fence.moved_to) == (REQUEST_ID, f"{job.folder}/target")
     job.acknowledge()
     (event,) = events(rebuild(deferred))
     worker.run(task, after=deferred, event=event)
@@ -95,17 +92,17 @@ def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
 def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
     """Marked failed, cleared or ended while it runs or is deferred: the job runs on untouched."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
     deferred = worker.run(task)
     task.on_kill()
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
     deferred = worker.run(task)
-    assert job.asked() == ASKED
+    assert job.requested_stop() == REQUEST_ID
     asyncio.run(rebuild(deferred).on_kill())
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
-    assert f"the stop '{ASKED}' was withdrawn" in event["error"]["message"]
+    assert f"the stop '{REQUEST_ID}' was withdrawn" in event["error"]["message"]
 
 
 def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
@@ -117,17 +114,17 @@ def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Jo
     with pytest.raises(ConfigurationError) as caught:
         worker.run(task, after=deferred, event=event)
     assert isinstance(caught.value, AirflowFailException)
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
 
 
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
     """The triggerer was down all the time, so Airflow calls no method but resume_execution."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
     worker.run(task)
     with pytest.raises(TaskDeferralError):
         task.resume_execution("__fail__", {"error": "the triggerer is gone"}, {})
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
 
 
 def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
@@ -135,12 +132,12 @@ def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
 ) -> None:
     """The log says that it HAS stopped, and how to let it run again."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=ASKED)
+    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
     worker.run(task)
     job.acknowledge()
-    said = withdraw(task)
-    assert "the job HAS stopped, or is about to, and its fence stands" in said
-    assert f"fence lift {job.control} --request-id '{ASKED}'" in said
+    line = withdraw(task)
+    assert "the job HAS stopped, or is about to, and its fence stands" in line
+    assert f"fence lift {job.control} --request-id '{REQUEST_ID}'" in line
     assert read_fence(str(job.control)) is not None
 
 
@@ -148,7 +145,7 @@ def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker,
     """The earlier answer is the proof where nothing has followed; the fence is the new run's."""
     worker.conf = {"folder": str(job.folder)}
     worker.run(stop_task())
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
     worker.run_id = "manual__2"
     deferred = worker.run(stop_task())
     (event,) = events(rebuild(deferred))
@@ -161,28 +158,28 @@ def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker,
     assert fence.request_id == "failover:manual__2"
     # The first one, cleared, can't hand over what is not its own any more.
     with pytest.raises(StopError, match="the fence is not of 'failover:manual__1'"):
-        mark_moved(str(job.control), ASKED, "the target")
+        mark_moved(str(job.control), REQUEST_ID, "the target")
 
 
 def test_a_job_that_another_run_has_moved_is_not_moved_again(worker: Worker, job: Job) -> None:
     """The second run fails before it asks anything, and names the first."""
     worker.conf = {"folder": str(job.folder)}
     deferred = worker.run(stop_task())
-    job.acknowledge(queries=[job.says(0)])
+    job.acknowledge(queries=[job.query_answer(0)])
     (event,) = events(rebuild(deferred))
     worker.run(stop_task(), after=deferred, event=event)
-    mark_moved(str(job.control), ASKED, "s3://lake/target")
+    mark_moved(str(job.control), REQUEST_ID, "s3://lake/target")
     worker.run_id = "manual__2"
-    with pytest.raises(StopError, match=f"was moved to s3://lake/target by '{ASKED}'"):
+    with pytest.raises(StopError, match=f"was moved to s3://lake/target by '{REQUEST_ID}'"):
         worker.run(stop_task())
-    assert job.asked() == ASKED
+    assert job.requested_stop() == REQUEST_ID
 
 
 def test_the_request_can_be_named(worker: Worker, job: Job) -> None:
     """A request id of one's own is rendered and used."""
     worker.conf = {"folder": str(job.folder), "id": "by hand"}
     worker.run(stop_task(request_id="{{ dag_run.conf.id }}"))
-    assert job.asked() == "by hand"
+    assert job.requested_stop() == "by hand"
 
 
 def test_another_open_request_is_not_overwritten(worker: Worker, job: Job) -> None:
@@ -190,9 +187,9 @@ def test_another_open_request_is_not_overwritten(worker: Worker, job: Job) -> No
     worker.conf = {"folder": str(job.folder)}
     worker.run(stop_task())
     worker.run_id = "manual__2"
-    with pytest.raises(StopError, match=f"the stop '{ASKED}' is open"):
+    with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' is open"):
         worker.run(stop_task())
-    assert job.asked() == ASKED
+    assert job.requested_stop() == REQUEST_ID
 
 
 def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path: Path) -> None:
@@ -200,107 +197,3 @@ def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path:
     worker.conf = {"folder": str(tmp_path)}
     with pytest.raises(StopError, match="no job has ever run with this control location"):
         worker.run(stop_task())
-
-
-def test_a_job_that_does_not_answer_fails_the_stop(worker: Worker, job: Job) -> None:
-    """The error says how long was waited, for what, and what is known of the driver."""
-    worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(stop_task(timeout=0.05))
-    (event,) = events(rebuild(deferred))
-    with pytest.raises(StopError) as caught:
-        worker.run(stop_task(timeout=0.05), after=deferred, event=event)
-    assert str(caught.value).startswith("waited 0 s for the proof that the Spark job has stopped: ")
-    assert f"holds no acknowledgement of {ASKED} (driver h:7, heartbeat 1)" in str(caught.value)
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
-    # Tried again, the same run asks again.
-    worker.run(stop_task())
-    assert job.asked() == ASKED
-
-
-def test_airflow_ends_the_wait_where_the_trigger_can_not(worker: Worker, job: Job) -> None:
-    """Airflow's own limit lies beyond the trigger's, whose error says more."""
-    worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(stop_task(timeout=60))
-    assert deferred.trigger_timeout.total_seconds() > 60
-    assert rebuild(deferred).deadline == pytest.approx(time.time() + 60, abs=5)
-
-
-def test_a_dead_driver_is_taken_for_gone_where_that_was_said(worker: Worker, job: Job) -> None:
-    """Silence is the proof then, the XCom says so, and the request stops no later driver."""
-    worker.conf = {"folder": str(job.folder)}
-    job.beat(1, lease=0.1)
-    task = stop_task(heartbeat_timeout=0.1)
-    deferred = worker.run(task)
-    began = time.monotonic()
-    (event,) = events(rebuild(deferred))
-    assert time.monotonic() - began >= 0.1
-    worker.run(task, after=deferred, event=event)
-    assert worker.xcoms["stop", "return_value"] == {
-        "request_id": ASKED,
-        "application_id": "app-1",
-        "batch_id": None,
-        "clean": False,
-        "error": None,
-        "proof": "silent",
-    }
-    answer = read_acknowledgement(str(job.control), ASKED)
-    assert answer is not None
-    assert answer.proof is StopProof.SILENT
-    # Cleared and run again, it finds the same proof.
-    (again,) = events(rebuild(worker.run(stop_task())))
-    assert again["result"] == worker.xcoms["stop", "return_value"]
-
-
-def test_a_driver_that_stops_in_time_is_not_killed(worker: Worker, job: Job) -> None:
-    """Its word comes first: no Spark connection is even there."""
-    worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=60)
-    deferred = worker.run(task)
-    job.acknowledge()
-    (event,) = events(rebuild(deferred))
-    worker.run(task, after=deferred, event=event)
-    assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
-
-
-def test_a_driver_that_can_not_be_killed_fails_the_task(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error says where it runs; the request is withdrawn, and the driver runs on."""
-    define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
-    worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=0.0)
-    deferred = worker.run(task)
-    (event,) = events(rebuild(deferred))
-    with pytest.raises(StopError, match="run this task on h, or end it there"):
-        worker.run(task, after=deferred, event=event)
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
-
-
-def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) -> None:
-    """Nothing could stop it, and the error says what to give."""
-    worker.conf = {"folder": str(job.folder)}
-    with pytest.raises(ConfigurationError, match="give control, or kill_after"):
-        worker.run(stop_task(control=None))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"heartbeat_timeout": "soon"},
-            "heartbeat_timeout is 'soon'; give seconds, or None for never",
-        ),
-        ({"kill_after": "-1"}, "kill_after is '-1'; give seconds"),
-        ({"kill_after": float("nan")}, "kill_after is nan; give seconds"),
-        ({"heartbeat_timeout": 700}, "would never pass, for the wait ends after timeout, 600 s"),
-        ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
-    ],
-)
-def test_times_that_are_invalid_or_never_pass(
-    worker: Worker, job: Job, settings: dict[str, Any], message: str
-) -> None:
-    """They are refused before the job is asked to stop, and not ten minutes later."""
-    worker.conf = {"folder": str(job.folder)}
-    with pytest.raises(ConfigurationError, match=message):
-        worker.run(stop_task(**settings))
-    assert job.asked() is None

@@ -1,5 +1,6 @@
 """StopSparkStreamingOperator without a triggerer: the worker asks, waits, and kills."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,9 @@ from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
 from airflow_mm2_offsets.spark.control import Driver
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.stopping import request_stop
-from airflow_mm2_offsets.triggers import polling
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.stops import ASKED, stop_task
+from tests.unit.operators.stops import REQUEST_ID, stop_task
 from tests.unit.operators.worker import Worker
 
 
@@ -34,7 +34,7 @@ class _Driver:
         monkeypatch.setattr(requests, "time", self)
         self.requests = StopRequests(job)  # type: ignore[arg-type]
         assert self.requests.look(None) is None
-        monkeypatch.setattr(polling.time, "sleep", self.look)
+        monkeypatch.setattr(time, "sleep", self.look)
 
     def monotonic(self) -> float:
         return self.now
@@ -54,15 +54,15 @@ def test_a_stop_without_a_triggerer(worker: Worker, job: Job, answers: bool) -> 
     """The worker asks, waits and returns the proof; without one it withdraws the stop."""
     worker.conf = {"folder": str(job.folder)}
     if answers:
-        request_stop(str(job.control), ASKED)
+        request_stop(str(job.control), REQUEST_ID)
         job.acknowledge()
         assert worker.run(stop_task(deferrable=False)).type == "SucceedTask"
         assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
         return
-    with pytest.raises(StopError, match=f"holds no acknowledgement of {ASKED}") as caught:
+    with pytest.raises(StopError, match=f"holds no acknowledgement of {REQUEST_ID}") as caught:
         worker.run(stop_task(deferrable=False, timeout=0.05))
     assert isinstance(caught.value, AirflowFailException)
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
 
 
 def test_the_worker_gives_the_signs_of_life_that_the_job_waits_for(
@@ -73,7 +73,7 @@ def test_the_worker_gives_the_signs_of_life_that_the_job_waits_for(
     worker.conf = {"folder": str(job.folder)}
     assert worker.run(stop_task(deferrable=False, timeout=10.0)).type == "SucceedTask"
     assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
-    assert driver.looks == [ASKED] * 6
+    assert driver.looks == [REQUEST_ID] * 6
 
 
 def test_a_kill_without_a_triggerer(
@@ -102,13 +102,17 @@ def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
 ) -> None:
     """Airflow calls on_kill in the wait's own thread, which then goes on for some seconds."""
     task = stop_task(
-        control=str(job.control), request_id=ASKED, deferrable=False, kill_after=0.2, timeout=0.2
+        control=str(job.control),
+        request_id=REQUEST_ID,
+        deferrable=False,
+        kill_after=0.2,
+        timeout=0.2,
     )
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
-    monkeypatch.setattr(polling.time, "sleep", lambda _: task.on_kill())
+    monkeypatch.setattr(time, "sleep", lambda _: task.on_kill())
     worker.conf = {"folder": str(job.folder)}
-    with pytest.raises(StopError, match=f"the stop '{ASKED}' was withdrawn"):
+    with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' was withdrawn"):
         worker.run(task)
     assert killed == []
-    assert (job.asked(), read_fence(str(job.control))) == (None, None)
+    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("clusters")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "positions",
     [
         pytest.param({"orders": {0: 4}}, marks=NUMBERS),
         {"orders": {"0": "4"}},
@@ -41,12 +41,12 @@ pytestmark = pytest.mark.usefixtures("clusters")
     ],
 )
 def test_positions_are_taken_as_dict_as_text_and_as_templates(
-    worker: Worker, given: dict[str, Any] | str
+    worker: Worker, positions: dict[str, Any] | str
 ) -> None:
     """However the positions come, the plan is of the same ones."""
     worker.conf = {"at": 4}
     worker.xcoms["read", "positions"] = json.dumps(AT_4)
-    worker.run(translate(positions=given))
+    worker.run(translate(positions=positions))
     assert plan_of(worker).source_positions() == {"orders": {0: 4}}
     assert plan_of(worker).target_positions() == {"orders": {0: 9}}
 

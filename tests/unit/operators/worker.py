@@ -53,18 +53,18 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 @dataclass(kw_only=True)
 class Worker:
-    """What a task's supervisor knows, and its answers."""
+    """A supervisor of tasks: its state, and its answers to them."""
 
     run_id: str = "manual__1"
     conf: Mapping[str, Any] = field(default_factory=dict)
     xcoms: dict[tuple[str, str], Any] = field(default_factory=dict)
     """By task id and key, as the database would give them back."""
     paused: dict[str, bool] = field(default_factory=lambda: {"orders_stream": False})
-    """The DAGs that there are, and which of them are paused."""
+    """Whether each existing DAG is paused."""
     triggered: dict[tuple[str, str], Any] = field(default_factory=dict)
-    """What each run was given, by the ids of its DAG and its own."""
+    """The conf of each triggered run, by its DAG id and run id."""
     rescheduled_from: datetime | None = None
-    """When a task in reschedule mode has looked first."""
+    """The end of the first look of a task in reschedule mode."""
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""

@@ -6,7 +6,13 @@ import httpx
 import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, Watermarks
+from airflow_mm2_offsets.core import (
+    Naming,
+    ReplicationPolicy,
+    SyncsLocation,
+    TopicPartition,
+    Watermarks,
+)
 from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.kafka import clients
@@ -17,8 +23,8 @@ from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import MirrorSettings, Mm2Simulation, Record, simulated_mm2
 
-ORDERS = ("orders", 0)
-COPY = ("source.orders", 0)
+ORDERS = TopicPartition("orders", 0)
+COPY = TopicPartition("source.orders", 0)
 
 
 def _numbers(count: int) -> list[bytes]:
@@ -153,10 +159,12 @@ def test_names_and_the_syncs_topic_follow_the_settings() -> None:
 @pytest.mark.parametrize("default", [True, False])
 def test_a_hook_finds_clusters_and_connect(default: bool) -> None:  # noqa: FBT001 - a case
     """The connections lead to the simulation while it is open, and are gone afterwards."""
-    conn_ids = {} if default else {"source_conn_id": "east", "target_conn_id": "west"}
     before = dict(os.environ)
     with simulated_mm2() as mm2:
-        mm2.use_connection("mm2_default" if default else "pair", **conn_ids)
+        if default:
+            mm2.use_connection()
+        else:
+            mm2.use_connection("pair", source_conn_id="east", target_conn_id="west")
         mm2.source.produce(*ORDERS, _numbers(3))
         mm2.mirror()
         hook = Mm2OffsetHook("mm2_default" if default else "pair")
@@ -219,7 +227,7 @@ def test_a_missing_topic_is_named() -> None:
     with simulated_mm2() as mm2:
         mm2.source.produce(*ORDERS, _numbers(1))
         with pytest.raises(TopicNotFoundError, match=r"orders\[7\]: does not exist"):
-            mm2.source.cluster("source").watermarks([ORDERS, ("orders", 7)])
+            mm2.source.cluster("source").watermarks([ORDERS, TopicPartition("orders", 7)])
         with pytest.raises(
             TopicNotFoundError, match=r"has no topic-partition orders\[7\].*produce"
         ):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from airflow.triggers.base import TriggerEvent
 from asgiref.sync import async_to_sync
 
 from airflow_mm2_offsets.errors import CheckpointError, ClusterUnreachableError, StopError
@@ -22,14 +23,12 @@ class Scripted(PollingTrigger):
     """Returns the given outcomes one after the other, and the last one for ever."""
 
     wait_for = "what the test wants"
+    settings = ()
 
     def __init__(self, *outcomes: Done | NotYet | Exception, seconds: float = 60) -> None:
         super().__init__(deadline=time.time() + seconds, poll_interval=0.005)
         self.outcomes = list(outcomes)
         self.polls = 0
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def poll(self) -> Done | NotYet:
         self.polls += 1
@@ -114,13 +113,11 @@ class _Doing(PollingTrigger):
     """Calls a function, and is done."""
 
     wait_for = "it"
+    settings = ()
 
     def __init__(self, do: Callable[[], object]) -> None:
         super().__init__(deadline=0.0, poll_interval=0.005)
         self.do = do
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def poll(self) -> Done | NotYet:
         self.do()
@@ -160,8 +157,11 @@ def test_a_poll_that_is_cancelled_says_why() -> None:
         polls.set()
         goes_on.wait(5)
 
+    async def first_event() -> TriggerEvent:
+        return await anext(_Doing(block).run())
+
     async def cancel_one() -> str:
-        task = asyncio.create_task(anext(_Doing(block).run()))  # type: ignore[arg-type]
+        task = asyncio.create_task(first_event())
         await asyncio.to_thread(polls.wait, 5)
         task.cancel("a user's deed")
         try:
