@@ -68,7 +68,7 @@ def test_a_plan_from_before_a_reset_starts_nothing(
     reset(clusters)
     with pytest.raises(PlanError) as caught:
         run.run(cleared)
-    assert re.search(r"json: starts orders\[0\] at 9 for position 4: ", str(caught.value))
+    assert re.search(r"json: orders\[0\]: starts at 9 for position 4: ", str(caught.value))
     assert named in str(caught.value)
     assert "Delete the file and clear the task that translates, with all after" in str(caught.value)
     assert not run.worker.triggered

@@ -152,7 +152,7 @@ def test_a_target_that_holds_the_start_no_more_gets_no_job(
     run.run_until("submit_target")
     change(clusters)
     with pytest.raises(
-        PlanError, match=rf"starts orders\[0\] at 9, and the target holds .*{shown}"
+        PlanError, match=rf"orders\[0\]: starts at 9, and the target holds .*{shown}"
     ):
         run.run(cleared)
     assert not run.worker.triggered

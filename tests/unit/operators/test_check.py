@@ -96,7 +96,7 @@ def test_a_wrong_connection_is_one_problem(
     """The hook's error is listed as any other."""
     define(monkeypatch, "mm2_default", extra={"replication_policy": "none"})
     (problem,) = problems(worker, check(job))
-    assert problem.startswith("connection mm2_default: replication_policy is 'none'")
+    assert problem.startswith("connection mm2_default: replication_policy: is 'none'")
 
 
 @pytest.mark.usefixtures("clusters")
