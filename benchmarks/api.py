@@ -31,7 +31,7 @@ from benchmarks.asking import TOKEN, Answers, Bench
 from benchmarks.broker import OneBroker, append, fill
 from benchmarks.load import LAG, TOPIC, Load
 from benchmarks.results import about
-from benchmarks.speed import Goal
+from benchmarks.timing import Goal
 from stack import jars
 from stack.process import Program, accepts, free_ports
 from stack.waiting import wait_until

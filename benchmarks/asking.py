@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.load import LAG, TOPIC, Load
-from benchmarks.speed import Goal
+from benchmarks.timing import Goal
 
 BASE = "/api/v1/offsets"
 TOKEN = "bench"  # noqa: S105 - it opens the benchmark's server alone

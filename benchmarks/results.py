@@ -14,7 +14,7 @@ from typing import Any
 from airflow_mm2_offsets.core.summary import table
 from benchmarks.accuracy import Score
 from benchmarks.chart import Bar, chart
-from benchmarks.speed import Goal, Growth, Measure
+from benchmarks.timing import Goal, Growth, Measure
 
 US, STORE = "airflow-mm2-offsets", "OffsetSyncStore"
 _PACKAGES = ("airflow-mm2-offsets", "confluent-kafka", "numpy", "pyarrow")

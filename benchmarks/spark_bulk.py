@@ -17,7 +17,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_mm2_offsets.job import py_files, segments, translate
-from benchmarks.load import COPIED, JITTER, LAG, TOPIC, Load
+from benchmarks.load import COPIED, JITTER, LAG, REWIND, SURPLUS, TOPIC, Kind, Load
 from benchmarks.results import about
 from benchmarks.spark_pandas import known_to_numpy, through_bulk, through_core, through_numpy
 from stack import jars
@@ -25,9 +25,6 @@ from stack import jars
 BUILD = Path(__file__).parent.parent / "build"
 OUT = Path(__file__).with_name("results") / "spark_bulk.json"
 PARTITIONS = 1000
-REWINDS, EXTRAS = KINDS = ("two rewinds in each", "offsets without a record")
-"""Other kinds of syncs: MirrorMaker 2 was killed twice, or the target grows by more than the source
-in every third bracket."""
 HOT = 0.9
 """The share of the rows that are of one partition, in the skewed run."""
 
@@ -91,16 +88,18 @@ class Meter:
         return int(line.split()[1]) * 1024
 
 
-def made_syncs(spark: SparkSession, count: int, kind: str = "") -> DataFrame:
-    """Return syncs like those of ``benchmarks.load``, made by Spark; or of another of ``KINDS``."""
+def made_syncs(spark: SparkSession, count: int, kind: Kind = Kind.RISING) -> DataFrame:
+    """Return the syncs of ``benchmarks.load``, made by Spark."""
     turn, partition = f"(id div {PARTITIONS})", f"(id % {PARTITIONS})"
     jitter = f"(({turn} * 31 + {partition} * 17) % {JITTER})"
     upstream, downstream = f"{turn} * {LAG}", f"{turn} * {COPIED}"
-    if kind == REWINDS:
-        third = count // PARTITIONS // 3
-        upstream += f" - least({turn} div {third}, 2) * {5 * LAG}"
-    elif kind == EXTRAS:
-        downstream = f"{turn} * {LAG} + {turn} div 3 * 5"
+    match kind:
+        case Kind.REWINDS:
+            upstream += f" - least({turn} div {count // PARTITIONS // 3}, 2) * {REWIND}"
+        case Kind.SURPLUS:
+            downstream = f"{turn} * {LAG} + {turn} div 3 * {SURPLUS}"
+        case Kind.ALL_SURPLUS:
+            downstream = f"{turn} * {LAG + SURPLUS}"
     return spark.range(count).selectExpr(
         f"'{TOPIC}' topic",
         f"int({partition}) partition",
@@ -150,10 +149,11 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     runs.append(meter.run("translate_many UDF", core_rows, through_bulk(rows, index)))
     runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
     known.unpersist()
-    return runs + [run for kind in KINDS for run in measure_kind(meter, kind, syncs, sizes[0])]
+    kinds = (kind for kind in Kind if kind is not Kind.RISING)
+    return runs + [run for kind in kinds for run in measure_kind(meter, kind, syncs, sizes[0])]
 
 
-def measure_kind(meter: Meter, kind: str, syncs: int, size: int) -> list[Run]:
+def measure_kind(meter: Meter, kind: Kind, syncs: int, size: int) -> list[Run]:
     """Measure syncs that do not only rise."""
     made = made_syncs(meter.spark, syncs, kind)
     known = segments(made).cache()

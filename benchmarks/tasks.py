@@ -13,9 +13,13 @@ import numpy as np
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.bulk import translate_many
+from airflow_mm2_offsets.core import Extras
+from airflow_mm2_offsets.core.rows import rows_of
+from airflow_mm2_offsets.job.translation.logs import MOST_ROWS
+from airflow_mm2_offsets.job.translation.tables import tables_of
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from benchmarks.load import TOPIC, Load
+from benchmarks.load import TOPIC, Kind, Load
 
 
 def read(servers: str, topic: str) -> tuple[int, int]:
@@ -67,13 +71,17 @@ def single(partitions: str, syncs: str, positions: str, step: str) -> tuple[int,
     return len(asked), time.perf_counter_ns() - begin
 
 
-def bulk(partitions: str, syncs: str, positions: str, step: str, rounds: str) -> tuple[int, int]:
-    """Translate many positions of each partition; the fastest of some rounds counts."""
-    load = Load(partitions=int(partitions), syncs=int(syncs))
+def bulk(partitions: str, syncs: str, kind: str, *numbers: str) -> tuple[int, int]:
+    """Translate many positions of each partition; the fastest of some rounds counts.
+
+    ``numbers`` are those of ``Asking``.
+    """
+    load = Load(partitions=int(partitions), syncs=int(syncs), kind=Kind(kind))
     index = load.index()
-    asked = np.arange(int(positions), dtype=np.int64) * int(step) % load.span
+    positions, step, rounds = map(int, numbers)
+    asked = np.arange(positions, dtype=np.int64) * step % load.span
     fastest = sys.maxsize
-    for _ in range(int(rounds)):
+    for _ in range(rounds):
         begin = time.perf_counter_ns()
         for partition in range(load.partitions):
             translate_many(index, TOPIC, partition, asked)
@@ -81,7 +89,17 @@ def bulk(partitions: str, syncs: str, positions: str, step: str, rounds: str) ->
     return load.partitions * len(asked), fastest
 
 
-TASKS = {task.__name__: task for task in (read, warm, build, memory, single, bulk)}
+def segments(partitions: str, syncs: str, kind: str) -> tuple[int, int]:
+    """Make the tables that Spark searches, as its executors do."""
+    load = Load(partitions=int(partitions), syncs=int(syncs), kind=Kind(kind))
+    index = load.index()
+    begin = time.perf_counter_ns()
+    for each in index.partitions.values():
+        list(tables_of(rows_of(each), extras=Extras.POSSIBLE, most=MOST_ROWS))
+    return load.count, time.perf_counter_ns() - begin
+
+
+TASKS = {task.__name__: task for task in (read, warm, build, memory, single, bulk, segments)}
 
 
 if __name__ == "__main__":
