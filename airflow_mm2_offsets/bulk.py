@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,11 @@ from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, 
 from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import check_position
-from airflow_mm2_offsets.core.rows import Row, parts_of
+from airflow_mm2_offsets.core.rows import Row, WholeBrackets, parts_of
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
+_Parts: TypeAlias = tuple[Offsets, list[WholeBrackets]]
 
 NONE = -1
 """Stands for None in arrays of offsets."""
@@ -32,6 +34,9 @@ STATUSES = (Status.EXACT, Status.BOUNDED, Status.REFUSED)
 
 _REFUSED = STATUSES.index(Status.REFUSED)
 _COLUMNS = 5
+
+_KEPT_PARTS: WeakKeyDictionary[PartitionSyncs, dict[Extras, _Parts]] = WeakKeyDictionary()
+"""``_parts`` of the syncs that were asked about, for as long as those live."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +147,9 @@ class _Table:
     @classmethod
     def of(cls, syncs: PartitionSyncs, extras: Extras) -> "_Table":
         """Write out the rows of ``syncs``."""
-        entries: list[tuple[int, ...]] = []
-        whole = [np.empty(0, np.intp)]
-        for part in parts_of(syncs, extras=extras):
-            if isinstance(part, Row):
-                entries += _entries(part)
-            else:
-                whole.append(np.arange(part.start, part.stop))
-        columns = np.array(entries, np.int64).reshape(-1, _COLUMNS).T
-        table = np.concatenate([columns, _whole_brackets(syncs, np.concatenate(whole), extras)], 1)
+        entries, whole = _parts(syncs, extras)
+        before = np.concatenate([np.empty(0, np.intp), *(np.arange(*part) for part in whole)])
+        table = np.concatenate([entries, _whole_brackets(syncs, before, extras)], 1)
         table = table[:, np.argsort(table[0], kind="stable")]
         return cls(
             begins=table[0],
@@ -177,6 +176,25 @@ class _Table:
             counts = np.diff(edges, prepend=0, append=len(positions))
             return np.repeat(np.arange(len(counts)), counts)
         return np.searchsorted(self.begins, positions, "right") - 1
+
+
+def _parts(syncs: PartitionSyncs, extras: Extras) -> _Parts:
+    """Return the entries of the rows that core makes one by one, and the whole brackets.
+
+    They are kept: on a log with many rewinds or surplus steps they take core far longer than the
+    rest takes numpy. A log that only rises has two or three such rows.
+    """
+    kept = _KEPT_PARTS.setdefault(syncs, {})
+    if extras not in kept:
+        entries: list[tuple[int, ...]] = []
+        whole: list[WholeBrackets] = []
+        for part in parts_of(syncs, extras=extras):
+            if isinstance(part, Row):
+                entries += _entries(part)
+            else:
+                whole.append(part)
+        kept[extras] = np.array(entries, np.int64).reshape(-1, _COLUMNS).T, whole
+    return kept[extras]
 
 
 def _entries(row: Row) -> Iterator[tuple[int, ...]]:
