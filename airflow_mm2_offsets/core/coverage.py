@@ -106,7 +106,7 @@ class Epoch:
 
     def _copies_after(self, at: int, offsets: int) -> OlderCopies:
         """Return what may have been copied to so many target offsets after a sync."""
-        source, target = (side[at] - side[self.start] for side in (self._ups, self._downs))
+        source, target = self._ups[at] - self.first, self._downs[at] - self._downs[self.start]
         dropped = offsets * max(0, source - target) // max(1, target)
         return OlderCopies(self._ups[at], offsets, self._ups[at] + offsets + dropped)
 
@@ -119,14 +119,15 @@ class Epoch:
 
     def uncovered_of(self, older_copies: Sequence[OlderCopies], first: int) -> list[Range]:
         """Return where the syncs from ``first`` on may lack records that have older copies."""
-        covered_at = {copies: self.covered_at(copies, first) for copies in older_copies}
-        ends = [
-            self._after_next_skip(self.stop - 1 if at is None else at, copies)
-            for copies, at in covered_at.items()
-            if copies.may_be_skipped
-        ]
-        skipped = self._skipped_ranges(first, max(ends, default=first))
-        return [*skipped, *(self._after_last_sync() if None in covered_at.values() else ())]
+        last, has_caught_up = first, True
+        for copies in older_copies:
+            covered = self.covered_at(copies, first)
+            if covered is None:
+                covered, has_caught_up = self.stop - 1, False
+            if copies.may_be_skipped:
+                last = max(last, self._after_next_skip(covered, copies))
+        skipped = self._skipped_ranges(first, last)
+        return [*skipped, *(() if has_caught_up else self._after_last_sync())]
 
     def covered_at(self, copies: OlderCopies, first: int) -> int | None:
         """Return the sync by which all records of older copies were copied again, if one is.

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import proves_extras
-from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds
 from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -193,7 +193,7 @@ class _Region:
 
     def _bounds(self, bracket: SyncBracket) -> BracketBounds | Basis:
         """Return the bounds of a position, or why it is refused."""
-        if self._refuses(bracket.low):
+        if bracket.before is None and self._refuses(BEGINNING):
             return Basis.HISTORY_CUT
         bounds = BracketBounds.of(bracket, extras=self._extras)
         if not self._has_own_lows:
