@@ -74,7 +74,7 @@ class Load:
 
     def index(self) -> SyncIndex:
         """Return all syncs as an index."""
-        return SyncIndex.of_pairs(
+        return SyncIndex().extended(
             {
                 place: [self._pair(turn, place.partition) for turn in range(self.syncs)]
                 for place in self._places()

@@ -32,7 +32,7 @@ class Case:
         self.world = world
         self.truths = world.truths()
         self.syncs = PartitionSyncs(world.syncs if syncs is None else syncs)
-        self.index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs if syncs is None else syncs})
+        self.index = SyncIndex().extended({(TOPIC, 0): world.syncs if syncs is None else syncs})
         self.target = Watermarks(low=0, high=len(world.target))
 
     def positions(self) -> range:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
-from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex
+from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
@@ -17,6 +17,7 @@ from tests.support.worlds import (
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    REWOUND,
     worlds_copying_again,
 )
 
@@ -42,9 +43,9 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
     for up, down in steps:
         upstream, downstream = pairs[-1]
         pairs.append((max(0, upstream + up), max(0, downstream + down)))
-    whole = SyncIndex.of_pairs({(TOPIC, 0): pairs})
+    whole = SyncIndex().extended({TopicPartition(TOPIC, 0): pairs})
     cut = PartitionSyncs(pairs, history=History.LATE)
-    for index in (whole, SyncIndex.of_partitions({(TOPIC, 0): cut})):
+    for index in (whole, SyncIndex.of_partitions({TopicPartition(TOPIC, 0): cut})):
         check(index, positions)
         check(index, sorted(positions))
 
@@ -52,7 +53,7 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
 def test_copying_again_answers_as_one_by_one() -> None:
     """Where records exist only in older epochs and behind hidden rewinds, those count as well."""
     for number, world in enumerate(worlds_copying_again()):
-        index = SyncIndex.of_pairs({(TOPIC, 0): world.syncs})
+        index = SyncIndex().extended({TopicPartition(TOPIC, 0): world.syncs})
         positions = list(range(world.source_end + 2))
         if number % 5 == 0:
             check(index, positions)
@@ -61,15 +62,25 @@ def test_copying_again_answers_as_one_by_one() -> None:
 
 def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
     """Records that only older copies exist of bound the answer."""
-    index = SyncIndex.of_pairs({(TOPIC, 0): JUMPED})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): JUMPED})
     positions = range(len(JUMPED_TRUTHS))
     assert (translate_many(index, TOPIC, 0, positions).target <= JUMPED_TRUTHS).all()
+
+
+@pytest.mark.parametrize("name", REWOUND)
+def test_a_rewind_leaves_the_truth_between_the_bounds(name: str) -> None:
+    """Neither bound of any position passes it."""
+    pairs, truths = REWOUND[name]
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): pairs})
+    many = translate_many(index, TOPIC, 0, range(len(truths)))
+    assert (many.low <= truths).all()
+    assert ((truths <= many.high) | (many.high == NONE)).all()
 
 
 @pytest.mark.parametrize("extras", Extras)
 def test_copies_before_the_first_sync_are_not_lost(extras: Extras) -> None:
     """Records that were not copied again lie below the first known sync, whatever extras says."""
-    index = SyncIndex.of_pairs({(TOPIC, 0): REFILLED})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): REFILLED})
     many = translate_many(index, TOPIC, 0, range(len(REFILLED_TRUTHS)), extras=extras)
     assert (many.target <= REFILLED_TRUTHS).all()
 
@@ -101,7 +112,7 @@ def test_large_offsets_stay_exact() -> None:
     top = 2**63 - 1
     for pairs in ([(0, 0), (top, top)], [(5, top - 9), (top, top)], [(top - 9, 5), (top, 11)]):
         many = [0, 4, 5, 6, top - 10, top - 9, top - 8, top - 1, top]
-        index = SyncIndex.of_pairs({(TOPIC, 0): pairs})
+        index = SyncIndex().extended({TopicPartition(TOPIC, 0): pairs})
         for extras in Extras:
             found = translate_many(index, TOPIC, 0, many, extras=extras)
             alone = [index.translate(TOPIC, 0, each, extras=extras) for each in many]
@@ -132,7 +143,7 @@ def test_what_is_no_position_is_named(positions: list[object]) -> None:
 
 def test_the_positions_given_stay_as_they_are() -> None:
     """The array of positions is not written to."""
-    index = SyncIndex.of_pairs({(TOPIC, 0): [(10, 0), (20, 10), (15, 30)]})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): [(10, 0), (20, 10), (15, 30)]})
     positions = np.arange(25)
     positions.flags.writeable = False
     translate_many(index, TOPIC, 0, positions, extras=Extras.NONE)

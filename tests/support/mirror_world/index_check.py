@@ -15,7 +15,7 @@ def judge_index(drawn: Drawn) -> Iterator[Judge]:
     for cleaned in _cleaned(drawn):
         log = drawn.world.syncs
         readable = Readable(syncs=log.syncs[cleaned:], of_target=log.of_target[cleaned:])
-        index = SyncIndex.of_pairs({(TOPIC, 0): readable.syncs})
+        index = SyncIndex().extended({(TOPIC, 0): readable.syncs})
         judge = Judge(drawn=drawn, asked=f"index of syncs from {cleaned} on", readable=readable)
         for position in range(drawn.world.source.high + 1):
             judge.judge(index.translate(TOPIC, 0, position, extras=Extras.POSSIBLE))

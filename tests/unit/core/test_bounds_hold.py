@@ -13,6 +13,7 @@ from airflow_mm2_offsets.core import (
     Evidence,
     Extras,
     SyncIndex,
+    TopicPartition,
 )
 from tests.support.cases import Case, bounded, some_of
 from tests.support.simulator import Step, World
@@ -20,6 +21,7 @@ from tests.support.worlds import (
     ACTIONS,
     JUMPED,
     JUMPED_TRUTHS,
+    REWOUND,
     RUNS,
     settle,
     settled_worlds,
@@ -63,11 +65,23 @@ def test_safe_loses_nothing_while_copying_again() -> None:
 
 def test_what_a_second_copy_jumped_over_is_not_lost() -> None:
     """Offsets altered on the way (KIP-875): what lies between has older copies only."""
-    index = SyncIndex.of_pairs({("orders", 0): JUMPED})
+    index = SyncIndex().extended({TopicPartition("orders", 0): JUMPED})
     for position, truth in enumerate(JUMPED_TRUTHS):
         target = index.translate("orders", 0, position).target
         assert target is not None
         assert target <= truth, position
+
+
+@pytest.mark.parametrize("name", REWOUND)
+def test_a_rewind_leaves_the_truth_between_the_bounds(name: str) -> None:
+    """Neither bound passes it, by the syncs alone."""
+    pairs, truths = REWOUND[name]
+    index = SyncIndex().extended({TopicPartition("orders", 0): pairs})
+    for position, truth in enumerate(truths):
+        answer = index.translate("orders", 0, position)
+        assert answer.low is not None
+        assert answer.low <= truth, answer
+        assert answer.high is None or truth <= answer.high, answer
 
 
 def test_all_noted_settles_a_second_copy() -> None:

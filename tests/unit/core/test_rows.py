@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.core import Basis, Extras, SyncIndex
+from airflow_mm2_offsets.core import Basis, Extras, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import Row, rows_of
@@ -20,7 +20,7 @@ STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 9))
 
 
 def check(syncs: PartitionSyncs, positions: Iterable[int]) -> None:
-    index = SyncIndex.of_partitions({("orders", 0): syncs})
+    index = SyncIndex.of_partitions({TopicPartition("orders", 0): syncs})
     wanted = list(positions)
     for extras in Extras:
         rows = list(rows_of(syncs, extras=extras))
@@ -73,7 +73,7 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
     """On real MirrorMaker 2's syncs: as each is alone, and the truth is between the bounds."""
     golden = golden_set(name)
     for number, partition in golden.partitions.items():
-        syncs = golden.index.partitions[golden.topic, number]
+        syncs = golden.index.partitions[TopicPartition(golden.topic, number)]
         check(syncs, range(0, partition.source.high + 2, 251))
         for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
             rows = list(rows_of(syncs, extras=extras))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import Extras
+from airflow_mm2_offsets.core import Extras, TopicPartition
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import rows_of
@@ -28,6 +28,7 @@ from tests.support.worlds import (
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    REWOUND,
     worlds_copying_again,
 )
 
@@ -57,7 +58,7 @@ def look_up(tables: Sequence[Any], position: int) -> Answer:
     if kind == EXTRAS_NONE and basis != SYNC:
         low += max(0, position - breakpoints[0])
         high -= max(0, breakpoints[1] - position) if high >= 0 else 0
-    return *(None if each < 0 else each for each in (low, high)), BASES[basis]
+    return None if low < 0 else low, None if high < 0 else high, BASES[basis]
 
 
 def logs() -> list[list[tuple[int, int]]]:
@@ -116,7 +117,9 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
         positions = range(partition.source.low, partition.source.high + 1, 7)
         truths = [(position, partition.truth(position)) for position in positions]
         for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
-            check_truths(golden.index.partitions[golden.topic, number], truths, extras)
+            check_truths(
+                golden.index.partitions[TopicPartition(golden.topic, number)], truths, extras
+            )
 
 
 def test_copying_again_holds_the_truth() -> None:
@@ -124,6 +127,17 @@ def test_copying_again_holds_the_truth() -> None:
     worlds = [(world.syncs, world.truths()) for world in worlds_copying_again()]
     for pairs, truths in [(JUMPED, JUMPED_TRUTHS), *worlds]:
         check_truths(PartitionSyncs(pairs), enumerate(truths))
+
+
+@pytest.mark.parametrize("name", REWOUND)
+def test_a_rewind_leaves_the_truth_between_the_bounds(name: str) -> None:
+    """Neither bound of any position passes it."""
+    pairs, truths = REWOUND[name]
+    tables = list(tables_of(rows_of(PartitionSyncs(pairs)), extras="possible", most=2**20))
+    for position, truth in enumerate(truths):
+        low, high, _ = look_up(tables, position)
+        assert low is not None
+        assert low <= truth <= (truth if high is None else high), position
 
 
 @pytest.mark.parametrize("extras", Extras)
