@@ -90,13 +90,6 @@ class BracketBounds(NamedTuple):
         low = min(self.low, older)
         return self._replace(low=low, low_rises_from=NEVER_RISES, basis=Basis.COPYING_AGAIN)
 
-    def narrowed(self, low: int) -> "BracketBounds":
-        """Return the bounds with the lower bound that older copies have by content.
-
-        The upper bound stays: the records were copied again, and may be again to the end.
-        """
-        return self._replace(low=low, low_rises_from=NEVER_RISES)
-
     def raised(self, rewind: SyncPoint | None) -> "BracketBounds":
         """Return the bounds if records may have been copied again unseen before a rewind."""
         if rewind is None or self.high is None or self.high > rewind.downstream:

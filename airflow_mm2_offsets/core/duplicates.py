@@ -5,11 +5,10 @@ it copies again. A newer sync can overwrite that one before it is sent. Then the
 new epoch comes late: the duplicate copies made before it lie unseen on the target, between the
 last sync of the old epoch and the first one of the new.
 
-The free target offsets between those two syncs bound how many duplicates fit. How many records
-the source has on a way is estimated from the syncs of an epoch that copied it: the smaller one of
-the source's and the target's step. (Source offsets without a record make the source's step larger,
-extra target offsets the target's.) The estimate decides how high an answer's upper bound is and
-how far evidence is read, never how low an answer is.
+The free target offsets between those two syncs bound how many duplicates fit. The number of
+records between two syncs is estimated as the smaller one of their steps, as in ``coverage``. The
+estimate decides how high an answer's upper bound is and how far evidence is read. It never decides
+how low an answer is.
 """
 
 from bisect import bisect_left, bisect_right

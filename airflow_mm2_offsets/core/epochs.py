@@ -178,10 +178,10 @@ class PartitionSyncs:
             bisect_right(self.downstream, target.last, at, stop),
             bisect_right(self.upstream, source.last, at, stop),
         )
-        for upstream, downstream in (self[each] for each in range(stop - 1, at, -1)):
-            content = source.content_at(upstream)
-            if content is not None and content == target.content_at(downstream):
-                return search._replace(end=SyncPoint(upstream, downstream))
+        for number in range(stop - 1, at, -1):
+            content = source.content_at(self.upstream[number])
+            if content is not None and content == target.content_at(self.downstream[number]):
+                return search._replace(end=self[number])
         return search
 
     @property

@@ -1,4 +1,4 @@
-"""Where a job starts, if the user says so, on a partition whose translation is refused."""
+"""Where a job starts on a partition whose translation is refused; ``planning`` chooses."""
 
 from dataclasses import dataclass
 from enum import StrEnum

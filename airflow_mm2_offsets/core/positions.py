@@ -1,4 +1,4 @@
-"""Topic-partitions, and positions: for each of them, the NEXT offset to read."""
+"""Topic-partitions and positions; every room that takes positions from outside checks them here."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ class TopicPartition(NamedTuple):
 
 
 def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
-    """Return positions by topic-partition, in the order that they have."""
+    """Return positions by topic-partition, in the same order."""
     return {
         TopicPartition(topic, partition): position
         for topic, partitions in positions.items()
@@ -33,7 +33,7 @@ def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
 
 
 def check_position(topic: str, partition: int, position: object) -> int:
-    """Return ``position`` if it is one.
+    """Return ``position`` as a number if it is a position.
 
     Args:
         topic: The topic, for the message.
@@ -56,22 +56,22 @@ def check_position(topic: str, partition: int, position: object) -> int:
     )
 
 
-def check_positions(given: object) -> Positions:
-    """Return ``given`` as positions, with partitions and offsets as numbers, sorted.
+def check_positions(positions: object) -> Positions:
+    """Return ``positions`` with partitions and offsets as numbers, sorted.
 
     Args:
-        given: A map of topic to a map of partition to position; keys and positions may be the
+        positions: A map of topic to a map of partition to position; keys and positions may be the
             text that JSON makes of them.
 
     Raises:
-        PositionError: It is not such a map, it is empty, or it gives a partition twice.
+        PositionError: It is not such a map, it is empty, or it has a partition twice.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(positions, Mapping) or not positions:
         raise PositionError(
             f"positions must map topics to partitions to offsets, as in "
-            f'{{"orders": {{"0": 42}}}}; got {given!r}'
+            f'{{"orders": {{"0": 42}}}}; got {positions!r}'
         )
-    return {topic: _check_topic(topic, given[topic]) for topic in sorted(given, key=str)}
+    return {topic: _check_topic(topic, positions[topic]) for topic in sorted(positions, key=str)}
 
 
 def _check_topic(topic: object, partitions: object) -> dict[int, int]:
@@ -91,7 +91,7 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
 
 
 def check_partition(topic: str, key: object) -> int:
-    """Return ``key`` as the number of a partition if it is one.
+    """Return ``key`` as the number of a partition if it is a partition.
 
     Args:
         topic: The topic, for the message.

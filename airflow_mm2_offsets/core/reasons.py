@@ -1,4 +1,4 @@
-"""Says in words what an answer rests on; ``rules`` calls it."""
+"""Explains an answer in words; ``rules`` calls it."""
 
 from airflow_mm2_offsets.core.bracket import SyncBracket
 from airflow_mm2_offsets.core.result import Basis
