@@ -85,8 +85,8 @@ class Epoch:
             syncs: The syncs of the partition.
             bounds: ``start`` and ``stop``.
             older_copies: The older copies that no epoch since has provably repeated.
-            older_epochs: Newest first.
-            progress: What Connect has committed; for the newest epoch only.
+            older_epochs: The epochs before this one, newest first.
+            progress: What Connect has committed; only for the newest epoch.
         """
         self.start, self.stop = bounds
         self._ups, self._downs = syncs.upstream, syncs.downstream

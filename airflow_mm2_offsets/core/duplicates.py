@@ -118,7 +118,7 @@ def last_possible_duplicate(
 
 
 def _records(syncs: "PartitionSyncs", at: int) -> int:
-    """Return about how many records lie from a sync to the next one of its epoch."""
+    """Return about how many records lie between a sync and the next one of its epoch."""
     return min(
         syncs.upstream[at + 1] - syncs.upstream[at],
         syncs.downstream[at + 1] - syncs.downstream[at],
@@ -126,10 +126,9 @@ def _records(syncs: "PartitionSyncs", at: int) -> int:
 
 
 def _records_to_end(bracket: SyncBracket) -> int:
-    """Return about how many records lie from the position to the bracket's end, at least."""
+    """Return at least about how many records lie between the position and the bracket's end."""
     before, after = bracket.before, bracket.after
     if before is None or after is None or bracket.end is None:
         return 1
-    steps = after.upstream - before.upstream, after.downstream - before.downstream
     outside = bracket.position - before.upstream + after.upstream - bracket.end.upstream
-    return 1 + max(0, min(steps) - outside)
+    return 1 + max(0, min(bracket.steps) - outside)

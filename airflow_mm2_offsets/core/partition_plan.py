@@ -2,13 +2,37 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
 from airflow_mm2_offsets.core.naming import Naming
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition
 from airflow_mm2_offsets.core.result import Basis, Status, Translation
+
+
+class OnUnmapped(StrEnum):
+    """What to do with a partition whose translation is refused."""
+
+    FAIL = "fail"
+    """Refuse the plan."""
+    EARLIEST = "earliest"
+    """Start at the target's first offset: repeats records, and loses those the target deleted."""
+    LATEST = "latest"
+    """Start at the target's end: loses every record that the job had yet to read."""
+    TIMESTAMP = "timestamp"
+    """Start where the target's records are as old as the position, less a margin: may do both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """A target position that was chosen, not proven."""
+
+    kind: OnUnmapped
+    position: int
+    """The next offset to read on the target."""
+    reason: str
+    """How it was chosen, with the numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,12 +33,7 @@ def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
 
 
 def check_position(topic: str, partition: int, position: object) -> int:
-    """Return ``position`` as a number if it is a position.
-
-    Args:
-        topic: The topic, for the message.
-        partition: The partition, for the message.
-        position: A whole number, or its decimal digits (XCom and JSON carry large ones as text).
+    """Return a position as a number; XCom and JSON carry large ones as their decimal digits.
 
     Raises:
         PositionError: It is not a whole number from 0 to 2**63 - 1.
@@ -57,14 +52,11 @@ def check_position(topic: str, partition: int, position: object) -> int:
 
 
 def check_positions(positions: object) -> Positions:
-    """Return ``positions`` with partitions and offsets as numbers, sorted.
-
-    Args:
-        positions: A map of topic to a map of partition to position; keys and positions may be the
-            text that JSON makes of them.
+    """Return positions with partitions and offsets as numbers, sorted; they may come as text.
 
     Raises:
-        PositionError: It is not such a map, it is empty, or it has a partition twice.
+        PositionError: It is not a map of topics to maps of partitions to positions, one of the maps
+            is empty, or a partition is there twice.
     """
     if not isinstance(positions, Mapping) or not positions:
         raise PositionError(
@@ -91,11 +83,7 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
 
 
 def check_partition(topic: str, key: object) -> int:
-    """Return ``key`` as the number of a partition if it is a partition.
-
-    Args:
-        topic: The topic, for the message.
-        key: A whole number, or its decimal digits.
+    """Return the number of a partition, which may come as its decimal digits.
 
     Raises:
         PositionError: It is not a whole number from 0 to 2**31 - 1.

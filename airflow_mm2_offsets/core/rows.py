@@ -1,8 +1,8 @@
 """The answers for all positions of a partition, written out as rows.
 
 The functions that answer one position make the rows, too: ``bracket_bounds``, ``segments``,
-``lows``, ``duplicates``. The Spark job looks positions up in ``rows_of``; ``bulk`` takes
-``parts_of`` and writes the rows of whole stretches of syncs out with numpy.
+``lows``, ``duplicates``. The Spark job searches ``rows_of``. ``bulk`` takes ``parts_of``, and makes
+the rows of whole brackets with numpy.
 """
 
 from bisect import bisect_left
@@ -42,21 +42,11 @@ class Row(NamedTuple):
     basis: Basis
     """If ``at_low`` is set, the basis at ``begin`` is SYNC, unless this is COPYING_AGAIN."""
 
-    def answer(self, position: int) -> tuple[int | None, int | None, Basis]:
-        """Return lower bound, upper bound and basis of one of its positions."""
-        if position == self.begin and self.at_low is not None:
-            again = self.basis is Basis.COPYING_AGAIN
-            return self.at_low, self.at_high, self.basis if again else Basis.SYNC
-        if self.low is None:
-            return None, None, self.basis
-        bounds = BracketBounds(self.low, *self[5:])
-        return *bounds.at(position), self.basis
-
 
 class WholeBrackets(NamedTuple):
-    """Brackets that bound their positions alone: no older copy and no rewind counts.
+    """Brackets that alone bound their positions: no older copy and no rewind counts.
 
-    They are those of the syncs ``[start, stop)``, each with the next sync.
+    Their earlier syncs are ``[start, stop)``; the later sync of each is the next one.
     """
 
     start: int
@@ -121,7 +111,7 @@ class _Region(NamedTuple):
     extras: bool
 
     def parts(self) -> Iterator[Row | WholeBrackets]:
-        """Yield the rows: one begins at each sync that bounds."""
+        """Yield the rows: one begins at each sync that is a bound."""
         first, stop = self._within(self.run.start, self.run.stop)
         is_own = self.low_run[1:] == (self.run.start, self.run.stop, None)
         if self.rewind or not is_own or stop - first < 2:  # noqa: PLR2004 - a bracket
@@ -159,7 +149,7 @@ class _Region(NamedTuple):
             yield from self._joined(at, begin, end - 1)
 
     def _joined(self, at: int, begin: int, end: int) -> Iterator[Row]:
-        """Yield the row of ``begin`` and of the positions after it: two, if one can't hold both."""
+        """Yield one row of ``begin`` and the positions after it; two if one can't hold both."""
         bracket = self.syncs.segments.bracket_after(at, self.run, begin)
         here = after = self._bounds(bracket)
         if begin < end:

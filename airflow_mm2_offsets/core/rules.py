@@ -71,7 +71,7 @@ def translate(
         return refuse_copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
-        assert bracket.before is not None  # noqa: S101 - what lies before all was answered above
+        assert bracket.before is not None  # noqa: S101 - a position before all was refused above
         answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))
     return refuse_outside_target(answer, syncs.last, evidence.target)
 
@@ -151,9 +151,9 @@ def _by_content(
 def _low_of_missing(
     syncs: PartitionSyncs, search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> int | None:
-    """Return the lower bound by older copies of what may not have been copied in a range.
+    """Return the lower bound by older copies of records that have no copy in a range.
 
-    Where the source grew by more, the segments have taken missing records into account.
+    Between syncs where the source grew by more than the target, the segments allow for that.
     """
     now = syncs.until(search.end).segments
     for offset in missing_records(search, source, target):

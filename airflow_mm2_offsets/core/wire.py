@@ -50,11 +50,7 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
 
 
 def decode_key(key: bytes | None) -> tuple[str, int]:
-    """Return the source topic's name and the partition.
-
-    Raises:
-        WireFormatError: See ``decode_offset_sync``.
-    """
+    """Return the source topic's name and the partition; raise as ``decode_offset_sync`` does."""
     if key is None:
         raise WireFormatError("the key is absent")
     if len(key) < _LENGTH.size:
@@ -83,11 +79,7 @@ def decode_values(values: bytes | bytearray) -> Iterator[tuple[int, int]]:
 
 
 def check_value(value: bytes | None) -> bytes:
-    """Return ``value`` if it holds two offsets.
-
-    Raises:
-        WireFormatError: See ``decode_offset_sync``.
-    """
+    """Return ``value`` if it holds two offsets; raise as ``decode_offset_sync`` does."""
     if value is None or len(value) != _OFFSETS.size:
         raise WireFormatError(
             f"the value has {len(value or b'')} bytes; two offsets take {_OFFSETS.size}"

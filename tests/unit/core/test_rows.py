@@ -14,6 +14,7 @@ from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import Row, rows_of
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.row_answers import answer_of
 from tests.support.worlds import JUMPED, JUMPED_TRUTHS, worlds_copying_again
 
 STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 9))
@@ -32,7 +33,8 @@ def check(syncs: PartitionSyncs, positions: Iterable[int]) -> None:
 
 
 def answer(rows: Sequence[Row], position: int) -> tuple[int | None, int | None, Basis]:
-    return rows[bisect_right(rows, position, key=attrgetter("begin")) - 1].answer(position)
+    row = rows[bisect_right(rows, position, key=attrgetter("begin")) - 1]
+    return answer_of(row, position)
 
 
 @settings(deadline=None)

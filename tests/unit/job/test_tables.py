@@ -23,6 +23,7 @@ from airflow_mm2_offsets.job.translation.tables import (
     tables_of,
 )
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.row_answers import answer_of
 from tests.support.worlds import (
     JUMPED,
     JUMPED_TRUTHS,
@@ -85,7 +86,7 @@ def test_tables_say_what_the_rows_say(extras: Extras, most: int) -> None:
         tables = list(tables_of(rows, extras=extras, most=most))
         for row in rows:
             for position in {row.begin, min(row.begin + 1, row.end), row.end}:
-                assert look_up(tables, position) == row.answer(position), row
+                assert look_up(tables, position) == answer_of(row, position), row
 
 
 @pytest.mark.parametrize("extras", Extras)
