@@ -66,20 +66,20 @@ class Meter:
         """Run a query into nowhere."""
         begin, used = time.perf_counter(), self._cpu()
         frame.write.format("noop").mode("overwrite").save()
-        found = Run(
+        run = Run(
             what=what,
             rows=rows,
             seconds=time.perf_counter() - begin,
             cpu_seconds=self._cpu() - used,
             peak_bytes=self._peak(),
         )
-        print(found, flush=True)  # noqa: T201 - it speaks to the person who started it
-        return found
+        print(run, flush=True)  # noqa: T201 - it speaks to the person who started it
+        return run
 
     def _cpu(self) -> float:
         """Return what the JVM and its Python workers have used; a worker that ended, included."""
         processes = (self.jvm, *self.jvm.children(recursive=True))
-        times = [each.cpu_times() for each in processes]
+        times = [process.cpu_times() for process in processes]
         return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
     def _peak(self) -> int:
@@ -128,19 +128,19 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     made = made_syncs(spark, syncs)
     whats = ("segments, first of all", "segments, compiled")
     runs = [meter.run(what, syncs, segments(made)) for what in whats]
-    known = segments(made).cache()
-    known.count()
+    segment_table = segments(made).cache()
+    segment_table.count()
     local = known_to_numpy(made.toPandas())
     # What is compiled and started at the first run is not what is asked about.
     few = made_rows(spark, 1000, syncs)
-    meter.run("(warm up)", 1000, translate(few, known))
+    meter.run("(warm up)", 1000, translate(few, segment_table))
     meter.run("(warm up)", 1000, through_numpy(few, local))
     for size in sizes:
         for place, hot in (("", 0.0), (", one hot partition", HOT)):
             rows = made_rows(spark, size, syncs, hot)
             runs += [
                 meter.run(f"rows alone{place}", size, rows),
-                meter.run(f"native{place}", size, translate(rows, known)),
+                meter.run(f"native{place}", size, translate(rows, segment_table)),
                 meter.run(f"numpy UDF{place}", size, through_numpy(rows, local)),
             ]
     index = Load(partitions=PARTITIONS, syncs=syncs // PARTITIONS).index()
@@ -148,7 +148,7 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     runs.append(meter.run("rows alone", core_rows, rows))
     runs.append(meter.run("translate_many UDF", core_rows, through_bulk(rows, index)))
     runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
-    known.unpersist()
+    segment_table.unpersist()
     kinds = (kind for kind in Kind if kind is not Kind.RISING)
     return runs + [run for kind in kinds for run in measure_kind(meter, kind, syncs, sizes[0])]
 
@@ -156,12 +156,12 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
 def measure_kind(meter: Meter, kind: Kind, syncs: int, size: int) -> list[Run]:
     """Measure syncs that do not only rise."""
     made = made_syncs(meter.spark, syncs, kind)
-    known = segments(made).cache()
+    segment_table = segments(made).cache()
     runs = [meter.run(f"segments, {kind}", syncs, segments(made))]
     rows = made_rows(meter.spark, size, syncs)
-    meter.run("(warm up)", 1000, translate(made_rows(meter.spark, 1000, syncs), known))
-    runs.append(meter.run(f"native, {kind}", size, translate(rows, known)))
-    known.unpersist()
+    meter.run("(warm up)", 1000, translate(made_rows(meter.spark, 1000, syncs), segment_table))
+    runs.append(meter.run(f"native, {kind}", size, translate(rows, segment_table)))
+    segment_table.unpersist()
     return runs
 
 
@@ -173,11 +173,11 @@ def main() -> None:
     parser.add_argument("--core-rows", type=int, default=10**6, help="those of the slow UDFs")
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # that of the pandas UDF's workers
-    described = about(jars.fetch(BUILD).kafka, {"syncs": given.syncs, "partitions": PARTITIONS})
+    described = about(jars.fetch(BUILD).kafka, {"syncs": arguments.syncs, "partitions": PARTITIONS})
     options = {
-        "spark.driver.memory": given.memory,
+        "spark.driver.memory": arguments.memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -188,8 +188,8 @@ def main() -> None:
     spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     spark.sparkContext.addPyFile(py_files())
     try:
-        runs = measure(Meter.of(spark), given.syncs, given.rows, given.core_rows)
-        write(given.out, described | {"spark": spark.version, "memory": given.memory}, runs)
+        runs = measure(Meter.of(spark), arguments.syncs, arguments.rows, arguments.core_rows)
+        write(arguments.out, described | {"spark": spark.version, "memory": arguments.memory}, runs)
     finally:
         spark.stop()
 

@@ -82,8 +82,8 @@ class Bench:
                 measured=warm.seconds / cold.seconds,
             ),
             *(
-                Goal(what=f"growth: {each.what}", most=1.5, measured=each.factor)
-                for each in growths
+                Goal(what=f"growth: {growth.what}", most=1.5, measured=growth.factor)
+                for growth in growths
             ),
         ]
         return measures, growths, goals

@@ -61,13 +61,17 @@ class Store:
         self, syncs: Iterable[OffsetSync], questions: Sequence[tuple[int, int]]
     ) -> list[StoreAnswers]:
         """Return the answers to pairs of partition and position, from the syncs of one topic."""
-        told = [
-            struct.pack(">iqq", each.partition, each.upstream, each.downstream) for each in syncs
+        packed_syncs = [
+            struct.pack(">iqq", sync.partition, sync.upstream, sync.downstream) for sync in syncs
         ]
-        asked = [struct.pack(">iq", *each) for each in questions]
-        parts = (part for side in (told, asked) for part in (len(side).to_bytes(4), *side))
+        packed_questions = [struct.pack(">iq", *question) for question in questions]
+        parts = (
+            part
+            for side in (packed_syncs, packed_questions)
+            for part in (len(side).to_bytes(4), *side)
+        )
         answers = self._run(["ask"], b"".join(parts))
-        return [StoreAnswers(*each) for each in struct.iter_unpack(">qq", answers)]
+        return [StoreAnswers(*answer) for answer in struct.iter_unpack(">qq", answers)]
 
     def read(self, servers: str, topic: str) -> Timing:
         """Have a Java consumer read ``topic`` into a store."""
@@ -78,11 +82,11 @@ class Store:
         return self._time("translate", load.partitions, load.syncs, *asking)
 
     def _time(self, *arguments: object) -> Timing:
-        return Timing.of_program(lambda: self._run([str(each) for each in arguments]))
+        return Timing.of_program(lambda: self._run([str(argument) for argument in arguments]))
 
-    def _run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
+    def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes:
         command = ["java", "-cp", f"{self.classes}:{self.jars}/*", _MAIN, *arguments]
         done = subprocess.run(  # noqa: S603 - our own program
-            command, input=given, stdout=subprocess.PIPE, timeout=_SECONDS, check=True
+            command, input=stdin, stdout=subprocess.PIPE, timeout=_SECONDS, check=True
         )
         return done.stdout

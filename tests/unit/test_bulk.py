@@ -92,10 +92,10 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
     for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
         for number, partition in golden.partitions.items():
             positions = range(partition.source.low, partition.source.high + 1, 7)
-            found = translate_many(golden.index, golden.topic, number, positions, extras=extras)
+            many = translate_many(golden.index, golden.topic, number, positions, extras=extras)
             truths = np.array([partition.truth(each) for each in positions])
-            assert (found.low <= truths).all()
-            assert ((truths <= found.high) | (found.high == NONE)).all()
+            assert (many.low <= truths).all()
+            assert ((truths <= many.high) | (many.high == NONE)).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,17 +114,17 @@ def test_large_offsets_stay_exact() -> None:
         many = [0, 4, 5, 6, top - 10, top - 9, top - 8, top - 1, top]
         index = SyncIndex().extended({TopicPartition(TOPIC, 0): pairs})
         for extras in Extras:
-            found = translate_many(index, TOPIC, 0, many, extras=extras)
+            answers = translate_many(index, TOPIC, 0, many, extras=extras)
             alone = [index.translate(TOPIC, 0, each, extras=extras) for each in many]
-            assert found.target.tolist() == [each.target for each in alone]
-            assert found.high.tolist() == [each.high for each in alone]
+            assert answers.target.tolist() == [each.target for each in alone]
+            assert answers.high.tolist() == [each.high for each in alone]
 
 
 def test_an_unknown_partition_is_refused() -> None:
     """Each of its positions is."""
-    found = translate_many(SyncIndex(), TOPIC, 0, [1, 2, 3])
-    assert {STATUSES[each] for each in found.status} == {Status.REFUSED}
-    assert found.target.tolist() == [NONE] * 3
+    answers = translate_many(SyncIndex(), TOPIC, 0, [1, 2, 3])
+    assert {STATUSES[each] for each in answers.status} == {Status.REFUSED}
+    assert answers.target.tolist() == [NONE] * 3
 
 
 def test_no_positions_have_no_answers() -> None:

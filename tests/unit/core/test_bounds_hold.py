@@ -57,9 +57,9 @@ def test_safe_loses_nothing_while_copying_again() -> None:
         tried += not world.settled
         for position in case.positions():
             answer = case.answer(position)
-            told = (answer, case.truths[position], world)
-            assert answer.target is not None, told
-            assert answer.target <= case.truths[position], told
+            details = (answer, case.truths[position], world)
+            assert answer.target is not None, details
+            assert answer.target <= case.truths[position], details
     assert tried > RUNS / 10
 
 

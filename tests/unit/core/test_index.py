@@ -221,9 +221,9 @@ def test_no_extras_before_the_first_sync_looks_past_no_rewind() -> None:
 def test_outside_the_target() -> None:
     """Below the target's first offset is expired, above its end is not replicated yet."""
     index = index_of((0, 0), (100, 100))
-    held = Evidence(target=Watermarks(low=50, high=80))
-    below = index.translate(TOPIC, 0, 0, evidence=held)
-    above = index.translate(TOPIC, 0, 100, evidence=held)
+    evidence = Evidence(target=Watermarks(low=50, high=80))
+    below = index.translate(TOPIC, 0, 0, evidence=evidence)
+    above = index.translate(TOPIC, 0, 100, evidence=evidence)
     assert (below.status, below.basis) == (Status.REFUSED, Basis.EXPIRED)
     assert "50" in below.reason
     assert (above.status, above.basis) == (Status.REFUSED, Basis.NOT_REPLICATED_YET)
@@ -235,16 +235,16 @@ def test_after_the_last_sync_nothing_bounds_from_above() -> None:
     index = index_of((0, 0), (100, 100))
     open_end = index.translate(TOPIC, 0, 150)
     assert (open_end.low, open_end.high, open_end.max_reread) == (101, None, None)
-    held = Evidence(target=Watermarks(low=0, high=140))
-    closed = index.translate(TOPIC, 0, 150, evidence=held)
+    evidence = Evidence(target=Watermarks(low=0, high=140))
+    closed = index.translate(TOPIC, 0, 150, evidence=evidence)
     assert (closed.low, closed.high, closed.max_reread) == (101, None, None)
 
 
 def test_drained_is_exact() -> None:
     """Copied up to the source's end, the target's end is the answer, also after a rewind."""
-    held = Evidence(target=Watermarks(low=0, high=20), drained=True)
+    evidence = Evidence(target=Watermarks(low=0, high=20), drained=True)
     for index in (index_of((0, 0), (6, 6), (7, 12)), index_of((0, 0), (9, 9), (3, 10))):
-        answer = index.translate(TOPIC, 0, 12, evidence=held)
+        answer = index.translate(TOPIC, 0, 12, evidence=evidence)
         assert (answer.status, answer.basis, answer.target) == (Status.EXACT, Basis.DRAINED, 20)
 
 

@@ -22,12 +22,12 @@ STEPS = st.tuples(st.integers(-12, 6), st.integers(-3, 9))
 
 def check(syncs: PartitionSyncs, positions: Iterable[int]) -> None:
     index = SyncIndex.of_partitions({TopicPartition("orders", 0): syncs})
-    wanted = list(positions)
+    listed = list(positions)
     for extras in Extras:
         rows = list(rows_of(syncs, extras=extras))
         assert (rows[0].begin, rows[-1].end) == (0, MAX_OFFSET)
         assert all(one.end + 1 == other.begin for one, other in pairwise(rows))
-        for position in wanted:
+        for position in listed:
             one = index.translate("orders", 0, position, extras=extras)
             assert answer(rows, position) == (one.low, one.high, one.basis), one
 

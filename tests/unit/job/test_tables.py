@@ -38,7 +38,7 @@ Answer = tuple[int | None, int | None, str]
 
 def look_up(tables: Sequence[Any], position: int) -> Answer:
     """Read a table as ``lookup`` does."""
-    (table,) = (each for each in tables if each[0] <= position <= each[1])
+    (table,) = (candidate for candidate in tables if candidate[0] <= position <= candidate[1])
     _, _, kind, depth, lookup = table
     base, tail, shift, base_d, records_at = lookup[: len(HEADER)]
     along = min(max(position, base), tail) - base
