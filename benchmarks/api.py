@@ -61,7 +61,7 @@ def serving(folder: Path, broker: str) -> Iterator[httpx.Client]:
 
 
 def settings(broker: str) -> dict[str, str]:
-    """Return what the server is told; nothing is refreshed but by a request."""
+    """Return the server's settings; only a request refreshes the index."""
     return {
         "MM2_OFFSETS_KAFKA_BOOTSTRAP_SERVERS": broker,
         "MM2_OFFSETS_REPLICATION_POLICY": "identity",

@@ -51,7 +51,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A running server, and who asks it."""
+    """A running server and its clients."""
 
     client: httpx.Client
     load: Load

@@ -225,8 +225,8 @@ def ratios(runs: list[Run]) -> list[dict[str, Any]]:
 def write(path: Path, described: dict[str, Any], runs: list[Run]) -> None:
     """Write the runs, with the ratios, as JSON."""
     compared = ratios(runs)
-    for each in compared:
-        print(each)  # noqa: T201 - it speaks to the person who started it
+    for ratio in compared:
+        print(ratio)  # noqa: T201 - it speaks to the person who started it
     found = {"about": described, "runs": [asdict(run) for run in runs], "ratios": compared}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n")

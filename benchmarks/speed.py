@@ -1,6 +1,6 @@
 """How fast, beside OffsetSyncStore, and how that grows.
 
-Each measurement is a program of its own, ours and the store's by turns.
+Each measurement runs as a separate program; ours and the store's take turns.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's own OffsetSyncStore, in a JVM of its own."""
+"""MirrorMaker 2's OffsetSyncStore, in a separate JVM."""
 
 import shutil
 import struct
@@ -19,7 +19,7 @@ _SECONDS = 300
 
 
 class StoreAnswers(NamedTuple):
-    """What the store answers for a position; below 0 is none."""
+    """The store's answers for a position; a negative number means that it has no answer."""
 
     running: int
     """By a store that has seen every sync as it came."""
@@ -39,7 +39,7 @@ class Store:
         """Compile the driver into ``build``.
 
         Args:
-            build: The folder for what can be made again.
+            build: The folder for build results.
             jars: The folder of Kafka's jars.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Our side of each measurement, in a program of its own, as OffsetSyncStore's is.
+"""Our side of each measurement, as a separate program like OffsetSyncStore's.
 
 Prints a count and the nanoseconds it took; ``memory`` the bytes instead.
 """

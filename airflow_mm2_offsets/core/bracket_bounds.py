@@ -84,8 +84,9 @@ class BracketBounds(NamedTuple):
         if older is None:
             return self
         # The upper bound stays: the records may have been copied again since the last sync.
-        low = min(self.low, older)
-        return self._replace(low=low, low_rises_from=NEVER_RISES, basis=Basis.COPYING_AGAIN)
+        return BracketBounds(
+            min(self.low, older), NEVER_RISES, self.high, self.high_rises_until, Basis.COPYING_AGAIN
+        )
 
     def raised(self, rewind: SyncPoint | None) -> "BracketBounds":
         """Return the bounds if records may have been copied again unseen before a rewind."""

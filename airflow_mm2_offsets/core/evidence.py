@@ -66,7 +66,7 @@ class SourceWindow(RecordWindow):
 class TargetWindow(RecordWindow):
     """What was read of the target.
 
-    Counting in it holds only if no one but MirrorMaker 2 writes to the topic.
+    Counting in it holds only if MirrorMaker 2 alone writes to the topic.
     """
 
     delivered: Sequence[int]

@@ -1,4 +1,4 @@
-"""Many positions at once: each answer is the one that it gets alone."""
+"""translate_many gives each position the answer of SyncIndex.translate."""
 
 from itertools import product
 
@@ -37,8 +37,10 @@ def check(index: SyncIndex, positions: list[int], topic: str = TOPIC, partition:
 
 @settings(deadline=None)
 @given(st.lists(STEPS, max_size=25), st.lists(st.integers(0, 60), max_size=40))
-def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions: list[int]) -> None:
-    """Rewinds, hidden ones, recreated topics, disorder: for shuffled and sorted positions."""
+def test_any_syncs_answer_as_translate_does(
+    steps: list[tuple[int, int]], positions: list[int]
+) -> None:
+    """With rewinds, hidden or not, recreated topics and disorder; positions in any order."""
     pairs = [(20, 10)]
     for up, down in steps:
         upstream, downstream = pairs[-1]
@@ -50,7 +52,7 @@ def test_any_syncs_answer_as_one_by_one(steps: list[tuple[int, int]], positions:
         check(index, sorted(positions))
 
 
-def test_copying_again_answers_as_one_by_one() -> None:
+def test_copying_again_answers_as_translate_does() -> None:
     """Where records exist only in older epochs and behind hidden rewinds, those count as well."""
     for number, world in enumerate(worlds_copying_again()):
         index = SyncIndex().extended({TopicPartition(TOPIC, 0): world.syncs})
@@ -99,7 +101,7 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_recorded_runs_answer_as_one_by_one(name: str) -> None:
+def test_recorded_runs_answer_as_translate_does(name: str) -> None:
     """On real MirrorMaker 2's syncs, and with positions beyond both ends."""
     golden = golden_set(name)
     for number, partition in golden.partitions.items():
@@ -135,14 +137,14 @@ def test_no_positions_have_no_answers() -> None:
 @pytest.mark.parametrize(
     "positions", [[3, -1], [1.5], ["7"], [2**63], np.array([2**63], np.uint64), [True]]
 )
-def test_what_is_no_position_is_named(positions: list[object]) -> None:
+def test_an_invalid_position_raises(positions: list[object]) -> None:
     """A negative, fractional or too large one among many is an error, not a wrong answer."""
     with pytest.raises(PositionError, match=r"orders\[0\]: .* is not a position"):
         translate_many(SyncIndex(), TOPIC, 0, positions)  # type: ignore[arg-type]
 
 
-def test_the_positions_given_stay_as_they_are() -> None:
-    """The array of positions is not written to."""
+def test_the_positions_are_not_written_to() -> None:
+    """A read-only array of positions is accepted."""
     index = SyncIndex().extended({TopicPartition(TOPIC, 0): [(10, 0), (20, 10), (15, 30)]})
     positions = np.arange(25)
     positions.flags.writeable = False

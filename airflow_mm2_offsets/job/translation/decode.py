@@ -25,7 +25,7 @@ def decode_syncs(records: DataFrame) -> DataFrame:
 
     Returns:
         ``topic``, ``partition``, ``upstream``, ``downstream``, ``offset`` (that of the record in
-        the offset-syncs topic) and ``problem`` (null where there is none).
+        the offset-syncs topic) and ``problem`` (null for an offset sync).
     """
     key, value = F.col("key"), F.col("value")
     name = key.substr(F.lit(3), F.length(key) - _FRAME)

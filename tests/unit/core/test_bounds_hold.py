@@ -157,7 +157,9 @@ def test_limit_copying_again_behind_a_gap() -> None:
         case.check(position)
 
 
-@pytest.mark.xfail(strict=True, reason="a rewind that no sync shows: more is read again than told")
+@pytest.mark.xfail(
+    strict=True, reason="no sync shows the rewind: more is read again than max_reread"
+)
 def test_limit_exact_may_read_again() -> None:
     """Record 0 was copied twice; its first copy is called exact, which loses nothing."""
     case = _world(("grow", 2), ("copy", 1), ("kill", 0), ("lose", 0), ("copy", 2))

@@ -117,7 +117,7 @@ def test_a_lone_second_copy_is_no_restart() -> None:
 
 
 @pytest.mark.parametrize(("position", "high"), [(49, 100), (50, 301), (100, 301), (149, 301)])
-def test_a_late_first_sync_is_told_without_evidence(position: int, high: int) -> None:
+def test_a_late_first_sync_bounds_without_evidence(position: int, high: int) -> None:
     """As many records as fit may have been copied again: nothing in reach is called exact."""
     answer = (
         SyncIndex()

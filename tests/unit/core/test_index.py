@@ -75,14 +75,14 @@ def test_a_sync_read_twice_is_one(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_an_overtaken_sync_cuts_nothing() -> None:
-    """A sync that arrives after its successor is passed over; the history stays."""
+    """A sync that arrives after its successor is skipped; the history stays."""
     tidy = index_of((10, 10), (30, 25), (40, 35))
     overtaken = index_of((10, 10), (30, 25), (20, 15), (40, 35))
     assert answers(overtaken) == answers(tidy)
 
 
 def test_syncs_are_sorted_by_partition() -> None:
-    """Syncs of all partitions come mixed, as on the topic, and are told apart."""
+    """Syncs of all partitions come mixed, as on the topic, and are indexed apart."""
     index = SyncIndex(
         OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
         for topic, partition, up, down in [
@@ -231,7 +231,7 @@ def test_outside_the_target() -> None:
 
 
 def test_after_the_last_sync_nothing_bounds_from_above() -> None:
-    """Past the last sync more may come: how much is read again is not told, even at the end."""
+    """After the last sync more records may come, so no answer has an upper bound."""
     index = index_of((0, 0), (100, 100))
     open_end = index.translate(TOPIC, 0, 150)
     assert (open_end.low, open_end.high, open_end.max_reread) == (101, None, None)
