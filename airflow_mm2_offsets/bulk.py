@@ -1,14 +1,15 @@
-"""Translates many positions of a partition at once, with numpy.
+"""Translates many positions of a partition at once, with numpy; users call ``translate_many``.
 
-The answers are those of ``SyncIndex.translate``: core makes the rows (``core.rows``), numpy
-searches them. Where only the two neighbouring syncs bound a position, for whole stretches of
-syncs, the same functions of core take arrays in place of numbers.
+The answers are those of ``SyncIndex.translate``. Core makes the rows (``core.rows``), numpy
+searches them. Where only the two neighbouring syncs bound a position, core's functions take whole
+columns of syncs as arrays.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,11 @@ from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, 
 from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import check_position
-from airflow_mm2_offsets.core.rows import Row, parts_of
+from airflow_mm2_offsets.core.rows import Row, WholeBrackets, parts_of
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
+_Parts: TypeAlias = tuple[Offsets, list[WholeBrackets]]
 
 NONE = -1
 """Stands for None in arrays of offsets."""
@@ -32,6 +34,9 @@ STATUSES = (Status.EXACT, Status.BOUNDED, Status.REFUSED)
 
 _REFUSED = STATUSES.index(Status.REFUSED)
 _COLUMNS = 5
+
+_KEPT_PARTS: WeakKeyDictionary[PartitionSyncs, dict[Extras, _Parts]] = WeakKeyDictionary()
+"""``_parts`` of the syncs that were asked about, for as long as those live."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +70,10 @@ def translate_many(
         partition: Its partition.
         positions: The next offsets to read on the source, in any order.
         strategy: See ``SyncIndex.translate``.
-        extras: See ``SyncIndex.translate``; for all positions alike.
+        extras: See ``SyncIndex.translate``; it holds for all positions.
 
     Raises:
-        PositionError: One is negative, or they are not whole numbers of 64 bits.
+        PositionError: A position is negative or not a whole number of 64 bits.
         ValueError: ``strategy`` or ``extras`` is unknown.
     """
     requested = _checked(topic, partition, positions)
@@ -95,7 +100,13 @@ def _checked(topic: str, partition: int, positions: npt.ArrayLike) -> Offsets:
 def _translate(
     syncs: PartitionSyncs, positions: Offsets, strategy: Strategy, extras: Extras
 ) -> TranslationArrays:
-    target, low, high = _Table.of(syncs, extras).look_up(positions)
+    begins, lows, low_rises_from, highs, high_rises_until = _table(syncs, extras)
+    at = _entry_of(begins, positions)
+    low, high = lows[at], highs[at]
+    if extras is Extras.NONE:  # Otherwise no bound rises with the position.
+        low += np.maximum(0, positions - low_rises_from[at])
+        high -= np.maximum(0, high_rises_until[at] - positions)
+    target = low.copy()
     status = (low != high).view(np.int8)  # EXACT, BOUNDED
     refused = low == NONE
     if strategy is not Strategy.SAFE:
@@ -111,72 +122,61 @@ def _translate(
 def _unsafe_targets(
     syncs: PartitionSyncs, positions: Offsets, strategy: Strategy
 ) -> tuple[Offsets, npt.NDArray[np.bool_]]:
-    """Return what a strategy that is not safe answers, and which positions it has no answer for."""
+    """Return the answers of a strategy other than safe, and which positions have none."""
     _, *runs = syncs.segments.brackets
     ends = [run.begin for run in runs[1:]] + [END]
-    known = [
-        np.arange(run.start, bisect_left(syncs.upstream, end, run.start, run.stop))
-        for run, end in zip(runs, ends, strict=True)
-    ]
-    upstream, downstream = (column[np.concatenate(known)] for column in _columns(syncs))
+    newest = np.concatenate(
+        [
+            np.arange(run.start, bisect_left(syncs.upstream, end, run.start, run.stop))
+            for run, end in zip(runs, ends, strict=True)
+        ]
+    )
+    upstream, downstream = (column[newest] for column in _columns(syncs))
     at = np.searchsorted(upstream, positions, "right") - 1
     offset: Any = unsafe_offset  # It takes arrays, too.
     return offset(SyncPoint(upstream[at], downstream[at]), positions, strategy), at < 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """The rows of a partition as columns: one entry for a row, two where its begin differs."""
+def _table(syncs: PartitionSyncs, extras: Extras) -> Offsets:
+    """Return the rows of a partition as columns, by rising begin.
 
-    begins: Offsets
-    """The position where each entry begins, rising."""
-    lows: Offsets
-    """NONE where refused."""
-    low_rises_from: Offsets
-    highs: Offsets
-    """NONE where refused, or where only the target's end bounds the answer."""
-    high_rises_until: Offsets
-    rises: bool
-    """Whether any bound rises with the position."""
+    There is one entry for a row, two where its begin has another answer. The columns are begin,
+    low (NONE where refused), low_rises_from, high (NONE where refused, or where only the target's
+    end bounds the answer) and high_rises_until; see ``Row``.
+    """
+    entries, whole = _parts(syncs, extras)
+    before = np.concatenate([np.empty(0, np.intp), *(np.arange(*part) for part in whole)])
+    table = np.concatenate([entries, _whole_brackets(syncs, before, extras)], 1)
+    sorted_table: Offsets = table[:, np.argsort(table[0], kind="stable")]
+    return sorted_table
 
-    @classmethod
-    def of(cls, syncs: PartitionSyncs, extras: Extras) -> "_Table":
-        """Write out the rows of ``syncs``."""
+
+def _entry_of(begins: Offsets, positions: Offsets) -> Rows:
+    """Return the entry of each position: the number of entries that begin up to it, less one."""
+    if np.all(positions[1:] >= positions[:-1]):
+        edges = np.searchsorted(positions, begins[1:])
+        counts = np.diff(edges, prepend=0, append=len(positions))
+        return np.repeat(np.arange(len(counts)), counts)
+    return np.searchsorted(begins, positions, "right") - 1
+
+
+def _parts(syncs: PartitionSyncs, extras: Extras) -> _Parts:
+    """Return the entries of the rows that core makes one by one, and the whole brackets.
+
+    They are kept: on a log with many rewinds or surplus steps they take core far longer than the
+    rest takes numpy. A log that only rises has two or three such rows.
+    """
+    kept = _KEPT_PARTS.setdefault(syncs, {})
+    if extras not in kept:
         entries: list[tuple[int, ...]] = []
-        whole = [np.empty(0, np.intp)]
+        whole: list[WholeBrackets] = []
         for part in parts_of(syncs, extras=extras):
             if isinstance(part, Row):
                 entries += _entries(part)
             else:
-                whole.append(np.arange(part.start, part.stop))
-        columns = np.array(entries, np.int64).reshape(-1, _COLUMNS).T
-        table = np.concatenate([columns, _whole_brackets(syncs, np.concatenate(whole), extras)], 1)
-        table = table[:, np.argsort(table[0], kind="stable")]
-        return cls(
-            begins=table[0],
-            lows=table[1],
-            low_rises_from=table[2],
-            highs=table[3],
-            high_rises_until=table[4],
-            rises=extras is Extras.NONE,
-        )
-
-    def look_up(self, positions: Offsets) -> tuple[Offsets, Offsets, Offsets]:
-        """Return the safe target, the lower and the upper bound of each position."""
-        at = self._entry(positions)
-        low, high = self.lows[at], self.highs[at]
-        if self.rises:
-            low += np.maximum(0, positions - self.low_rises_from[at])
-            high -= np.maximum(0, self.high_rises_until[at] - positions)
-        return low.copy(), low, high
-
-    def _entry(self, positions: Offsets) -> Rows:
-        """Return the entry of each position: how many begin at or before it, less one."""
-        if np.all(positions[1:] >= positions[:-1]):
-            edges = np.searchsorted(positions, self.begins[1:])
-            counts = np.diff(edges, prepend=0, append=len(positions))
-            return np.repeat(np.arange(len(counts)), counts)
-        return np.searchsorted(self.begins, positions, "right") - 1
+                whole.append(part)
+        kept[extras] = np.array(entries, np.int64).reshape(-1, _COLUMNS).T, whole
+    return kept[extras]
 
 
 def _entries(row: Row) -> Iterator[tuple[int, ...]]:

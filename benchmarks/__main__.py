@@ -24,24 +24,29 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=10_000, help="positions of each, in bulk")
     parser.add_argument("--stride", type=int, default=7, help="of positions in recorded runs")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     kafka = jars.fetch(BUILD, progress=say).kafka
     store = Store.compile(BUILD / "bench", kafka)
-    sizes = {name: size for name, size in vars(given).items() if isinstance(size, int)}
+    sizes = {name: size for name, size in vars(options).items() if isinstance(size, int)}
     described = about(kafka, sizes)
     say("translating recorded runs of MirrorMaker 2")
-    accuracy = list(scores(store, given.stride))
-    load = Load(partitions=given.partitions, syncs=given.syncs)
+    accuracy = list(scores(store, options.stride))
+    load = Load(partitions=options.partitions, syncs=options.syncs)
     with TemporaryDirectory(dir=BUILD / "bench") as folder:
         bench = Bench(
-            folder=Path(folder), jars=kafka, store=store, load=load, asked=given.asked, progress=say
+            folder=Path(folder),
+            jars=kafka,
+            store=store,
+            load=load,
+            asked=options.asked,
+            progress=say,
         )
         measures, growths, goals = bench.run()
     results = Results(
         scores=accuracy, measures=measures, growths=growths, goals=goals, about=described
     )
-    results.write(given.out)
-    print(f"\n{results}\n\nJSON and charts are in {given.out}", flush=True)
+    results.write(options.out)
+    print(f"\n{results}\n\nJSON and charts are in {options.out}", flush=True)
 
 
 def say(line: str) -> None:

@@ -102,8 +102,8 @@ def _methods(golden: GoldenSet, questions: list[Question], store: Store) -> Mapp
     asked = [(number, position) for number, _, position in questions]
     syncs = [sync for sync in golden.syncs if sync.topic == golden.topic]
     stored = store.ask(syncs, asked)
-    methods["OffsetSyncStore"] = (_target(each.running) for each in stored)
-    methods["... restarted"] = (_target(each.restarted) for each in stored)
+    methods["OffsetSyncStore"] = (_target(answer.running) for answer in stored)
+    methods["... restarted"] = (_target(answer.restarted) for answer in stored)
     return methods
 
 
@@ -127,8 +127,8 @@ class _Ours:
         for number, partition, position in self.questions:
             evidence = Evidence(extras=extras, source=partition.source, target=partition.target)
             # The older formulas know nothing of where the target ends.
-            known = evidence if strategy is Strategy.SAFE else NO_EVIDENCE
-            yield self._translate(number, position, known, strategy).target
+            used = evidence if strategy is Strategy.SAFE else NO_EVIDENCE
+            yield self._translate(number, position, used, strategy).target
 
     def answers_from_windows(self, *, with_source: bool) -> Answers:
         for number, partition, position in self.questions:

@@ -31,7 +31,7 @@ from benchmarks.asking import TOKEN, Answers, Bench
 from benchmarks.broker import OneBroker, append, fill
 from benchmarks.load import LAG, TOPIC, Load
 from benchmarks.results import about
-from benchmarks.speed import Goal
+from benchmarks.timing import Goal
 from stack import jars
 from stack.process import Program, accepts, free_ports
 from stack.waiting import wait_until
@@ -61,7 +61,7 @@ def serving(folder: Path, broker: str) -> Iterator[httpx.Client]:
 
 
 def settings(broker: str) -> dict[str, str]:
-    """Return what the server is told; nothing is refreshed but by a request."""
+    """Return the server's settings; only a request refreshes the index."""
     return {
         "MM2_OFFSETS_KAFKA_BOOTSTRAP_SERVERS": broker,
         "MM2_OFFSETS_REPLICATION_POLICY": "identity",
@@ -80,9 +80,9 @@ def write_records(broker: str, partitions: int) -> None:
         raise RuntimeError(f"{left} records were not written in a minute")
 
 
-def measure(folder: Path, kafka: Path, given: argparse.Namespace) -> list[Answers]:
+def measure(folder: Path, kafka: Path, options: argparse.Namespace) -> list[Answers]:
     """Measure everything."""
-    load = Load(partitions=given.partitions, syncs=given.syncs)
+    load = Load(partitions=options.partitions, syncs=options.syncs)
     with OneBroker(folder / "kafka", kafka, progress=say) as broker:
         topic = load_settings(None, settings(broker.source)).pair().syncs_topic
         say(f"writing {load.count:,} offset syncs")
@@ -90,19 +90,19 @@ def measure(folder: Path, kafka: Path, given: argparse.Namespace) -> list[Answer
         write_records(broker.source, load.partitions)
         with serving(folder, broker.source) as client:
             bench = Bench(
-                client=client, load=load, seconds=given.seconds, connections=given.connections
+                client=client, load=load, seconds=options.seconds, connections=options.connections
             )
             say("asking")
             bench.cached("(warm up)")
-            found = [bench.cached("cached, index idle")]
-            found += [bench.batch(check_source=checked) for checked in (False, True)]
+            answers = [bench.cached("cached, index idle")]
+            answers += [bench.batch(check_source=checked) for checked in (False, True)]
             say(f"writing {load.count:,} more")
             append(broker.source, topic, load, first=load.syncs)
             say("asking while they are read")
-            found.insert(1, bench.cached("cached, while syncs are read", bench.latest))
-            took, held = bench.refresh()
-            say(f"a refresh then took {took:.1f} s: {held:,} syncs are held")
-    return found
+            answers.insert(1, bench.cached("cached, while syncs are read", bench.latest))
+            took, count = bench.refresh()
+            say(f"a refresh then took {took:.1f} s: {count:,} syncs are held")
+    return answers
 
 
 def say(line: str) -> None:
@@ -110,31 +110,32 @@ def say(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {line}", flush=True)  # noqa: T201 - to who started it
 
 
-def goals(found: list[Answers]) -> list[Goal]:
+def goals(answers: list[Answers]) -> list[Goal]:
     """Return what a release should keep."""
-    cached = [goal for each in found[:2] for goal in each.goals()]
+    cached = [goal for answer in answers[:2] for goal in answer.goals()]
     batches = [
-        Goal(what=f"{each.what}: p50 in ms", most=50, measured=each.p50_ms) for each in found[2:]
+        Goal(what=f"{answer.what}: p50 in ms", most=50, measured=answer.p50_ms)
+        for answer in answers[2:]
     ]
     return [*cached, *batches]
 
 
-def tables(found: list[Answers], goals: list[Goal]) -> str:
+def tables(answers: list[Answers], goals: list[Goal]) -> str:
     """Return what is printed."""
     rows = [
         (
-            each.what,
-            f"{each.per_second:,.0f}",
-            f"{each.p50_ms:.1f} ms",
-            f"{each.p99_ms:.1f} ms",
-            each.failed,
-            each.reads or "-",
+            answer.what,
+            f"{answer.per_second:,.0f}",
+            f"{answer.p50_ms:.1f} ms",
+            f"{answer.p99_ms:.1f} ms",
+            answer.failed,
+            answer.reads or "-",
         )
-        for each in found
+        for answer in answers
     ]
     kept = [
-        (each.what, f"{each.most:g}", f"{each.measured:.2f}", "yes" if each.kept else "NO")
-        for each in goals
+        (goal.what, f"{goal.most:g}", f"{goal.measured:.2f}", "yes" if goal.kept else "NO")
+        for goal in goals
     ]
     return "\n\n".join(
         (
@@ -144,14 +145,14 @@ def tables(found: list[Answers], goals: list[Goal]) -> str:
     )
 
 
-def described(kafka: Path, given: argparse.Namespace) -> dict[str, Any]:
+def described(kafka: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Return when, where and with what it is measured."""
-    sizes = {name: size for name, size in vars(given).items() if isinstance(size, int)}
+    sizes = {name: size for name, size in vars(options).items() if isinstance(size, int)}
     wrk = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
-    found = about(kafka, sizes)
-    found["versions"] |= {name: version(name) for name in _SERVED}
-    found["versions"]["wrk"] = wrk.stdout.split()[1]
-    return found
+    description = about(kafka, sizes)
+    description["versions"] |= {name: version(name) for name in _SERVED}
+    description["versions"]["wrk"] = wrk.stdout.split()[1]
+    return description
 
 
 def main() -> None:
@@ -162,19 +163,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=15, help="of asking, each time")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
+    options = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("wrk is needed, which asks as fast as the server answers: apt-get install wrk")
     kafka = jars.fetch(BUILD, progress=say).kafka
-    found = described(kafka, given)
+    results = described(kafka, options)
     with TemporaryDirectory(dir=BUILD) as folder:
-        measured = measure(Path(folder), kafka, given)
-    held = goals(measured)
-    found["answers"] = [asdict(each) | {"per_second": each.per_second} for each in measured]
-    found["goals"] = [asdict(each) | {"kept": each.kept} for each in held]
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(found, indent=1) + "\n")
-    print(f"\n{tables(measured, held)}\n\nJSON is in {given.out}", flush=True)  # noqa: T201 - to who started it
+        answers = measure(Path(folder), kafka, options)
+    measured_goals = goals(answers)
+    results["answers"] = [asdict(answer) | {"per_second": answer.per_second} for answer in answers]
+    results["goals"] = [asdict(goal) | {"kept": goal.kept} for goal in measured_goals]
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"\n{tables(answers, measured_goals)}\n\nJSON is in {options.out}", flush=True)  # noqa: T201 - to who started it
 
 
 if __name__ == "__main__":

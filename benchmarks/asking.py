@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.load import LAG, TOPIC, Load
-from benchmarks.speed import Goal
+from benchmarks.timing import Goal
 
 BASE = "/api/v1/offsets"
 TOKEN = "bench"  # noqa: S105 - it opens the benchmark's server alone
@@ -51,7 +51,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A running server, and who asks it."""
+    """A running server and its clients."""
 
     client: httpx.Client
     load: Load

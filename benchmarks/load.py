@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,24 @@ LAG = 100
 COPIED = 97
 """How many of those are on the target."""
 JITTER = 61
+REWIND = 5 * LAG
+"""How many source offsets a rewind goes back."""
+SURPLUS = 5
+"""How many offsets more than the source the target grows by, where it does."""
 ARCHIVE_RUNS = 20
 """How many runs filled the archive: as many files as it may have between two compactions."""
+
+
+class Kind(StrEnum):
+    """What a log of syncs holds."""
+
+    RISING = "rising"
+    """Both offsets rise; no step of the target is larger than the source's."""
+    REWINDS = "two rewinds"
+    """MirrorMaker 2 was killed twice."""
+    SURPLUS = "surplus in each third step"
+    """The target grows by more than the source: markers of transactions, or another writer."""
+    ALL_SURPLUS = "surplus in each step"
 
 
 class Asking(NamedTuple):
@@ -35,6 +51,7 @@ class Load:
 
     partitions: int
     syncs: int
+    kind: Kind = Kind.RISING
 
     @property
     def count(self) -> int:
@@ -52,8 +69,11 @@ class Load:
 
     def index(self) -> SyncIndex:
         """Return all syncs as an index."""
-        return SyncIndex.of_pairs(
-            {place: map(_pair, range(self.syncs), repeat(place[1])) for place in self._places()}
+        return SyncIndex().extended(
+            {
+                place: [self._pair(turn, place.partition) for turn in range(self.syncs)]
+                for place in self._places()
+            }
         )
 
     def archive(self, folder: Path) -> None:
@@ -86,13 +106,20 @@ class Load:
     def _syncs(self, turns: range) -> Iterator[OffsetSync]:
         for turn in turns:
             for partition in range(self.partitions):
-                upstream, downstream = _pair(turn, partition)
+                upstream, downstream = self._pair(turn, partition)
                 yield OffsetSync(
                     topic=TOPIC, partition=partition, upstream=upstream, downstream=downstream
                 )
 
-
-def _pair(turn: int, partition: int) -> tuple[int, int]:
-    """Return a sync; StoreBench.java makes the same."""
-    jitter = (turn * 31 + partition * 17) % JITTER
-    return turn * LAG + jitter, turn * COPIED + jitter
+    def _pair(self, turn: int, partition: int) -> tuple[int, int]:
+        """Return a sync; of rising ones, StoreBench.java makes the same."""
+        jitter = (turn * 31 + partition * 17) % JITTER
+        upstream, downstream = turn * LAG + jitter, turn * COPIED + jitter
+        match self.kind:
+            case Kind.REWINDS:
+                upstream -= min(turn // (self.syncs // 3), 2) * REWIND
+            case Kind.SURPLUS:
+                downstream = turn * LAG + turn // 3 * SURPLUS + jitter
+            case Kind.ALL_SURPLUS:
+                downstream = turn * (LAG + SURPLUS) + jitter
+        return upstream, downstream

@@ -14,7 +14,7 @@ from typing import Any
 from airflow_mm2_offsets.core.summary import table
 from benchmarks.accuracy import Score
 from benchmarks.chart import Bar, chart
-from benchmarks.speed import Goal, Growth, Measure
+from benchmarks.timing import Goal, Growth, Measure
 
 US, STORE = "airflow-mm2-offsets", "OffsetSyncStore"
 _PACKAGES = ("airflow-mm2-offsets", "confluent-kafka", "numpy", "pyarrow")
@@ -49,65 +49,67 @@ class Results:
         """Return everything as plain JSON."""
         return {
             "about": self.about,
-            "accuracy": [asdict(each) for each in self.scores],
-            "speed": [asdict(each) | {"times_as_fast": each.faster} for each in self.measures],
-            "growth": [asdict(each) | {"factor": each.factor} for each in self.growths],
-            "goals": [asdict(each) | {"kept": each.kept} for each in self.goals],
+            "accuracy": [asdict(score) for score in self.scores],
+            "speed": [
+                asdict(measure) | {"times_as_fast": measure.faster} for measure in self.measures
+            ],
+            "growth": [asdict(growth) | {"factor": growth.factor} for growth in self.growths],
+            "goals": [asdict(goal) | {"kept": goal.kept} for goal in self.goals],
         }
 
     def _accuracy(self) -> str:
-        methods = list(dict.fromkeys(each.method for each in self.scores))
-        cells = {(each.name, each.method): str(each) for each in self.scores}
-        names = dict.fromkeys(each.name for each in self.scores)
+        methods = list(dict.fromkeys(score.method for score in self.scores))
+        cells = {(score.name, score.method): str(score) for score in self.scores}
+        names = dict.fromkeys(score.name for score in self.scores)
         rows = [[name, *(cells.get((name, method), "") for method in methods)] for name in names]
         return "Records read again, mean / most:\n" + table(("set", *methods), rows)
 
     def _speed(self) -> str:
         rows = [
             (
-                each.what,
-                _quantity(each.ours, each.unit),
-                "-" if each.store is None else _quantity(each.store, each.unit),
-                "-" if each.faster is None else f"{each.faster:.2f} x",
+                measure.what,
+                _quantity(measure.ours, measure.unit),
+                "-" if measure.store is None else _quantity(measure.store, measure.unit),
+                "-" if measure.faster is None else f"{measure.faster:.2f} x",
             )
-            for each in self.measures
+            for measure in self.measures
         ]
         return table(("speed", US, STORE, "as fast as it"), rows)
 
     def _growth(self) -> str:
         rows = [
             (
-                each.what,
+                growth.what,
                 *(
-                    f"{cost:.1f} {each.unit} of {count:,}"
-                    for count, cost in (each.small, each.large)
+                    f"{cost:.1f} {growth.unit} of {count:,}"
+                    for count, cost in (growth.small, growth.large)
                 ),
-                f"{each.factor:.2f}",
+                f"{growth.factor:.2f}",
             )
-            for each in self.growths
+            for growth in self.growths
         ]
         return table(("cost of each sync", "some", "ten times as many", "factor"), rows)
 
     def _goals(self) -> str:
         rows = [
-            (each.what, f"{each.most:g}", f"{each.measured:.2f}", "yes" if each.kept else "NO")
-            for each in self.goals
+            (goal.what, f"{goal.most:g}", f"{goal.measured:.2f}", "yes" if goal.kept else "NO")
+            for goal in self.goals
         ]
         return table(("goal", "at most", "measured", "kept"), rows)
 
     def _accuracy_chart(self) -> str:
         groups: dict[str, list[Bar]] = {}
-        for each in self.scores:
-            if each.method in _CHARTED and each.mean is not None:
-                bar = Bar(series=each.method, value=each.mean, label=f"{each.mean:,.1f}")
-                groups.setdefault(each.name, []).append(bar)
+        for score in self.scores:
+            if score.method in _CHARTED and score.mean is not None:
+                bar = Bar(series=score.method, value=score.mean, label=f"{score.mean:,.1f}")
+                groups.setdefault(score.name, []).append(bar)
         return chart("Records read again after a failover, on average", groups, least=0.1)
 
     def _speed_chart(self) -> str:
         groups = {
-            each.what: [Bar(series=US, value=each.faster, label=f"{each.faster:,.3g} x")]
-            for each in self.measures
-            if each.faster is not None
+            measure.what: [Bar(series=US, value=measure.faster, label=f"{measure.faster:,.3g} x")]
+            for measure in self.measures
+            if measure.faster is not None
         }
         return chart(f"Times as fast as {STORE} (1: alike)", groups, least=0.001)
 

@@ -17,7 +17,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_mm2_offsets.job import py_files, segments, translate
-from benchmarks.load import COPIED, JITTER, LAG, TOPIC, Load
+from benchmarks.load import COPIED, JITTER, LAG, REWIND, SURPLUS, TOPIC, Kind, Load
 from benchmarks.results import about
 from benchmarks.spark_pandas import known_to_numpy, through_bulk, through_core, through_numpy
 from stack import jars
@@ -25,9 +25,6 @@ from stack import jars
 BUILD = Path(__file__).parent.parent / "build"
 OUT = Path(__file__).with_name("results") / "spark_bulk.json"
 PARTITIONS = 1000
-REWINDS, EXTRAS = KINDS = ("two rewinds in each", "offsets without a record")
-"""Other kinds of syncs: MirrorMaker 2 was killed twice, or the target grows by more than the source
-in every third bracket."""
 HOT = 0.9
 """The share of the rows that are of one partition, in the skewed run."""
 
@@ -69,20 +66,20 @@ class Meter:
         """Run a query into nowhere."""
         begin, used = time.perf_counter(), self._cpu()
         frame.write.format("noop").mode("overwrite").save()
-        found = Run(
+        run = Run(
             what=what,
             rows=rows,
             seconds=time.perf_counter() - begin,
             cpu_seconds=self._cpu() - used,
             peak_bytes=self._peak(),
         )
-        print(found, flush=True)  # noqa: T201 - it speaks to the person who started it
-        return found
+        print(run, flush=True)  # noqa: T201 - it speaks to the person who started it
+        return run
 
     def _cpu(self) -> float:
         """Return what the JVM and its Python workers have used; a worker that ended, included."""
         processes = (self.jvm, *self.jvm.children(recursive=True))
-        times = [each.cpu_times() for each in processes]
+        times = [process.cpu_times() for process in processes]
         return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
 
     def _peak(self) -> int:
@@ -91,16 +88,18 @@ class Meter:
         return int(line.split()[1]) * 1024
 
 
-def made_syncs(spark: SparkSession, count: int, kind: str = "") -> DataFrame:
-    """Return syncs like those of ``benchmarks.load``, made by Spark; or of another of ``KINDS``."""
+def made_syncs(spark: SparkSession, count: int, kind: Kind = Kind.RISING) -> DataFrame:
+    """Return the syncs of ``benchmarks.load``, made by Spark."""
     turn, partition = f"(id div {PARTITIONS})", f"(id % {PARTITIONS})"
     jitter = f"(({turn} * 31 + {partition} * 17) % {JITTER})"
     upstream, downstream = f"{turn} * {LAG}", f"{turn} * {COPIED}"
-    if kind == REWINDS:
-        third = count // PARTITIONS // 3
-        upstream += f" - least({turn} div {third}, 2) * {5 * LAG}"
-    elif kind == EXTRAS:
-        downstream = f"{turn} * {LAG} + {turn} div 3 * 5"
+    match kind:
+        case Kind.REWINDS:
+            upstream += f" - least({turn} div {count // PARTITIONS // 3}, 2) * {REWIND}"
+        case Kind.SURPLUS:
+            downstream = f"{turn} * {LAG} + {turn} div 3 * {SURPLUS}"
+        case Kind.ALL_SURPLUS:
+            downstream = f"{turn} * {LAG + SURPLUS}"
     return spark.range(count).selectExpr(
         f"'{TOPIC}' topic",
         f"int({partition}) partition",
@@ -129,19 +128,19 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     made = made_syncs(spark, syncs)
     whats = ("segments, first of all", "segments, compiled")
     runs = [meter.run(what, syncs, segments(made)) for what in whats]
-    known = segments(made).cache()
-    known.count()
+    segment_table = segments(made).cache()
+    segment_table.count()
     local = known_to_numpy(made.toPandas())
     # What is compiled and started at the first run is not what is asked about.
     few = made_rows(spark, 1000, syncs)
-    meter.run("(warm up)", 1000, translate(few, known))
+    meter.run("(warm up)", 1000, translate(few, segment_table))
     meter.run("(warm up)", 1000, through_numpy(few, local))
     for size in sizes:
         for place, hot in (("", 0.0), (", one hot partition", HOT)):
             rows = made_rows(spark, size, syncs, hot)
             runs += [
                 meter.run(f"rows alone{place}", size, rows),
-                meter.run(f"native{place}", size, translate(rows, known)),
+                meter.run(f"native{place}", size, translate(rows, segment_table)),
                 meter.run(f"numpy UDF{place}", size, through_numpy(rows, local)),
             ]
     index = Load(partitions=PARTITIONS, syncs=syncs // PARTITIONS).index()
@@ -149,19 +148,20 @@ def measure(meter: Meter, syncs: int, sizes: list[int], core_rows: int) -> list[
     runs.append(meter.run("rows alone", core_rows, rows))
     runs.append(meter.run("translate_many UDF", core_rows, through_bulk(rows, index)))
     runs.append(meter.run("SyncIndex UDF", core_rows, through_core(rows, index)))
-    known.unpersist()
-    return runs + [run for kind in KINDS for run in measure_kind(meter, kind, syncs, sizes[0])]
+    segment_table.unpersist()
+    kinds = (kind for kind in Kind if kind is not Kind.RISING)
+    return runs + [run for kind in kinds for run in measure_kind(meter, kind, syncs, sizes[0])]
 
 
-def measure_kind(meter: Meter, kind: str, syncs: int, size: int) -> list[Run]:
+def measure_kind(meter: Meter, kind: Kind, syncs: int, size: int) -> list[Run]:
     """Measure syncs that do not only rise."""
     made = made_syncs(meter.spark, syncs, kind)
-    known = segments(made).cache()
+    segment_table = segments(made).cache()
     runs = [meter.run(f"segments, {kind}", syncs, segments(made))]
     rows = made_rows(meter.spark, size, syncs)
-    meter.run("(warm up)", 1000, translate(made_rows(meter.spark, 1000, syncs), known))
-    runs.append(meter.run(f"native, {kind}", size, translate(rows, known)))
-    known.unpersist()
+    meter.run("(warm up)", 1000, translate(made_rows(meter.spark, 1000, syncs), segment_table))
+    runs.append(meter.run(f"native, {kind}", size, translate(rows, segment_table)))
+    segment_table.unpersist()
     return runs
 
 
@@ -173,11 +173,11 @@ def main() -> None:
     parser.add_argument("--core-rows", type=int, default=10**6, help="those of the slow UDFs")
     parser.add_argument("--memory", default="8g")
     parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # that of the pandas UDF's workers
-    described = about(jars.fetch(BUILD).kafka, {"syncs": given.syncs, "partitions": PARTITIONS})
+    described = about(jars.fetch(BUILD).kafka, {"syncs": arguments.syncs, "partitions": PARTITIONS})
     options = {
-        "spark.driver.memory": given.memory,
+        "spark.driver.memory": arguments.memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -188,8 +188,8 @@ def main() -> None:
     spark = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     spark.sparkContext.addPyFile(py_files())
     try:
-        runs = measure(Meter.of(spark), given.syncs, given.rows, given.core_rows)
-        write(given.out, described | {"spark": spark.version, "memory": given.memory}, runs)
+        runs = measure(Meter.of(spark), arguments.syncs, arguments.rows, arguments.core_rows)
+        write(arguments.out, described | {"spark": spark.version, "memory": arguments.memory}, runs)
     finally:
         spark.stop()
 
@@ -225,8 +225,8 @@ def ratios(runs: list[Run]) -> list[dict[str, Any]]:
 def write(path: Path, described: dict[str, Any], runs: list[Run]) -> None:
     """Write the runs, with the ratios, as JSON."""
     compared = ratios(runs)
-    for each in compared:
-        print(each)  # noqa: T201 - it speaks to the person who started it
+    for ratio in compared:
+        print(ratio)  # noqa: T201 - it speaks to the person who started it
     found = {"about": described, "runs": [asdict(run) for run in runs], "ratios": compared}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n")

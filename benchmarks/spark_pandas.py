@@ -34,16 +34,16 @@ def known_to_numpy(syncs: pd.DataFrame) -> pd.DataFrame:
         "high": next_down,
         "high_rises_until": 0,
     }
-    known = pd.DataFrame({"partition": syncs["partition"], **behind})
-    first = known.groupby("partition", as_index=False).first()
+    segments = pd.DataFrame({"partition": syncs["partition"], **behind})
+    first = segments.groupby("partition", as_index=False).first()
     before = first.assign(begin=0, at_low=-1, at_high=-1, low=0, high=first["at_low"])
-    return pd.concat([before[first["begin"] > 0], known], ignore_index=True)
+    return pd.concat([before[first["begin"] > 0], segments], ignore_index=True)
 
 
-def through_numpy(rows: DataFrame, known: pd.DataFrame) -> DataFrame:
+def through_numpy(rows: DataFrame, segments: pd.DataFrame) -> DataFrame:
     """Do the same in a pandas UDF, as well as numpy does it: one search over all partitions."""
-    known = known.sort_values(["partition", "begin"], ignore_index=True)
-    columns = {name: known[name].to_numpy() for name in known.columns}
+    segments = segments.sort_values(["partition", "begin"], ignore_index=True)
+    columns = {name: segments[name].to_numpy() for name in segments.columns}
     keys = columns["partition"].astype(np.int64) * _WIDE + columns["begin"]
     shared = rows.sparkSession.sparkContext.broadcast((keys, columns))
 
@@ -83,11 +83,11 @@ def through_bulk(rows: DataFrame, index: SyncIndex) -> DataFrame:
         index, statuses = shared.value, np.array(STATUSES, dtype=object)
         for topic, partition, offset in batches:
             position = offset.to_numpy()
-            found = np.empty((4, len(position)), dtype=np.int64)
+            answers = np.empty((4, len(position)), dtype=np.int64)
             for (name, number), at in offset.groupby([topic, partition]).indices.items():
-                each = translate_many(index, name, number, position[at])
-                found[:, at] = each.target, each.low, each.high, each.status
-            columns = *found[:3], statuses[found[3]], None
+                many = translate_many(index, name, number, position[at])
+                answers[:, at] = many.target, many.low, many.high, many.status
+            columns = *answers[:3], statuses[answers[3]], None
             yield pd.DataFrame(dict(zip(_NAMES, columns, strict=True)))
 
     return _asked(rows, answer)

@@ -1,6 +1,6 @@
 """How fast, beside OffsetSyncStore, and how that grows.
 
-Each measurement is a program of its own, ours and the store's by turns.
+Each measurement runs as a separate program; ours and the store's take turns.
 """
 
 import subprocess
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.broker import OneBroker, fill
-from benchmarks.load import Asking, Load
+from benchmarks.load import Asking, Kind, Load
 from benchmarks.store import Store
-from benchmarks.timing import Timing, median
+from benchmarks.timing import Goal, Growth, Measure, Timing, median
 from stack.waiting import Progress
 
 ROUNDS = 3
@@ -21,56 +21,9 @@ WARM_ROUNDS = 9
 GROWTH = 10
 _SINGLE = 100_000
 _SOME = 10
+_SOME_LOGS = 100
 _SHUFFLED = 7919
 _SECONDS = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    """One thing, done by us and, where it can, by OffsetSyncStore."""
-
-    what: str
-    unit: str
-    """``s``: less is better; ``per s``: more is."""
-    ours: float
-    store: float | None = None
-
-    @property
-    def faster(self) -> float | None:
-        """How many times as fast as the store."""
-        if self.store is None:
-            return None
-        return self.store / self.ours if self.unit == "s" else self.ours / self.store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
-    """What one sync costs where there are some, and where there are ten times as many."""
-
-    what: str
-    unit: str
-    small: tuple[int, float]
-    """How many syncs, and the cost of one."""
-    large: tuple[int, float]
-
-    @property
-    def factor(self) -> float:
-        """Near 1, or below: it is linear."""
-        return self.large[1] / self.small[1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
-    """What a release should keep."""
-
-    what: str
-    most: float
-    measured: float
-
-    @property
-    def kept(self) -> bool:
-        """Whether it is."""
-        return self.measured <= self.most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +82,8 @@ class Bench:
                 measured=warm.seconds / cold.seconds,
             ),
             *(
-                Goal(what=f"growth: {each.what}", most=1.5, measured=each.factor)
-                for each in growths
+                Goal(what=f"growth: {growth.what}", most=1.5, measured=growth.factor)
+                for growth in growths
             ),
         ]
         return measures, growths, goals
@@ -171,6 +124,7 @@ class Bench:
         yield self._bulk(f"translate {some.partitions * self.asked:,}, just started", some, first)
         yield self._bulk("translate in bulk, shuffled", self.load, shuffled)
         yield self._bulk("translate in bulk, rising", self.load, rising)
+        yield from self._by_kind(shuffled)
         store = self.store.translate(self.load, shuffled)
         single = _ours("single", self.load.partitions, self.load.syncs, _SINGLE, _SHUFFLED)
         yield Measure(
@@ -180,8 +134,19 @@ class Bench:
             store=store.per_second,
         )
 
+    def _by_kind(self, asking: Asking) -> Iterator[Measure]:
+        """Measure logs that the store has no answers for: of each kind."""
+        some = min(_SOME_LOGS, self.load.partitions), self.load.syncs
+        for kind in Kind:
+            bulk = _ours("bulk", *some, kind, *asking).per_second
+            first = _ours("bulk", *some, kind, *asking._replace(rounds=1)).per_second
+            tables = _ours("segments", *some, kind).per_second
+            yield Measure(what=f"bulk, {kind}", unit="per s", ours=bulk)
+            yield Measure(what=f"bulk, just started, {kind}", unit="per s", ours=first)
+            yield Measure(what=f"syncs of Spark's segments, {kind}", unit="per s", ours=tables)
+
     def _bulk(self, what: str, load: Load, asking: Asking) -> Measure:
-        ours = _ours("bulk", load.partitions, load.syncs, *asking)
+        ours = _ours("bulk", load.partitions, load.syncs, load.kind, *asking)
         store = self.store.translate(load, asking)
         return Measure(what=what, unit="per s", ours=ours.per_second, store=store.per_second)
 

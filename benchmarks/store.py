@@ -1,4 +1,4 @@
-"""MirrorMaker 2's own OffsetSyncStore, in a JVM of its own."""
+"""MirrorMaker 2's OffsetSyncStore, in a separate JVM."""
 
 import shutil
 import struct
@@ -19,7 +19,7 @@ _SECONDS = 300
 
 
 class StoreAnswers(NamedTuple):
-    """What the store answers for a position; below 0 is none."""
+    """The store's answers for a position; a negative number means that it has no answer."""
 
     running: int
     """By a store that has seen every sync as it came."""
@@ -39,7 +39,7 @@ class Store:
         """Compile the driver into ``build``.
 
         Args:
-            build: The folder for what can be made again.
+            build: The folder for build results.
             jars: The folder of Kafka's jars.
 
         Raises:
@@ -61,13 +61,17 @@ class Store:
         self, syncs: Iterable[OffsetSync], questions: Sequence[tuple[int, int]]
     ) -> list[StoreAnswers]:
         """Return the answers to pairs of partition and position, from the syncs of one topic."""
-        told = [
-            struct.pack(">iqq", each.partition, each.upstream, each.downstream) for each in syncs
+        packed_syncs = [
+            struct.pack(">iqq", sync.partition, sync.upstream, sync.downstream) for sync in syncs
         ]
-        asked = [struct.pack(">iq", *each) for each in questions]
-        parts = (part for side in (told, asked) for part in (len(side).to_bytes(4), *side))
+        packed_questions = [struct.pack(">iq", *question) for question in questions]
+        parts = (
+            part
+            for side in (packed_syncs, packed_questions)
+            for part in (len(side).to_bytes(4), *side)
+        )
         answers = self._run(["ask"], b"".join(parts))
-        return [StoreAnswers(*each) for each in struct.iter_unpack(">qq", answers)]
+        return [StoreAnswers(*answer) for answer in struct.iter_unpack(">qq", answers)]
 
     def read(self, servers: str, topic: str) -> Timing:
         """Have a Java consumer read ``topic`` into a store."""
@@ -78,11 +82,11 @@ class Store:
         return self._time("translate", load.partitions, load.syncs, *asking)
 
     def _time(self, *arguments: object) -> Timing:
-        return Timing.of_program(lambda: self._run([str(each) for each in arguments]))
+        return Timing.of_program(lambda: self._run([str(argument) for argument in arguments]))
 
-    def _run(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
+    def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes:
         command = ["java", "-cp", f"{self.classes}:{self.jars}/*", _MAIN, *arguments]
         done = subprocess.run(  # noqa: S603 - our own program
-            command, input=given, stdout=subprocess.PIPE, timeout=_SECONDS, check=True
+            command, input=stdin, stdout=subprocess.PIPE, timeout=_SECONDS, check=True
         )
         return done.stdout

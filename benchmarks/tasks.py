@@ -1,4 +1,4 @@
-"""Our side of each measurement, in a program of its own, as OffsetSyncStore's is.
+"""Our side of each measurement, as a separate program like OffsetSyncStore's.
 
 Prints a count and the nanoseconds it took; ``memory`` the bytes instead.
 """
@@ -13,23 +13,27 @@ import numpy as np
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.bulk import translate_many
+from airflow_mm2_offsets.core import Extras
+from airflow_mm2_offsets.core.rows import rows_of
+from airflow_mm2_offsets.job.translation.logs import MOST_ROWS
+from airflow_mm2_offsets.job.translation.tables import tables_of
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from benchmarks.load import TOPIC, Load
+from benchmarks.load import TOPIC, Kind, Load
 
 
 def read(servers: str, topic: str) -> tuple[int, int]:
     """Read a topic into an index."""
     begin = time.perf_counter_ns()
     cluster = KafkaCluster(name="source", config={"bootstrap.servers": servers})
-    found = read_syncs(cluster, topic)
+    syncs = read_syncs(cluster, topic)
     taken = time.perf_counter_ns() - begin
-    if not len(found.index) == found.records_read == found.next_offset:
+    if not len(syncs.index) == syncs.records_read == syncs.next_offset:
         raise RuntimeError(
-            f"{topic}: {len(found.index)} syncs are indexed of {found.records_read} records up to "
-            f"offset {found.next_offset}, {found.skipped_count} skipped"
+            f"{topic}: {len(syncs.index)} syncs are indexed of {syncs.records_read} records up to "
+            f"offset {syncs.next_offset}, {syncs.skipped_count} skipped"
         )
-    return found.records_read, taken
+    return syncs.records_read, taken
 
 
 def warm(folder: str) -> tuple[int, int]:
@@ -60,30 +64,44 @@ def single(partitions: str, syncs: str, positions: str, step: str) -> tuple[int,
     """Translate position by position."""
     load = Load(partitions=int(partitions), syncs=int(syncs))
     index = load.index()
-    asked = [number * int(step) % load.span for number in range(int(positions))]
+    offsets = [number * int(step) % load.span for number in range(int(positions))]
     begin = time.perf_counter_ns()
-    for number, position in enumerate(asked):
+    for number, position in enumerate(offsets):
         index.translate(TOPIC, number % load.partitions, position)
-    return len(asked), time.perf_counter_ns() - begin
+    return len(offsets), time.perf_counter_ns() - begin
 
 
-def bulk(partitions: str, syncs: str, positions: str, step: str, rounds: str) -> tuple[int, int]:
-    """Translate many positions of each partition; the fastest of some rounds counts."""
-    load = Load(partitions=int(partitions), syncs=int(syncs))
+def bulk(partitions: str, syncs: str, kind: str, *numbers: str) -> tuple[int, int]:
+    """Translate many positions of each partition; the fastest of some rounds counts.
+
+    ``numbers`` are those of ``Asking``.
+    """
+    load = Load(partitions=int(partitions), syncs=int(syncs), kind=Kind(kind))
     index = load.index()
-    asked = np.arange(int(positions), dtype=np.int64) * int(step) % load.span
+    positions, step, rounds = map(int, numbers)
+    offsets = np.arange(positions, dtype=np.int64) * step % load.span
     fastest = sys.maxsize
-    for _ in range(int(rounds)):
+    for _ in range(rounds):
         begin = time.perf_counter_ns()
         for partition in range(load.partitions):
-            translate_many(index, TOPIC, partition, asked)
+            translate_many(index, TOPIC, partition, offsets)
         fastest = min(fastest, time.perf_counter_ns() - begin)
-    return load.partitions * len(asked), fastest
+    return load.partitions * len(offsets), fastest
 
 
-TASKS = {task.__name__: task for task in (read, warm, build, memory, single, bulk)}
+def segments(partitions: str, syncs: str, kind: str) -> tuple[int, int]:
+    """Make the tables that Spark searches, as its executors do."""
+    load = Load(partitions=int(partitions), syncs=int(syncs), kind=Kind(kind))
+    index = load.index()
+    begin = time.perf_counter_ns()
+    for partition_syncs in index.partitions.values():
+        list(tables_of(rows_of(partition_syncs), extras=Extras.POSSIBLE, most=MOST_ROWS))
+    return load.count, time.perf_counter_ns() - begin
+
+
+TASKS = {task.__name__: task for task in (read, warm, build, memory, single, bulk, segments)}
 
 
 if __name__ == "__main__":
-    task, *given = sys.argv[1:]
-    sys.stdout.write("{} {}\n".format(*TASKS[task](*given)))
+    task, *arguments = sys.argv[1:]
+    sys.stdout.write("{} {}\n".format(*TASKS[task](*arguments)))

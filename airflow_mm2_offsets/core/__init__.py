@@ -7,10 +7,14 @@ from airflow_mm2_offsets.core.evidence import (
     TargetWindow,
     Watermarks,
 )
-from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
 from airflow_mm2_offsets.core.index import SyncIndex
 from airflow_mm2_offsets.core.naming import Naming, ReplicationPolicy, SyncsLocation
-from airflow_mm2_offsets.core.partition_plan import PartitionPlan, plan_partitions
+from airflow_mm2_offsets.core.partition_plan import (
+    Fallback,
+    OnUnmapped,
+    PartitionPlan,
+    plan_partitions,
+)
 from airflow_mm2_offsets.core.plan import FailoverPlan, Verdict
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_positions
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation

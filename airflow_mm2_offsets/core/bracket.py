@@ -1,7 +1,4 @@
-"""The two neighbouring offset syncs that a position lies between.
-
-``segments`` finds the bracket of a position; the rule is asked of it.
-"""
+"""The two neighbouring offset syncs that a position lies between; ``segments`` finds them."""
 
 from typing import NamedTuple
 
@@ -35,7 +32,7 @@ class SyncBracket(NamedTuple):
     before: SyncPoint | None
     after: SyncPoint | None
     rewind: SyncPoint | None = None
-    """The first sync of a newer epoch that copied the record of ``after`` again, if one did."""
+    """The first sync of the newer epoch that copied the record of ``after`` again, if any."""
 
     @property
     def is_sync(self) -> bool:

@@ -1,4 +1,7 @@
-"""What the rule says of the positions of one bracket, and how older and newer copies change it."""
+"""The bounds of the positions of one bracket, and how older and newer copies change them.
+
+``rules`` asks for one position, ``rows`` and ``bulk`` for all.
+"""
 
 from typing import NamedTuple
 
@@ -33,10 +36,10 @@ class BracketBounds(NamedTuple):
 
     @classmethod
     def of(cls, bracket: SyncBracket, *, extras: bool) -> "BracketBounds":
-        """Return what the syncs of a bracket say.
+        """Return the bounds by the syncs of a bracket.
 
         Args:
-            bracket: The syncs, and the position of ``before`` or any between the two.
+            bracket: The syncs, and the position of ``before`` or any position between the two.
             extras: Whether extras are possible between them; see ``bounds``.
         """
         _, before, after, rewind = bracket
@@ -49,7 +52,9 @@ class BracketBounds(NamedTuple):
         if before:
             bounds = cls.between(before, after, extras=extras or proves_extras(*bracket.steps))
         else:
-            bounds = cls.before_first(after, extras=extras)
+            # If the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
+            rises_from = NEVER_RISES if extras else low_rises_from(0, *after)
+            bounds = cls(0, rises_from, after.downstream, 0, Basis.BEFORE_FIRST_SYNC)
         # If the record of ``after`` was copied again, only the newer copy bounds from above.
         return bounds._replace(high=rewind.downstream, high_rises_until=0) if rewind else bounds
 
@@ -70,32 +75,18 @@ class BracketBounds(NamedTuple):
         return cls(low, rises_from, after.downstream, rises_until, Basis.BETWEEN_SYNCS)
 
     @classmethod
-    def before_first(cls, first: SyncPoint, *, extras: bool) -> "BracketBounds":
-        """Return the bounds of the positions before the first known sync."""
-        # If the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
-        low = 0
-        rises_from = NEVER_RISES if extras else low_rises_from(low, *first)
-        return cls(low, rises_from, first.downstream, 0, Basis.BEFORE_FIRST_SYNC)
-
-    @classmethod
     def fixed(cls, low: int, high: int | None, basis: Basis) -> "BracketBounds":
         """Return bounds that are the same for all positions."""
         return cls(low, NEVER_RISES, high, 0, basis)
 
     def lowered(self, older: int | None) -> "BracketBounds":
-        """Return the bounds with the lower bound by older copies as well, if there is one."""
+        """Return the bounds if ``older`` is the lower bound by older copies; None without any."""
         if older is None:
             return self
         # The upper bound stays: the records may have been copied again since the last sync.
-        low = min(self.low, older)
-        return self._replace(low=low, low_rises_from=NEVER_RISES, basis=Basis.COPYING_AGAIN)
-
-    def narrowed(self, low: int) -> "BracketBounds":
-        """Return the bounds with the lower bound that older copies have by content.
-
-        The upper bound stays: the records were copied again, and may be again to the end.
-        """
-        return self._replace(low=low, low_rises_from=NEVER_RISES)
+        return BracketBounds(
+            min(self.low, older), NEVER_RISES, self.high, self.high_rises_until, Basis.COPYING_AGAIN
+        )
 
     def raised(self, rewind: SyncPoint | None) -> "BracketBounds":
         """Return the bounds if records may have been copied again unseen before a rewind."""
@@ -112,6 +103,6 @@ class BracketBounds(NamedTuple):
 
 
 def unsafe_offset(before: SyncPoint, position: int, strategy: Strategy) -> int:
-    """Return what a strategy that is not safe answers at or after a sync; ints, or numpy arrays."""
+    """Return the answer of strategy linear or kafka at or after a sync; ints, or numpy arrays."""
     past = position - before.upstream
     return before.downstream + (past if strategy is Strategy.LINEAR else past > 0)

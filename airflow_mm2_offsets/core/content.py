@@ -1,19 +1,20 @@
-"""Finds a position on the target by the content of the records.
+"""Finds a position on the target by the content of the records; ``rules`` calls it.
 
 Both clusters were read between two syncs: the source from u1 to u2, the target from d1 to d2. The
-truth is the earliest among the (highest) copies of the records from the position on.
+truth is the earliest of the copies of the records from the position on; of a record that was copied
+twice, the later copy counts.
 
 - A copy is recognized by its content. If the target holds a content twice, the first place counts.
   That can only be too low: the second one may be the same record copied again, or an equal one.
 - A target record is unknown if the source does not have its content (a transform changed it, the
   source has deleted it, or another writer wrote it), or if it is such a second one. It may be the
-  copy of any source record that has no copy elsewhere, so the answer stays below it.
-- If no rewind can lie in between, MirrorMaker 2 has copied in order. Then no target record before
-  the copy of a record before the position is the copy of a later one. More target records than the
-  source has offsets up to such a copy are a sign of another order.
+  copy of any source record that has no copy elsewhere, so the answer is not above it.
+- If no rewind can lie in between, MirrorMaker 2 has copied in order. Then no record from the
+  position on has a copy before that of an earlier record. If the target has more records up to such
+  a copy than the source has offsets, the order is in doubt.
 
-The target may have been read on, to where a later restart can have copied the same records again
-unseen. A record missing from that range was not copied again. Copies in it count only if the
+The target may have been read further, to where a later restart can have copied the same records
+again unseen. A record missing from that range was not copied again. Copies in it count only if the
 source was read to its end and has each content once: then equal content is the same record.
 """
 
@@ -39,9 +40,9 @@ def match_content(
     sync's record differs on the two clusters: then a transform changes records on the way.
 
     Args:
-        search: Where the copies of the records from the position on are.
-        source: What was read of the source, from the position to the end of the range or further.
-        target: What was read of the target, likewise.
+        search: The range that holds the copies of the records from the position on.
+        source: The source's records from the position to the end of the range, or further.
+        target: The target's records of the range, or further.
         segments: What the syncs say.
         source_end: The source's end offset when all records of ``target`` had been copied.
     """
@@ -59,8 +60,8 @@ def match_content(
     earliest, low = _lowest_copy(search, originals, copies)
     if reaches_back and low == earliest:
         content = next(content for offset, content in copies if offset == earliest)
-        times = sum(each == content for _, each in originals)
-        if times == sum(each == content for _, each in read_on) == 1:
+        sides = (originals, read_on)
+        if [sum(record[1] == content for record in side) for side in sides] == [1, 1]:
             return earliest, earliest
     return low, _last_offsets(read_on)[originals[-1][1]]
 
@@ -73,8 +74,8 @@ def _lowest_copy(
     The bound is that copy, or an unknown target record before it.
     """
     unread = {content: None for offset, content in originals if offset >= search.position}
-    known = {content for _, content in originals}
-    first_copies = _first_offsets([copy for copy in copies if copy[1] in known])
+    on_source = {content for _, content in originals}
+    first_copies = _first_offsets([copy for copy in copies if copy[1] in on_source])
     earliest = min(first_copies[content] for content in unread if content in first_copies)
     if _is_complete(search, unread, first_copies):
         return earliest, earliest
@@ -90,63 +91,67 @@ def _lowest_copy(
 def _is_complete(
     search: SearchRange, unread: Collection[Content], first_copies: Mapping[Content, int]
 ) -> bool:
-    """Tell whether each offset from the position on has a record, and each a copy that is known.
+    """Tell whether each offset from the position on has a record, and each record a known copy.
 
-    Then no unknown target record is needed, whatever it is.
+    Then no unknown target record is needed.
     """
     offsets = search.end.upstream + 1 - search.position
     return len(unread) == offsets and all(content in first_copies for content in unread)
 
 
 def _rise(offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
-    """Tell whether the copies that are known are in the source's order, each once."""
-    known = [offsets[content] for _, content in copies if content in offsets]
-    return all(first < second for first, second in pairwise(known))
+    """Tell whether the known copies are in the source's order, each once."""
+    originals = [offsets[content] for _, content in copies if content in offsets]
+    return all(first < second for first, second in pairwise(originals))
 
 
 def _has_room(begin: int, offsets: Mapping[Content, int], copies: Sequence[WindowRecord]) -> bool:
-    """Tell whether unknown copies can be of source offsets between those of the known ones.
+    """Tell whether the unknown copies between known ones fit into the source offsets between them.
 
-    Where there are more, one may be of a later record: a batch has landed after the next one, which
-    steps that are equal hide.
+    If there are more of them, one may be of a later record: a batch has landed after the next one.
 
     Args:
         begin: The first source offset that was read.
-        offsets: Those of the records from there on, by content.
-        copies: The copies of those, from the first on.
+        offsets: The offsets of the source's records from there on, by content.
+        copies: The target's records, from the first on.
     """
-    known = [(offsets[content], at) for at, (_, content) in enumerate(copies) if content in offsets]
-    steps = pairwise([(begin - 1, -1), *known])
+    known_copies = [
+        (offsets[content], number)
+        for number, (_, content) in enumerate(copies)
+        if content in offsets
+    ]
+    steps = pairwise([(begin - 1, -1), *known_copies])
     return all(later[1] - first[1] <= later[0] - first[0] for first, later in steps)
 
 
 def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
-    """Return the source offsets by content; copies of equal records tell nothing of the order."""
-    times = Counter(content for _, content in originals)
-    return {content: offset for offset, content in originals if times[content] == 1}
+    """Return the source offsets by content, without those of equal records."""
+    counts = Counter(content for _, content in originals)
+    return {content: offset for offset, content in originals if counts[content] == 1}
 
 
 def missing_records(
     search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> Iterator[int]:
-    """Yield the source offsets from the position on that have no known copy in a range.
+    """Yield the source offsets from the position on whose records have no copy in a range.
 
-    Markers, other writers' records and repeated copies make the target grow all the same.
+    The steps of the syncs can hide that: markers, other writers' records and duplicate copies make
+    the target grow as well.
     """
     sides = _originals_and_copies(search, source, target)
     if sides is None:
         return
     originals, copies = sides
-    known = {content for _, content in copies}
+    on_target = {content for _, content in copies}
     for offset, content in originals:
-        if offset >= search.position and content not in known:
+        if offset >= search.position and content not in on_target:
             yield offset
 
 
 def _originals_and_copies(
     search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> tuple[list[WindowRecord], list[WindowRecord]] | None:
-    """Return the records of both clusters in a range, if the record at its end is the same."""
+    """Return the records of both clusters in a range; None if those at its end differ."""
     position, begin, end, *_ = search
     if source.first > position or source.last < end.upstream:
         return None
@@ -168,13 +173,13 @@ def _last_copy(
     read_on: Sequence[WindowRecord],
     segments: Segments,
 ) -> int | None:
-    """Return the last copy of the first record that was copied, if it is the truth.
+    """Return the last copy of the first record from the position on, if it is the truth.
 
-    Two conditions make it the truth. Each target record before it is the copy of one certain
+    It is the truth on two conditions. Each target record before it is the copy of one certain
     source record: an unknown one may be the only copy of a record that the source has deleted, and
-    so may one that a sync says is another. And the copies of all other records lie behind it, by
-    the syncs or as they were read: a later copy of the first record alone may be another writer's,
-    and MirrorMaker 2 may not have come as far again.
+    so may one that a sync names as another's. And the copies of all later records lie after it, by
+    the syncs or as they were read: another writer may have written that last copy alone, and
+    MirrorMaker 2 may not have come as far again.
     """
     offsets = _offsets_of_unique(source.records)
     first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
@@ -185,17 +190,17 @@ def _last_copy(
     first = last_copies[content]
     if content not in offsets:
         return None
-    for copy, each in copies:
+    for copy, copy_content in copies:
         if copy >= first:
             break
-        original = offsets.get(each)
+        original = offsets.get(copy_content)
         if original is None or segments.upstream_at(copy) not in {None, original}:
             return None
     end = segments.settled_from(first)
     # Of equal records, any copy may be the last one of any of them.
     behind = (
-        last_copies[each] if each in offsets else first_copies[each]
-        for offset, each in unread
+        last_copies[later] if later in offsets else first_copies[later]
+        for offset, later in unread
         if offset < end or not segments.has_copied(offset)
     )
     return first if min(behind, default=first) >= first else None

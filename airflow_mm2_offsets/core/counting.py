@@ -1,4 +1,10 @@
-"""Bounds a position by counting records on the target, where only MirrorMaker 2 writes."""
+"""Bounds a position by counting records on the target, if only MirrorMaker 2 writes there.
+
+``rules`` calls it. An example: the syncs 100 -> 50 and 110 -> 70, and the target delivers records
+at 50, 52, 54 and so on up to 70, with a marker after each. Position 107 lies at most 3 records
+before the sync 110, so its lower bound is 64. It lies at most 7 records after the sync 100, so its
+upper bound is 64: the answer is exact.
+"""
 
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.evidence import Evidence, TargetWindow
@@ -7,9 +13,9 @@ from airflow_mm2_offsets.core.evidence import Evidence, TargetWindow
 def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[int, int] | None:
     """Return the bounds of a position that follow from the records read between its syncs.
 
-    At most ``after.upstream - p`` records lie from p to the later sync. So that many records before
-    the later sync on the target, g(p) is bounded from below. At most ``p - before.upstream``
-    records lie from the earlier sync to p; counted on from there, g(p) is bounded from above.
+    At most ``after.upstream - p`` records lie from p to the later sync; counted back from that sync
+    on the target, they give the lower bound. At most ``p - before.upstream`` records lie from the
+    earlier sync to p; counted on from that sync, they give the upper bound.
 
     Args:
         bracket: The syncs.
@@ -17,9 +23,8 @@ def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[i
         evidence: What was read of both clusters.
 
     Returns:
-        The bounds. None where counting is not allowed, or where the bounds contradict each other:
-        then the target holds more copies than the source had records, so the user's word
-        (``sole_writer``) is wrong.
+        The bounds. None if counting is not allowed, or if the bounds contradict each other: then
+        the target holds more copies than the source had records, so ``sole_writer`` is wrong.
     """
     window = evidence.target_window
     if bracket.after is None or window is None or not _can_count(bracket, window, evidence):
@@ -38,7 +43,7 @@ def count_records(bracket: SyncBracket, low: int, evidence: Evidence) -> tuple[i
 
 
 def _can_count(bracket: SyncBracket, window: TargetWindow, evidence: Evidence) -> bool:
-    # Before the first known sync, copies of records that came earlier still may lie.
+    # Before the first known sync, the target may hold copies of still earlier records.
     if not (evidence.sole_writer and bracket.before and bracket.after):
         return False
     if _differs(bracket.after, evidence):
@@ -50,7 +55,7 @@ def _can_count(bracket: SyncBracket, window: TargetWindow, evidence: Evidence) -
 
 
 def _differs(sync: SyncPoint, evidence: Evidence) -> bool:
-    """Tell whether the record of a sync was read on both sides, and differs.
+    """Tell whether the record of a sync differs on the two clusters.
 
     Then a transform changes records on the way, and two copies of one record may differ.
     """

@@ -19,6 +19,7 @@ records further.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, chain
 from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,8 +41,8 @@ class OlderCopies(NamedTuple):
     offsets: int
     """The copies take at most so many target offsets."""
     reach: int = 0
-    """Those records lie about up to this source offset, if as few of the source offsets were
-    copied as by the syncs before: a filter may have dropped some."""
+    """The records lie up to about this source offset, if a filter dropped as large a part of the
+    source offsets as before."""
     may_be_skipped: bool = True
     """Whether they may include records that the newer syncs skipped."""
 
@@ -78,21 +79,19 @@ class Epoch:
         older_epochs: Sequence["Epoch"] = (),
         progress: ConnectProgress | None = None,
     ) -> None:
-        """Find what the epoch leaves uncovered.
+        """Find which records the epoch may not have copied.
 
         Args:
             syncs: The syncs of the partition.
             bounds: ``start`` and ``stop``.
             older_copies: The older copies that no epoch since has provably repeated.
-            older_epochs: Newest first.
-            progress: What Connect has committed; for the newest epoch only.
+            older_epochs: The epochs before this one, newest first.
+            progress: What Connect has committed; only for the newest epoch.
         """
         self.start, self.stop = bounds
         self._ups, self._downs = syncs.upstream, syncs.downstream
         self._older_epochs = older_epochs
         self._progress = progress
-        self._record_counts: list[int] | None = None
-        self._lacking: list[int] | None = None
         self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
         offsets = 0
         if self.stop < len(syncs):
@@ -106,7 +105,7 @@ class Epoch:
 
     def _copies_after(self, at: int, offsets: int) -> OlderCopies:
         """Return what may have been copied to so many target offsets after a sync."""
-        source, target = (side[at] - side[self.start] for side in (self._ups, self._downs))
+        source, target = self._ups[at] - self.first, self._downs[at] - self._downs[self.start]
         dropped = offsets * max(0, source - target) // max(1, target)
         return OlderCopies(self._ups[at], offsets, self._ups[at] + offsets + dropped)
 
@@ -119,14 +118,15 @@ class Epoch:
 
     def uncovered_of(self, older_copies: Sequence[OlderCopies], first: int) -> list[Range]:
         """Return where the syncs from ``first`` on may lack records that have older copies."""
-        covered_at = {copies: self.covered_at(copies, first) for copies in older_copies}
-        ends = [
-            self._after_next_skip(self.stop - 1 if at is None else at, copies)
-            for copies, at in covered_at.items()
-            if copies.may_be_skipped
-        ]
-        skipped = self._skipped_ranges(first, max(ends, default=first))
-        return [*skipped, *(self._after_last_sync() if None in covered_at.values() else ())]
+        last, has_caught_up = first, True
+        for copies in older_copies:
+            covered = self.covered_at(copies, first)
+            if covered is None:
+                covered, has_caught_up = self.stop - 1, False
+            if copies.may_be_skipped:
+                last = max(last, self._after_next_skip(covered, copies))
+        skipped = self._skipped_ranges(first, last)
+        return [*skipped, *(() if has_caught_up else self._after_last_sync())]
 
     def covered_at(self, copies: OlderCopies, first: int) -> int | None:
         """Return the sync by which all records of older copies were copied again, if one is.
@@ -146,7 +146,7 @@ class Epoch:
             copied = max(1, self._records(at - 1) - (copies.upstream - self._ups[at - 1]))
         covered = at
         if copied < copies.offsets:
-            counts = self._counts()
+            counts = self._record_counts
             needed = counts[at - self.start] + copies.offsets - copied
             covered = self.start + bisect_left(counts, needed, at - self.start)
         covered = max(covered, bisect_left(self._ups, copies.reach, at, self.stop))
@@ -165,7 +165,7 @@ class Epoch:
             return False
         if self._downs[at + 1] - self._downs[at] > offsets:
             return False
-        hidden = ((each.copies.upstream + 1, each.end) for each in self.hidden_rewinds)
+        hidden = ((rewind.copies.upstream + 1, rewind.end) for rewind in self.hidden_rewinds)
         open_ranges = chain(self.uncovered, hidden)
         return all(end <= upstream or begin >= until for begin, end in open_ranges)
 
@@ -177,11 +177,6 @@ class Epoch:
         """
         if not copies.offsets:
             return covered
-        if self._lacking is None:
-            sides = (side[self.start : self.stop] for side in (self._ups, self._downs))
-            source, target = (map(sub, side[1:], side) for side in sides)
-            lacks = map(lacks_records, source, target)
-            self._lacking = [at for at, each in enumerate(lacks, self.start) if each]
         following = bisect_left(self._lacking, covered)
         return covered if following == len(self._lacking) else self._lacking[following] + 1
 
@@ -196,7 +191,7 @@ class Epoch:
                 yield ups[at] + 1, ups[at + 1]
 
     def _older_had_no_more(self, upstream: int, until: int, *, offsets: int) -> bool:
-        """Tell whether the last older epoch that came by here copied no more records either."""
+        """Tell whether the last older epoch that copied from here took no more target offsets."""
         for older in self._older_epochs:
             if older.last >= until and older.first < until:
                 return older.has_copied_all(upstream, until, offsets=offsets)
@@ -214,13 +209,21 @@ class Epoch:
     def _records(self, at: int) -> int:
         return min(self._ups[at + 1] - self._ups[at], self._downs[at + 1] - self._downs[at])
 
-    def _counts(self) -> list[int]:
-        """Return about how many records lie from the first sync to each."""
-        if self._record_counts is None:
-            sides = [side[self.start : self.stop] for side in (self._ups, self._downs)]
-            source, target = (map(sub, side[1:], side) for side in sides)
-            self._record_counts = list(accumulate(map(min, source, target), initial=0))
-        return self._record_counts
+    def _steps(self) -> Iterator[Iterator[int]]:
+        """Yield the source's steps from sync to sync, then the target's."""
+        sides = (side[self.start : self.stop] for side in (self._ups, self._downs))
+        return (map(sub, side[1:], side) for side in sides)
+
+    @cached_property
+    def _record_counts(self) -> list[int]:
+        """About how many records lie between the first sync and each."""
+        return list(accumulate(map(min, *self._steps()), initial=0))
+
+    @cached_property
+    def _lacking(self) -> list[int]:
+        """The index of each sync before a step that lacks records."""
+        lacks = map(lacks_records, *self._steps())
+        return [at for at, lacking in enumerate(lacks, self.start) if lacking]
 
 
 END = 2**63

@@ -5,11 +5,10 @@ it copies again. A newer sync can overwrite that one before it is sent. Then the
 new epoch comes late: the duplicate copies made before it lie unseen on the target, between the
 last sync of the old epoch and the first one of the new.
 
-The free target offsets between those two syncs bound how many duplicates fit. How many records
-the source has on a way is estimated from the syncs of an epoch that copied it: the smaller one of
-the source's and the target's step. (Source offsets without a record make the source's step larger,
-extra target offsets the target's.) The estimate decides how high an answer's upper bound is and
-how far evidence is read, never how low an answer is.
+The free target offsets between those two syncs bound how many duplicates fit. The number of
+records between two syncs is estimated as the smaller one of their steps, as in ``coverage``. The
+estimate decides how high an answer's upper bound is and how far evidence is read. It never decides
+how low an answer is.
 """
 
 from bisect import bisect_left, bisect_right
@@ -119,7 +118,7 @@ def last_possible_duplicate(
 
 
 def _records(syncs: "PartitionSyncs", at: int) -> int:
-    """Return about how many records lie from a sync to the next one of its epoch."""
+    """Return about how many records lie between a sync and the next one of its epoch."""
     return min(
         syncs.upstream[at + 1] - syncs.upstream[at],
         syncs.downstream[at + 1] - syncs.downstream[at],
@@ -127,10 +126,9 @@ def _records(syncs: "PartitionSyncs", at: int) -> int:
 
 
 def _records_to_end(bracket: SyncBracket) -> int:
-    """Return about how many records lie from the position to the bracket's end, at least."""
+    """Return at least about how many records lie between the position and the bracket's end."""
     before, after = bracket.before, bracket.after
     if before is None or after is None or bracket.end is None:
         return 1
-    steps = after.upstream - before.upstream, after.downstream - before.downstream
     outside = bracket.position - before.upstream + after.upstream - bracket.end.upstream
-    return 1 + max(0, min(steps) - outside)
+    return 1 + max(0, min(bracket.steps) - outside)

@@ -1,4 +1,4 @@
-"""The syncs of one partition, in log order, cut into epochs.
+"""The syncs of one partition, in log order, cut into epochs; ``index`` holds them.
 
 Within an epoch both offsets of the syncs rise. An upstream offset that steps back while the
 downstream one rises is a rewind: MirrorMaker 2 was restarted and copies records again. If the
@@ -33,14 +33,14 @@ class History(StrEnum):
     """Older syncs may be compacted away."""
     LATE = "late"
     """Older syncs may be missing, and positions before the first sync are refused: the archive
-    began after it, or the target topic was recreated."""
+    began late, or the target topic was recreated."""
     CUT = "cut"
-    """The archive has dropped older syncs, which no answer needs: they are old, or of another
-    incarnation of the source topic. Positions before the first sync are refused."""
+    """The archive has dropped older syncs, for their age or as those of another incarnation of the
+    source topic. Positions before the first sync are refused."""
 
     @property
     def is_cut(self) -> bool:
-        """Positions before the first sync are refused."""
+        """Whether positions before the first sync are refused."""
         return self in {History.LATE, History.CUT}
 
     def refuses(self, low: int) -> bool:
@@ -49,7 +49,7 @@ class History(StrEnum):
 
     @property
     def is_complete(self) -> bool:
-        """No sync is missing at the beginning."""
+        """Whether no sync is missing at the beginning."""
         return self is History.COMPLETE
 
 
@@ -78,14 +78,9 @@ class PartitionSyncs:
         settled_below: int = 0,
         last_cut: SyncPoint | None = None,
     ) -> None:
-        """Index ``syncs``.
+        """Index ``syncs``, pairs of upstream and downstream offset in log order.
 
-        Args:
-            syncs: Pairs of upstream and downstream offset, in log order.
-            after: Syncs that are indexed already; ``syncs`` continue them.
-            history: What is known of the time before the first sync; ``after`` brings its own.
-            settled_below: See ``settled_below``; ``after`` brings its own.
-            last_cut: See ``last_cut``; ``after`` brings its own.
+        If ``after`` is set, they continue its syncs, and the other arguments do not count.
         """
         self.upstream = array("q", after.upstream if after else ())
         self.downstream = array("q", after.downstream if after else ())
@@ -106,14 +101,14 @@ class PartitionSyncs:
         surplus_steps: Sequence[int],
         beginning: "PartitionSyncs",
     ) -> "PartitionSyncs":
-        """Take over columns that were indexed elsewhere, exactly as ``__init__`` would.
+        """Return the syncs of columns that were indexed elsewhere, exactly as ``__init__`` would.
 
         Args:
             upstream: The upstream offsets, in log order, as int64 of this machine.
-            downstream: The downstream offsets, likewise: each above the one before.
+            downstream: The downstream offsets, likewise; they rise.
             starts: See ``starts``.
             surplus_steps: See ``surplus_steps``.
-            beginning: Knows what was before the first sync; its own syncs are not taken.
+            beginning: Tells what was before the first sync; its own syncs do not count.
         """
         syncs = cls(
             history=beginning.history,
@@ -143,7 +138,7 @@ class PartitionSyncs:
         return self[-1]
 
     def until(self, sync: SyncPoint) -> "PartitionSyncs":
-        """Return what was known when ``sync`` was the newest."""
+        """Return the syncs up to ``sync``, as they were known when it was the newest."""
         stop = bisect_right(self.downstream, sync.downstream)
         return PartitionSyncs.of_columns(
             self.upstream[:stop].tobytes(),
@@ -154,7 +149,7 @@ class PartitionSyncs:
         )
 
     def step_range(self, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read from sync to sync, to see what was copied there.
+        """Return the offsets to read between two syncs, to see which records were copied there.
 
         None if no older epoch has come as far: then no record there has an older copy.
         """
@@ -178,10 +173,10 @@ class PartitionSyncs:
             bisect_right(self.downstream, target.last, at, stop),
             bisect_right(self.upstream, source.last, at, stop),
         )
-        for upstream, downstream in (self[each] for each in range(stop - 1, at, -1)):
-            content = source.content_at(upstream)
-            if content is not None and content == target.content_at(downstream):
-                return search._replace(end=SyncPoint(upstream, downstream))
+        for number in range(stop - 1, at, -1):
+            content = source.content_at(self.upstream[number])
+            if content is not None and content == target.content_at(self.downstream[number]):
+                return search._replace(end=self[number])
         return search
 
     @property
@@ -203,7 +198,7 @@ class PartitionSyncs:
         ups, downs = self.upstream, self.downstream
         up, down = (ups[-1], downs[-1]) if ups else (MAX_OFFSET, MAX_OFFSET)
         for upstream, downstream in syncs:
-            # Nearly all syncs take this branch; ``_append`` asks more questions and costs more.
+            # Nearly all syncs take this branch; ``_append`` costs more.
             source_step, target_step = upstream - up, downstream - down
             is_forward = source_step > 0 and target_step > 0
             if is_forward and not may_hide_rewind(source_step, target_step):

@@ -1,4 +1,4 @@
-"""What was read from the clusters beyond the syncs, as values; other rooms read it."""
+"""What was read from the clusters beyond the syncs, as values; ``planning`` collects it."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -66,15 +66,15 @@ class SourceWindow(RecordWindow):
 class TargetWindow(RecordWindow):
     """What was read of the target.
 
-    Counting in it holds only if no one but MirrorMaker 2 writes to the topic.
+    Counting in it holds only if MirrorMaker 2 alone writes to the topic.
     """
 
     delivered: Sequence[int]
     """The offsets of the records that are not copied again later, rising."""
     superseded_once: int | None = None
-    """The first offset among those that seem to be copied again later whose record is not."""
+    """The first offset of a record without a repetition, between two that are repeated."""
     timed: bool = True
-    """A record's timestamp is part of its content."""
+    """Whether a record's timestamp is part of its content."""
 
     @classmethod
     def of(
@@ -82,12 +82,12 @@ class TargetWindow(RecordWindow):
     ) -> "TargetWindow":
         """Make the window of what was read.
 
-        A record that repeats an earlier one may mean that a copy started again there, so that
-        everything from the earlier one on is superseded; or that two records are equal. Nothing
-        from the first that is repeated up to the last that repeats is known to stand.
+        If a record repeats an earlier one, either MirrorMaker 2 copied again from the earlier one
+        on, or two records are equal. So no record from the first that is repeated up to the last
+        that repeats one counts as delivered.
 
         Args:
-            first: The first target offset that was asked for.
+            first: The first target offset that was requested.
             last: The last one.
             records: In log order.
             timed: See ``timed``.
@@ -116,9 +116,9 @@ class TargetWindow(RecordWindow):
         return index < len(self.delivered) and self.delivered[index] == offset
 
     def back_from(self, offset: int, records: int) -> int | None:
-        """Return the offset of the record that is ``records`` before ``offset``, if any is.
+        """Return the offset of the record ``records`` before ``offset``; None without one.
 
-        No higher than that of a record which a later copy passed over.
+        It is not above ``superseded_once``: a later copy passed over that record.
         """
         index = bisect_left(self.delivered, offset) - records
         if index < 0:
@@ -127,35 +127,35 @@ class TargetWindow(RecordWindow):
         return counted if self.superseded_once is None else min(counted, self.superseded_once)
 
     def on_from(self, offset: int, records: int) -> int | None:
-        """Return the offset of the record that is ``records`` after ``offset``, if any is."""
+        """Return the offset of the record ``records`` after ``offset``; None without one."""
         index = bisect_right(self.delivered, offset) + records - 1
         return self.delivered[index] if index < len(self.delivered) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What may be used besides the syncs to translate one partition's positions."""
+    """What is known beyond the syncs, to translate one partition's positions."""
 
     extras: Extras = Extras.POSSIBLE
     source: Watermarks | None = None
-    """The source's watermarks. A position outside of them is refused, unless it is below and
-    MirrorMaker 2 had copied from there before the records were deleted."""
+    """The source's watermarks. A position outside of them is refused, unless it is below them and
+    MirrorMaker 2 copied from there before the source deleted the records."""
     target: Watermarks | None = None
     """The target's watermarks. Answers outside of them are refused."""
     target_window: TargetWindow | None = None
     source_window: SourceWindow | None = None
     sole_writer: bool = False
-    """The user's word that no one but MirrorMaker 2 writes to the topic on the target, in order
-    (one request in flight, which is Connect's default, or idempotence), that it is not compacted
-    there, and that no transform makes two copies of one record differ: only then may records be
+    """The user's word that only MirrorMaker 2 writes to the topic on the target, in order (one
+    request in flight, which is Connect's default, or idempotence), that the topic is not compacted
+    there, and that no transform makes two copies of one record differ. Only then may records be
     counted."""
     contradiction: SyncPoint | None = None
     """A sync whose record was read on both clusters and differs."""
     changed_records: bool = False
     """A transform changes records on their way, so that those of a sync may differ."""
     drained: bool = False
-    """Every record before the position was copied, and no record from it on was, when the
-    target's end was read (which came after the first and before the second was established)."""
+    """When the target's end was read, every record before the position had been copied and none
+    from the position on. The first was established before the read, the second after it."""
     copied_to: int | None = None
     """The last source offset that Connect has committed as copied, if the source held no record
     after it once the syncs had been read. Then MirrorMaker 2 has caught up with itself."""

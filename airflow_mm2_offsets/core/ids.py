@@ -1,4 +1,7 @@
-"""The ids of the clusters and topics that a plan holds for; its offsets mean nothing elsewhere."""
+"""The ids of the clusters and topics that offsets belong to.
+
+Plans and migrated checkpoints carry them; both are refused where the ids differ.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +15,12 @@ class ClusterIds:
     """A cluster and its topics, by Kafka's own ids."""
 
     cluster_id: str | None = None
-    """None where the cluster was not asked."""
+    """None if the cluster was not asked."""
     topic_ids: Mapping[str, str | None] = field(default_factory=dict)
-    """By name; a topic that does not exist is absent. None: the cluster is older than 2.8."""
+    """By name; a topic that does not exist is absent. None if the cluster is older than 2.8."""
 
     def completed_by(self, later: "ClusterIds") -> "ClusterIds":
-        """Return these ids, and of ``later`` the topics that are not among them.
-
-        A cluster that was not asked here takes all from ``later``; two clusters are not mixed.
-        """
+        """Return these ids with the further topics of ``later``, if it is the same cluster."""
         if self.cluster_id is None:
             return later
         if later.cluster_id != self.cluster_id:
@@ -35,18 +35,18 @@ class ClusterIds:
 
     @classmethod
     def from_json(cls, ids: Mapping[str, Any]) -> "ClusterIds":
-        """Return the ids that ``to_json`` made."""
+        """Return the ids that ``to_json`` wrote."""
         return cls(cluster_id=ids["cluster_id"], topic_ids=dict(ids["topic_ids"]))
 
 
 class IdChange(NamedTuple):
-    """An id that is not what it was."""
+    """An id that differs from the planned one."""
 
     field: str
-    """The plan's field."""
+    """The field of the plan."""
     planned: str
     now: str | None
-    """None: the topic is gone."""
+    """None if the topic is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +57,7 @@ class PairIds:
     target: ClusterIds = field(default_factory=ClusterIds)
 
     def changes(self, now: "PairIds") -> Iterator[IdChange]:
-        """Return what differs between the time of a plan and ``now``.
-
-        A cluster whose id was not read both times is not compared, nor is a topic without an id.
-        """
+        """Yield what differs from ``now``; an id that was not read both times is not compared."""
         for side, planned, current in (
             ("source", self.source, now.source),
             ("target", self.target, now.target),
@@ -77,7 +74,7 @@ class PairIds:
                     yield IdChange(f"{field_name}.topic_ids.{topic}", before, after or None)
 
     def completed_by(self, later: "PairIds") -> "PairIds":
-        """Return these ids, and of ``later`` those that are not among them."""
+        """Return these ids with the further ones of ``later``."""
         return PairIds(
             source=self.source.completed_by(later.source),
             target=self.target.completed_by(later.target),
@@ -89,7 +86,7 @@ class PairIds:
 
     @classmethod
     def from_json(cls, ids: Mapping[str, Any]) -> "PairIds":
-        """Return the ids that ``to_json`` made."""
+        """Return the ids that ``to_json`` wrote."""
         return cls(
             source=ClusterIds.from_json(ids["source"]), target=ClusterIds.from_json(ids["target"])
         )

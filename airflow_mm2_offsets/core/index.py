@@ -1,4 +1,4 @@
-"""Every offset sync of a pair of clusters, searchable by position."""
+"""Every offset sync of a pair of clusters; the rooms above ask it for translations."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -19,22 +19,17 @@ class SyncIndex:
 
     def __init__(self, syncs: Iterable[OffsetSync] = ()) -> None:
         """Index ``syncs``, which come in the order of the offset-syncs topic."""
-        grouped: dict[TopicPartition, list[tuple[int, int]]] = {}
+        pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
         for sync in syncs:
-            pairs = grouped.setdefault(TopicPartition(sync.topic, sync.partition), [])
-            pairs.append((sync.upstream, sync.downstream))
-        self._partitions = {key: PartitionSyncs(pairs) for key, pairs in grouped.items()}
-
-    @classmethod
-    def of_pairs(cls, pairs: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> "SyncIndex":
-        """Index pairs of upstream and downstream offset, in log order for each partition."""
-        return cls().extended(pairs)
+            key = TopicPartition(sync.topic, sync.partition)
+            pairs.setdefault(key, []).append((sync.upstream, sync.downstream))
+        self._partitions = {key: PartitionSyncs(syncs) for key, syncs in pairs.items()}
 
     @classmethod
     def of_partitions(cls, partitions: Mapping[TopicPartition, PartitionSyncs]) -> "SyncIndex":
-        """Index partitions that are indexed each by itself."""
+        """Return an index of partitions that are indexed already."""
         index = cls()
-        index._partitions = {TopicPartition(*key): each for key, each in partitions.items()}
+        index._partitions = {TopicPartition(*key): syncs for key, syncs in partitions.items()}
         return index
 
     def extended(
@@ -89,10 +84,9 @@ class SyncIndex:
             topic: The topic's name on the source.
             partition: Its partition.
             position: The next offset to read on the source.
-            strategy: Which target position to take of what is known; only ``safe`` loses nothing.
-            extras: Whether offsets that copy no new record may lie on the target around it:
-                short for that part of ``evidence``.
-            evidence: What is known beyond the syncs.
+            strategy: Which target position to answer; only ``safe`` never loses a record.
+            extras: Short for ``evidence.extras``.
+            evidence: What was read from the clusters beyond the syncs.
 
         Raises:
             PositionError: ``position`` is not a position.

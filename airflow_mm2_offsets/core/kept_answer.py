@@ -1,4 +1,7 @@
-"""Tells whether a kept answer still holds, once MirrorMaker 2 has copied more."""
+"""Tells whether an answer still holds once MirrorMaker 2 has copied more.
+
+``planning`` checks the answers of an older plan with it.
+"""
 
 from bisect import bisect_left
 
@@ -7,21 +10,21 @@ from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.result import Basis, Status, Translation
 
 _COPIES_GONE = frozenset({Basis.COPYING_AGAIN, Basis.HISTORY_CUT, Basis.NOT_REPLICATED_YET})
-"""What refuses a position of which the target had copies, and has them no more."""
+"""Why a position is refused if the target had its copies and has lost them."""
 
 
 def find_contradiction(
     kept: Translation, now: Translation, syncs: PartitionSyncs | None, *, is_complete: bool
 ) -> str | None:
-    """Return why a kept answer does not hold any more; None where nothing proves that.
+    """Return why a kept answer is wrong now; None where nothing proves that.
 
-    An answer of now that is only closer, or only less close, proves nothing.
+    A new answer with narrower or wider bounds proves nothing.
 
     Args:
         kept: The answer when the plan was made.
-        now: The answer of now to the same position, by the strategy ``safe``.
-        syncs: The partition's syncs of now.
-        is_complete: Whether both clusters could be asked as for the kept answer: otherwise a
+        now: The current answer for the same position, by the strategy ``safe``.
+        syncs: The partition's current syncs.
+        is_complete: Whether the same clusters answered as for the kept answer. Otherwise a
             refusal may only mean that less is known.
     """
     if kept.low is None:
@@ -47,16 +50,16 @@ def find_contradiction(
 def _rewind_since(
     kept: Translation, now: Translation, syncs: PartitionSyncs | None
 ) -> SyncPoint | None:
-    """Return a rewind after which records from before the position follow the kept answer.
+    """Return a rewind that copied records from before the position to after the kept answer.
 
-    No record from before a position lies at or above an upper bound of its answer.
+    Without such a rewind, no record from before a position lies at or above its upper bound.
     """
     if kept.high is None or not syncs or (now.high is not None and now.high <= kept.high):
         return None
     is_past = now.low is not None and now.low > kept.high
     first = bisect_left(syncs.downstream, kept.high)
     rewinds = (syncs[start] for start in syncs.starts[1:] if start >= first)
-    return next((each for each in rewinds if is_past or each.upstream < kept.position), None)
+    return next((sync for sync in rewinds if is_past or sync.upstream < kept.position), None)
 
 
 def _place(answer: Translation) -> str:

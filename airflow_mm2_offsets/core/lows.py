@@ -63,8 +63,10 @@ def low_runs_of(syncs: "PartitionSyncs", progress: ConnectProgress | None = None
             progress=progress if bounds[1] == len(syncs) else None,
         )
         lows = _overlaid(lows, syncs, epoch)
-        open_copies = [each for each in open_copies if epoch.covered_at(each, epoch.start) is None]
-        open_copies += [each.copies for each in epoch.hidden_rewinds if each.end == END]
+        open_copies = [
+            copies for copies in open_copies if epoch.covered_at(copies, epoch.start) is None
+        ]
+        open_copies += [rewind.copies for rewind in epoch.hidden_rewinds if rewind.end == END]
         # What it may have copied after its last sync, before the next epoch began.
         open_copies.append(epoch.unsynced)
         older_epochs.insert(0, epoch)
@@ -80,34 +82,21 @@ def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], pos
     return downs[at] if ups[at] == position else lower_bound(downs[at])
 
 
-def settled_from(
-    lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], offset: int
-) -> int:
-    """Return the first source offset whose lower bound is ``offset`` or above; END without one."""
-    ends = [*(run.begin for run in lows[1:]), END]
-    for run, end in zip(lows, ends, strict=True):
-        if low_at(lows, ups, downs, run.begin) >= offset:
-            return run.begin
-        at = bisect_left(downs, offset, run.start, run.stop)
-        if run.low is None and at < run.stop and run.begin <= ups[at] < end:
-            return ups[at]
-    return END
-
-
 def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     """Return what may have been copied before the first known sync was written.
 
-    Two histories leave older copies: MirrorMaker 2 was reinstalled on a target that it had filled
-    before, so that its first sync is not of the target's beginning. Or the older syncs, which
-    showed a rewind, were compacted away, so that the target has gained more offsets than the
-    source.
+    Two histories leave older copies. MirrorMaker 2 was reinstalled on a target that it had filled
+    before: then its first sync is not at the target's beginning. Or the older syncs, which showed
+    a rewind, were compacted away: then the target has gained more offsets than the source.
 
-    If the known syncs show that each source offset holds a record, each was copied once before,
-    and only the surplus of target offsets can hold further copies. If not, all target offsets
-    can. If the source topic was recreated, records of the new one may have been copied before the
-    first sync that is surely of it. If the last sync that was cut shows a rewind before the first
-    one, records after that cut sync may have been copied. One more offset is added: a batch that
-    the next one overtook shows only in the step after it.
+    An example: the first sync is 20 -> 30. If each source offset holds a record, records 0 to 19
+    take 20 target offsets, and only the surplus of 10 can hold further copies. If the known syncs
+    show that a source offset holds no record, all 30 target offsets can hold older copies.
+
+    If the source topic was recreated, records of the new one may have been copied before its first
+    known sync. If the last sync that was cut shows a rewind before the first one, records after
+    the cut sync may have been copied. One offset is added in each case: a batch that the next one
+    overtook shows only in the step after it.
     """
     upstream, downstream = syncs.first
     target_offsets = downstream - syncs.settled_below
@@ -140,7 +129,7 @@ def _lacks_any(syncs: "PartitionSyncs") -> bool:
 
 
 def _overlaid(lows: list[LowRun], syncs: "PartitionSyncs", epoch: Epoch) -> list[LowRun]:
-    """Return ``lows``, those of the older epochs, with the lower bounds of an epoch over them."""
+    """Return the lower bounds of the older epochs, ``lows``, replaced where an epoch answers."""
     position = syncs.upstream[epoch.start]
     overlaid = list(clipped(lows, 0, position))
     for begin, end in epoch.uncovered:
@@ -163,12 +152,12 @@ def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
 
 def _own_lows(epoch: Epoch, position: int) -> Iterator[LowRun]:
     """Yield an epoch's own lower bounds from a position on."""
-    for each in epoch.hidden_rewinds:
-        if each.end > position:
-            begin = max(position, each.copies.upstream + 1)
+    for rewind in epoch.hidden_rewinds:
+        if rewind.end > position:
+            begin = max(position, rewind.copies.upstream + 1)
             if position < begin:
                 yield LowRun(position, epoch.start, epoch.stop)
-            yield LowRun(begin, 0, 0, each.low)
-            position = each.end
+            yield LowRun(begin, 0, 0, rewind.low)
+            position = rewind.end
     if position < END:
         yield LowRun(position, epoch.start, epoch.stop)

@@ -1,19 +1,43 @@
-"""One partition's line of a plan, and its JSON form; ``core.plan`` is made of them."""
+"""One partition's line of a failover plan, and its JSON form; ``plan`` holds the lines."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from airflow_mm2_offsets.core.fallback import Fallback, OnUnmapped
 from airflow_mm2_offsets.core.naming import Naming
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition
 from airflow_mm2_offsets.core.result import Basis, Status, Translation
 
 
+class OnUnmapped(StrEnum):
+    """What to do with a partition whose translation is refused."""
+
+    FAIL = "fail"
+    """Refuse the plan."""
+    EARLIEST = "earliest"
+    """Start at the target's first offset: repeats records, and loses those the target deleted."""
+    LATEST = "latest"
+    """Start at the target's end: loses every record that the job had yet to read."""
+    TIMESTAMP = "timestamp"
+    """Start where the target's records are as old as the position, less a margin: may do both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """A target position that was chosen, not proven."""
+
+    kind: OnUnmapped
+    position: int
+    """The next offset to read on the target."""
+    reason: str
+    """How it was chosen, with the numbers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPlan:
-    """Where a job continues on one partition, and why there."""
+    """Where a job continues on one partition, and why."""
 
     translation: Translation
     target_topic: str
@@ -56,18 +80,19 @@ def plan_partitions(
     """
     return tuple(
         PartitionPlan(
-            translation=each,
-            target_topic=naming.target_topic(each.topic),
-            pending=pending_records(each, pending),
-            fallback=fallbacks.get(each.topic_partition),
+            translation=answer,
+            target_topic=naming.target_topic(answer.topic),
+            pending=pending_records(answer, pending),
+            fallback=fallbacks.get(answer.topic_partition),
         )
-        for each in translations
+        for answer in translations
     )
 
 
 def pending_records(answer: Translation, ends: Positions | None) -> int:
     """Return how many of a partition's records are in the batch that was begun, not committed."""
-    return max(0, (ends or {}).get(answer.topic, {}).get(answer.partition, 0) - answer.position)
+    end = (ends or {}).get(answer.topic, {}).get(answer.partition, 0)
+    return max(0, end - answer.position)
 
 
 def partition_to_json(plan: PartitionPlan) -> dict[str, Any]:
@@ -92,7 +117,7 @@ def partition_to_json(plan: PartitionPlan) -> dict[str, Any]:
 
 
 def partition_from_json(plan: Mapping[str, Any]) -> PartitionPlan:
-    """Return the partition that ``partition_to_json`` made."""
+    """Return the partition that ``partition_to_json`` wrote."""
     return PartitionPlan(
         translation=Translation(
             topic=plan["topic"],
@@ -112,28 +137,26 @@ def partition_from_json(plan: Mapping[str, Any]) -> PartitionPlan:
 
 
 def check_bounds(plan: PartitionPlan, *, is_safe: bool) -> None:
-    """Raise where an answer contradicts its own bounds.
+    """Raise ValueError, with field and values, if an answer contradicts its bounds.
 
     Args:
         plan: The partition.
-        is_safe: Whether its strategy promises to stay within them.
-
-    Raises:
-        ValueError: It does; topic-partition, field and both values are named.
+        is_safe: Whether its strategy stays within the bounds.
     """
     answer = plan.translation
-    place = answer.topic_partition
-    low, high, start = answer.low, answer.high, answer.target
-    if (low is None or start is None) and answer.status is not Status.REFUSED:
-        raise ValueError(f"{place}: low is {low} and target {start}, and yet it is {answer.status}")
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"{place}: low is {low}, above high {high}")
-    if not is_safe or low is None or start is None:
-        return
-    if start < low:
-        raise ValueError(f"{place}: target is {start}, below low {low}")
-    if high is not None and start > high:
-        raise ValueError(f"{place}: target is {start}, above high {high}")
+    low, high, target = answer.low, answer.high, answer.target
+    problem = None
+    if (low is None or target is None) and answer.status is not Status.REFUSED:
+        problem = f"low is {low} and target {target}, but the status is {answer.status}"
+    elif low is not None and high is not None and low > high:
+        problem = f"low is {low}, above high {high}"
+    elif is_safe and low is not None and target is not None:
+        if target < low:
+            problem = f"target is {target}, below low {low}"
+        elif high is not None and target > high:
+            problem = f"target is {target}, above high {high}"
+    if problem:
+        raise ValueError(f"{answer.topic_partition}: {problem}")
 
 
 def _fallback_to_json(fallback: Fallback | None) -> dict[str, str] | None:

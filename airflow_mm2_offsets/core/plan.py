@@ -1,6 +1,6 @@
 """The translations of all of a job's partitions, with totals and verdict.
 
-A plan is what XCom, REST and the command line show; ``to_json`` is its one outer form.
+``planning`` makes plans. XCom, REST, command line and page show a plan as ``to_json`` writes it.
 """
 
 import hashlib
@@ -42,26 +42,26 @@ class FailoverPlan:
     syncs_read: int
     """Records of the offset-syncs topic that the answers rest on."""
     syncs_skipped: int
-    """Records of that topic which were no offset syncs."""
+    """Records of that topic that are not offset syncs."""
     partitions: tuple[PartitionPlan, ...]
     source_records_read: int = 0
     """Records of the source that were read as evidence."""
     target_records_read: int = 0
     """Records of the target that were read as evidence."""
     syncs_as_of: str | None = None
-    """The time of the archive that alone was read, where the topic was not: ISO 8601, UTC."""
+    """The archive's time, if only the archive was read and not the topic: ISO 8601, UTC."""
     ids: PairIds = field(default_factory=PairIds)
-    """Which clusters and topics it is of."""
+    """The clusters and topics that the offsets belong to."""
 
     @property
     def refused(self) -> tuple[Translation, ...]:
         """The partitions with neither an answer nor a fallback."""
-        return tuple(each.translation for each in self.partitions if each.start is None)
+        return tuple(plan.translation for plan in self.partitions if plan.start is None)
 
     @property
     def fallbacks(self) -> int:
         """How many partitions start where the user's choice, not a proof, says."""
-        return sum(each.fallback is not None for each in self.partitions)
+        return sum(plan.fallback is not None for plan in self.partitions)
 
     @property
     def verdict(self) -> Verdict:
@@ -76,13 +76,14 @@ class FailoverPlan:
 
     def count(self, status: Status) -> int:
         """Return how many partitions have ``status``."""
-        return sum(each.translation.status is status for each in self.partitions)
+        return sum(plan.translation.status is status for plan in self.partitions)
 
     def source_positions(self) -> Positions:
         """Return where the job stands, by the source's topic names."""
         positions: Positions = {}
-        for answer in (each.translation for each in self.partitions):
-            positions.setdefault(answer.topic, {})[answer.partition] = answer.position
+        for plan in self.partitions:
+            topic, partition = plan.translation.topic_partition
+            positions.setdefault(topic, {})[partition] = plan.translation.position
         return positions
 
     def target_positions(self) -> Positions:
@@ -93,22 +94,17 @@ class FailoverPlan:
         """
         self.check()
         positions: Positions = {}
-        for each in self.partitions:
-            if each.start is not None:
-                topic = positions.setdefault(each.target_topic, {})
-                topic[each.translation.partition] = each.start
+        for plan in self.partitions:
+            if plan.start is not None:
+                positions.setdefault(plan.target_topic, {})[plan.translation.partition] = plan.start
         return positions
 
     def check(self) -> None:
-        """Raise unless every partition has a start.
-
-        Raises:
-            TranslationRefusedError: A partition is refused; each is named with its reason.
-        """
+        """Raise TranslationRefusedError, with each reason, unless every partition has a start."""
         if self.refused:
             reasons = "\n".join(
-                f"  {each.topic_partition} at {each.position}: {each.reason}"
-                for each in self.refused
+                f"  {refusal.topic_partition} at {refusal.position}: {refusal.reason}"
+                for refusal in self.refused
             )
             raise TranslationRefusedError(
                 f"{len(self.refused)} of {len(self.partitions)} partitions have no answer that "
@@ -138,17 +134,17 @@ class FailoverPlan:
                 "target_records": self.target_records_read,
             },
             "clusters": self.ids.to_json(),
-            "partitions": [partition_to_json(each) for each in self.partitions],
+            "partitions": [partition_to_json(partition) for partition in self.partitions],
         }
         return plan | {"digest": _digest(plan)}
 
     @classmethod
     def from_json(cls, plan: Mapping[str, Any]) -> "FailoverPlan":
-        """Return the plan that ``to_json`` made.
+        """Return the plan that ``to_json`` wrote.
 
         Raises:
-            ValueError: It is no object, its schema version is another one, it was changed since it
-                was made, or a position lies outside its own bounds; field and values are named.
+            ValueError: It is not an object, has another schema version, was changed since it was
+                written, or has an answer outside its bounds. The message names field and values.
         """
         if not isinstance(plan, Mapping):
             raise ValueError(f"a plan is a JSON object, not {plan!r}")  # noqa: TRY004 - bad input
@@ -157,11 +153,11 @@ class FailoverPlan:
                 f"a plan of schema version {plan.get('schema_version')!r} can't be read; "
                 f"this release reads version {SCHEMA_VERSION}"
             )
-        partitions = tuple(partition_from_json(each) for each in plan["partitions"])
+        partitions = tuple(map(partition_from_json, plan["partitions"]))
         strategy = Strategy(plan["strategy"])
-        # Before the digest: where both are wrong, this says more of what was done to the plan.
-        for each in partitions:
-            check_bounds(each, is_safe=strategy is Strategy.SAFE)
+        # Before the digest: if both are wrong, the bounds say more about what was changed.
+        for partition in partitions:
+            check_bounds(partition, is_safe=strategy is Strategy.SAFE)
         if plan["digest"] != (digest := _digest(plan)):
             raise ValueError(
                 f"digest is {plan['digest']!r}, and that of its content is {digest!r}: the plan "
@@ -181,6 +177,6 @@ class FailoverPlan:
 
 
 def _digest(plan: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a plan's JSON but for its own digest, whatever the order of keys."""
+    """Return the SHA-256 of a plan's JSON without its digest; the order of keys does not count."""
     content = {key: value for key, value in plan.items() if key != "digest"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

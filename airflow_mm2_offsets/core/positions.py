@@ -1,4 +1,4 @@
-"""Topic-partitions, and positions: for each of them, the NEXT offset to read."""
+"""Topic-partitions and positions; every room that takes positions from outside checks them here."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ class TopicPartition(NamedTuple):
 
 
 def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
-    """Return positions by topic-partition, in the order that they have."""
+    """Return positions by topic-partition, in the same order."""
     return {
         TopicPartition(topic, partition): position
         for topic, partitions in positions.items()
@@ -33,12 +33,7 @@ def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
 
 
 def check_position(topic: str, partition: int, position: object) -> int:
-    """Return ``position`` if it is one.
-
-    Args:
-        topic: The topic, for the message.
-        partition: The partition, for the message.
-        position: A whole number, or its decimal digits (XCom and JSON carry large ones as text).
+    """Return a position as a number; XCom and JSON carry large ones as their decimal digits.
 
     Raises:
         PositionError: It is not a whole number from 0 to 2**63 - 1.
@@ -56,22 +51,19 @@ def check_position(topic: str, partition: int, position: object) -> int:
     )
 
 
-def check_positions(given: object) -> Positions:
-    """Return ``given`` as positions, with partitions and offsets as numbers, sorted.
-
-    Args:
-        given: A map of topic to a map of partition to position; keys and positions may be the
-            text that JSON makes of them.
+def check_positions(positions: object) -> Positions:
+    """Return positions with partitions and offsets as numbers, sorted; they may come as text.
 
     Raises:
-        PositionError: It is not such a map, it is empty, or it gives a partition twice.
+        PositionError: It is not a map of topics to maps of partitions to positions, one of the maps
+            is empty, or a partition is there twice.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(positions, Mapping) or not positions:
         raise PositionError(
             f"positions must map topics to partitions to offsets, as in "
-            f'{{"orders": {{"0": 42}}}}; got {given!r}'
+            f'{{"orders": {{"0": 42}}}}; got {positions!r}'
         )
-    return {topic: _check_topic(topic, given[topic]) for topic in sorted(given, key=str)}
+    return {topic: _check_topic(topic, positions[topic]) for topic in sorted(positions, key=str)}
 
 
 def _check_topic(topic: object, partitions: object) -> dict[int, int]:
@@ -91,11 +83,7 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
 
 
 def check_partition(topic: str, key: object) -> int:
-    """Return ``key`` as the number of a partition if it is one.
-
-    Args:
-        topic: The topic, for the message.
-        key: A whole number, or its decimal digits.
+    """Return the number of a partition, which may come as its decimal digits.
 
     Raises:
         PositionError: It is not a whole number from 0 to 2**31 - 1.

@@ -1,18 +1,11 @@
-"""Says in words what an answer rests on; ``rules`` calls it."""
+"""Explains an answer in words; ``rules`` calls it."""
 
 from airflow_mm2_offsets.core.bracket import SyncBracket
 from airflow_mm2_offsets.core.result import Basis
 
 
 def describe_answer(basis: Basis, low: int, high: int | None, bracket: SyncBracket) -> str:
-    """Return what an answer rests on, with its numbers.
-
-    Args:
-        basis: What it rests on.
-        low: Its lower bound, a target offset.
-        high: Its upper bound; None where only the target's end bounds it.
-        bracket: The syncs around the position.
-    """
+    """Return in words what an answer rests on; ``high`` is None for the target's end."""
     before = "{} -> {}".format(*bracket.before) if bracket.before else "the target's beginning"
     after = "{} -> {}".format(*bracket.after) if bracket.after else "the target's end"
     if low == high:

@@ -1,4 +1,4 @@
-"""Says why a position has no answer, with the next step."""
+"""Refuses positions, with the reason and the next step; ``rules`` calls it."""
 
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -9,7 +9,7 @@ from airflow_mm2_offsets.core.result import Basis, Translation
 def refuse_outside_source(
     blank: Translation, syncs: PartitionSyncs | None, source: Watermarks | None
 ) -> Translation | None:
-    """Refuse a position that the source does not hold, unless it was copied; else return None."""
+    """Refuse a position outside the source's watermarks that MirrorMaker 2 did not copy."""
     if source is None or source.low <= blank.position <= source.high:
         return None
     if blank.position > source.high:
@@ -28,16 +28,16 @@ def refuse_outside_source(
 
 
 def refuse_differing_records(blank: Translation, evidence: Evidence) -> Translation | None:
-    """Refuse where records contradict a sync, unless transforms change them; else return None."""
+    """Refuse if records contradict a sync and no transform explains that."""
     if evidence.contradiction is None or evidence.changed_records:
         return None
     upstream, downstream = evidence.contradiction
     return blank.refused(
         Basis.RECORDS_DIFFER,
         f"the records of the sync {upstream} -> {downstream}, or those before it, are not the same "
-        f"on both clusters: the target topic is not a copy of this one (see the "
-        f"replication policy and its separator, and whether a topic was recreated), or a transform "
-        f"changes records on the way (then say so: changed_records)",
+        f"on both clusters: the target topic is not a copy of this one (check the "
+        f"replication policy, its separator, and whether a topic was recreated), or a transform "
+        f"changes records on the way (then set changed_records)",
     )
 
 
@@ -53,13 +53,13 @@ def refuse_before_history(blank: Translation, syncs: PartitionSyncs) -> Translat
     return blank.refused(
         Basis.HISTORY_CUT,
         f"position {blank.position} lies before {first}, the first since its history was cut: the "
-        f"topic was recreated on a cluster and what was copied before is gone, or an archive does "
+        f"topic was recreated on a cluster and the copies made before are gone, or an archive does "
         f"not hold older syncs",
     )
 
 
 def refuse_copied_before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
-    """Refuse where records may have copies from before the first known sync only."""
+    """Refuse if the only copies of records may lie before the first known sync."""
     return blank.refused(
         Basis.COPYING_AGAIN,
         "MirrorMaker 2 may not have copied again all records that it copied before {1} -> {2}, the "
@@ -71,7 +71,7 @@ def refuse_copied_before_history(blank: Translation, syncs: PartitionSyncs) -> T
 def refuse_outside_target(
     answer: Translation, last: SyncPoint, target: Watermarks | None
 ) -> Translation:
-    """Refuse an answer that the target does not hold; else return it as it is."""
+    """Return the answer; a refusal if it lies outside the target's watermarks."""
     if target is None or answer.target is None:
         return answer
     if answer.target < target.low or (answer.low or 0) < target.low:
@@ -84,7 +84,7 @@ def refuse_outside_target(
         return answer.refused(
             Basis.NOT_REPLICATED_YET,
             f"the answer {answer.target} lies above the target's end {target.high}: wait until "
-            f"MirrorMaker 2 has copied as far, or see whether the target was truncated",
+            f"MirrorMaker 2 has copied as far, or check whether the target was truncated",
         )
     if last.downstream >= target.high:
         return answer.refused(

@@ -1,4 +1,4 @@
-"""The answer for one position."""
+"""The answer for one position; ``rules`` gives it, every room above shows it."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,18 +7,18 @@ from airflow_mm2_offsets.core.positions import TopicPartition
 
 
 class Status(StrEnum):
-    """How much is known of where a position is on the target."""
+    """How much is known about a position on the target."""
 
     EXACT = "exact"
-    """The target position is the truth: nothing is lost, nothing is read again."""
+    """The target position is the truth: no record is lost, none is read again."""
     BOUNDED = "bounded"
-    """The truth lies in [low, high]; from low nothing is lost."""
+    """The truth lies in [low, high]. A job that starts at low loses no record."""
     REFUSED = "refused"
-    """No target position is known to lose nothing."""
+    """For no target position is it known that no record is lost."""
 
 
 class Strategy(StrEnum):
-    """Which target position to take of what is known."""
+    """Which target position to answer."""
 
     SAFE = "safe"
     """The lower bound: loses nothing."""
@@ -81,7 +81,7 @@ class Translation:
 
     @property
     def max_lost(self) -> int:
-        """The most records that are lost from ``target`` on: 0 but for unsafe strategies."""
+        """The most records that a job loses from ``target`` on: 0 with strategy safe."""
         if self.target is None or self.low is None:
             return 0
         return max(0, self.target - self.low)

@@ -1,8 +1,8 @@
 """The answers for all positions of a partition, written out as rows.
 
 The functions that answer one position make the rows, too: ``bracket_bounds``, ``segments``,
-``lows``, ``duplicates``. The Spark job looks positions up in ``rows_of``; ``bulk`` takes
-``parts_of`` and writes the rows of whole stretches of syncs out with numpy.
+``lows``, ``duplicates``. The Spark job searches ``rows_of``. ``bulk`` takes ``parts_of``, and makes
+the rows of whole brackets with numpy.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import proves_extras
-from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds
 from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -42,21 +42,11 @@ class Row(NamedTuple):
     basis: Basis
     """If ``at_low`` is set, the basis at ``begin`` is SYNC, unless this is COPYING_AGAIN."""
 
-    def answer(self, position: int) -> tuple[int | None, int | None, Basis]:
-        """Return lower bound, upper bound and basis of one of its positions."""
-        if position == self.begin and self.at_low is not None:
-            again = self.basis is Basis.COPYING_AGAIN
-            return self.at_low, self.at_high, self.basis if again else Basis.SYNC
-        if self.low is None:
-            return None, None, self.basis
-        bounds = BracketBounds(self.low, *self[5:])
-        return *bounds.at(position), self.basis
-
 
 class WholeBrackets(NamedTuple):
-    """Brackets that bound their positions alone: no older copy and no rewind counts.
+    """Brackets that alone bound their positions: no older copy and no rewind counts.
 
-    They are those of the syncs ``[start, stop)``, each with the next sync.
+    Their earlier syncs are ``[start, stop)``; the later sync of each is the next one.
     """
 
     start: int
@@ -83,36 +73,16 @@ def parts_of(
     """Yield the answers as ``rows_of`` does, but the rows of whole brackets as one part."""
     if not syncs:
         return
-    for stretch in _stretches(syncs):
-        yield from _Region(syncs, stretch, extras=extras is not Extras.NONE).parts()
-
-
-class _Stretch(NamedTuple):
-    """Positions ``[begin, end)`` and the runs that hold for all of them."""
-
-    begin: int
-    end: int
-    brackets: BracketRun
-    lows: LowRun
-    rewind: SyncPoint | None
-
-
-def _stretches(syncs: PartitionSyncs) -> Iterator[_Stretch]:
-    segments = syncs.segments
-    brackets = {run.begin: run for run in segments.brackets}
-    lows = {run.begin: run for run in segments.lows}
+    brackets = {run.begin: run for run in syncs.segments.brackets}
+    lows = {run.begin: run for run in syncs.segments.lows}
     rewinds = {run.begin: run.rewind for run in syncs.rewinds}
-    stretch = _Stretch(0, END, brackets[0], lows[0], rewinds[0])
+    run, low_run, rewind = brackets[0], lows[0], rewinds[0]
     begins = sorted({begin for begin in (*brackets, *lows, *rewinds) if begin < END})
     for begin, end in pairwise([*begins, END]):
-        stretch = _Stretch(
-            begin,
-            end,
-            brackets.get(begin, stretch.brackets),
-            lows.get(begin, stretch.lows),
-            rewinds.get(begin, stretch.rewind),
-        )
-        yield stretch
+        run, low_run = brackets.get(begin, run), lows.get(begin, low_run)
+        rewind = rewinds.get(begin, rewind)
+        may_have_extras = extras is not Extras.NONE
+        yield from _Region(begin, end, syncs, run, low_run, rewind, may_have_extras).parts()
 
 
 def _rows_of_whole(syncs: PartitionSyncs, part: WholeBrackets, *, extras: bool) -> Iterator[Row]:
@@ -129,57 +99,58 @@ def _rows_of_whole(syncs: PartitionSyncs, part: WholeBrackets, *, extras: bool) 
         before = after
 
 
-class _Region:
+class _Region(NamedTuple):
     """Positions ``[begin, end)`` that are bounded by the same runs of syncs."""
 
-    def __init__(self, syncs: PartitionSyncs, stretch: _Stretch, *, extras: bool) -> None:
-        self._segments = syncs.segments
-        self._refuses = syncs.history.refuses
-        self._extras = extras
-        self._begin, self._end, self._run, self._lows, self._rewind = stretch
-        self._has_own_lows = self._lows[1:] == (self._run.start, self._run.stop, None)
-        """No older copies count: each bracket gives the lower bound by itself."""
+    begin: int
+    end: int
+    syncs: PartitionSyncs
+    run: BracketRun
+    low_run: LowRun
+    rewind: SyncPoint | None
+    extras: bool
 
     def parts(self) -> Iterator[Row | WholeBrackets]:
-        """Yield the rows: one begins at each sync that bounds."""
-        first, stop = self._within(self._run.start, self._run.stop)
-        if self._rewind or not self._has_own_lows or stop - first < 2:  # noqa: PLR2004 - a bracket
-            yield from self._rows(first, [*self._begins(first, stop), self._end])
+        """Yield the rows: one begins at each sync that is a bound."""
+        first, stop = self._within(self.run.start, self.run.stop)
+        is_own = self.low_run[1:] == (self.run.start, self.run.stop, None)
+        if self.rewind or not is_own or stop - first < 2:  # noqa: PLR2004 - a bracket
+            yield from self._rows(first, [*self._begins(first, stop), self.end])
             return
-        ups, last = self._segments.upstream, stop - 1
-        if self._begin < ups[first]:
-            yield from self._rows(first, [self._begin, ups[first]])
+        ups, last = self.syncs.upstream, stop - 1
+        if self.begin < ups[first]:
+            yield from self._rows(first, [self.begin, ups[first]])
         yield WholeBrackets(first, last)
-        yield from self._rows(last, [ups[last], self._end])
+        yield from self._rows(last, [ups[last], self.end])
 
     def _within(self, start: int, stop: int) -> tuple[int, int]:
         """Return which of the syncs ``[start, stop)`` have a source offset in the region."""
-        ups = self._segments.upstream
+        ups = self.syncs.upstream
         return (
-            bisect_left(ups, self._begin, start, stop),
-            bisect_left(ups, self._end, start, stop),
+            bisect_left(ups, self.begin, start, stop),
+            bisect_left(ups, self.end, start, stop),
         )
 
     def _begins(self, first: int, stop: int) -> list[int]:
         """Return where the rows begin, rising."""
-        ups = self._segments.upstream
-        begins = {self._begin, *ups[first:stop]}
-        if self._lows.low is None and not self._has_own_lows:
-            low_first, low_stop = self._within(self._lows.start, self._lows.stop)
+        ups = self.syncs.upstream
+        begins = {self.begin, *ups[first:stop]}
+        if self.low_run.low is None:
+            low_first, low_stop = self._within(self.low_run.start, self.low_run.stop)
             begins.update(ups[low_first:low_stop])
         return sorted(begins)
 
     def _rows(self, following: int, begins: Sequence[int]) -> Iterator[Row]:
         """Yield the rows between neighbours of ``begins``; ``following`` is the next sync."""
-        ups, at = self._segments.upstream, following - 1
+        ups, at = self.syncs.upstream, following - 1
         for begin, end in pairwise(begins):
-            if at + 1 < self._run.stop and ups[at + 1] == begin:
+            if at + 1 < self.run.stop and ups[at + 1] == begin:
                 at += 1
             yield from self._joined(at, begin, end - 1)
 
     def _joined(self, at: int, begin: int, end: int) -> Iterator[Row]:
-        """Yield the row of ``begin`` and of the positions after it: two, if one can't hold both."""
-        bracket = self._segments.bracket_after(at, self._run, begin)
+        """Yield one row of ``begin`` and the positions after it; two if one can't hold both."""
+        bracket = self.syncs.segments.bracket_after(at, self.run, begin)
         here = after = self._bounds(bracket)
         if begin < end:
             after = self._bounds(SyncBracket(begin + 1, *bracket[1:]))
@@ -193,14 +164,13 @@ class _Region:
 
     def _bounds(self, bracket: SyncBracket) -> BracketBounds | Basis:
         """Return the bounds of a position, or why it is refused."""
-        if self._refuses(bracket.low):
+        if bracket.before is None and self.syncs.history.refuses(BEGINNING):
             return Basis.HISTORY_CUT
-        bounds = BracketBounds.of(bracket, extras=self._extras)
-        if not self._has_own_lows:
-            bounds = bounds.lowered(self._segments.older_low(bracket))
-            if self._refuses(bounds.low):
-                return bounds.basis
-        return bounds.raised(self._rewind)
+        bounds = BracketBounds.of(bracket, extras=self.extras)
+        bounds = bounds.lowered(self.syncs.segments.older_low(bracket))
+        if self.syncs.history.refuses(bounds.low):
+            return bounds.basis
+        return bounds.raised(self.rewind)
 
 
 def _fit_one_row(here: BracketBounds | Basis, after: BracketBounds | Basis) -> bool:

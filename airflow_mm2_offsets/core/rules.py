@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.bracket import SyncBracket
-from airflow_mm2_offsets.core.bracket_bounds import BracketBounds, unsafe_offset
+from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import match_content, missing_records
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.coverage import ConnectProgress
@@ -71,7 +71,7 @@ def translate(
         return refuse_copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if strategy is not Strategy.SAFE:
-        assert bracket.before is not None  # noqa: S101 - what lies before all was answered above
+        assert bracket.before is not None  # noqa: S101 - a position before all was refused above
         answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))
     return refuse_outside_target(answer, syncs.last, evidence.target)
 
@@ -113,17 +113,18 @@ def _bound(
     search = segments.search_range(bracket)
     if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
         if not search.is_newest:
-            bounds = bounds.narrowed(proven.low)
+            # The records were copied again, and may be again to the end: the upper bound stays.
+            bounds = bounds._replace(low=proven.low, low_rises_from=NEVER_RISES)
         elif not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
         read_on = evidence.target_window.last
     source, target = evidence.source_window, evidence.target_window
     if source is not None and target is not None:
-        for each in filter(None, (search, syncs.step_range(bracket))):
-            read = syncs.extend_range(each, source, target)
+        for searched in filter(None, (search, syncs.step_range(bracket))):
+            read = syncs.extend_range(searched, source, target)
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
-    again = rewind_after(syncs, bracket.position)
-    return bounds.raised(again) if again and again.downstream > read_on else bounds
+    rewind = rewind_after(syncs, bracket.position)
+    return bounds.raised(rewind) if rewind and rewind.downstream > read_on else bounds
 
 
 def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> BracketBounds:
@@ -150,9 +151,9 @@ def _by_content(
 def _low_of_missing(
     syncs: PartitionSyncs, search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> int | None:
-    """Return the lower bound by older copies of what may not have been copied in a range.
+    """Return the lower bound by older copies of records that have no copy in a range.
 
-    Where the source grew by more, the segments have taken missing records into account.
+    Between syncs where the source grew by more than the target, the segments allow for that.
     """
     now = syncs.until(search.end).segments
     for offset in missing_records(search, source, target):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow_mm2_offsets.core.bounds import lacks_records, may_hide_rewind
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint, steps_between
 from airflow_mm2_offsets.core.coverage import END, ConnectProgress
-from airflow_mm2_offsets.core.lows import LowRun, clipped, low_at, low_runs_of, settled_from
+from airflow_mm2_offsets.core.lows import LowRun, clipped, low_at, low_runs_of
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -38,13 +38,13 @@ class SearchRange(NamedTuple):
 
     position: int
     begin: SyncPoint
-    """The first offset to read on each cluster."""
+    """The first offset to read on source and target."""
     end: SyncPoint
     """The last offset to read on each cluster: a sync whose record has no older copies only."""
     is_ordered: bool = False
-    """No rewind can lie in the range: its copies are in the source's order."""
+    """Whether no rewind can lie in the range, so that the copies are in the source's order."""
     is_newest: bool = True
-    """No sync shows that the records were copied again after the range."""
+    """Whether no sync shows that the records were copied again after the range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Segments:
 
     @property
     def has_caught_up(self) -> bool:
-        """The newest epoch has copied again all that older copies exist of."""
+        """Whether the newest epoch has copied again all records that have older copies."""
         last = self.lows[-1]
         return last.low is None and last.stop == len(self.upstream)
 
@@ -93,8 +93,8 @@ class Segments:
     def older_low(self, bracket: SyncBracket) -> int | None:
         """Return the lower bound if older copies count as well: a target offset, or BEGINNING.
 
-        None if the bracket alone gives the lower bound. Then what is known of the records between
-        its syncs may raise the bound: no older copy lies below it.
+        None if the bracket alone gives the lower bound: no older copy lies below it. Then evidence
+        of the records between its syncs may raise the bound.
         """
         low = self.low(bracket.position)
         if bracket.is_sync or bracket.after is None:
@@ -130,7 +130,7 @@ class Segments:
         return self.upstream[at] if is_sync else None
 
     def has_copied(self, offset: int) -> bool:
-        """Tell whether the newest epoch that passes over an offset seems to have copied it."""
+        """Tell whether the newest epoch around a source offset seems to have copied it."""
         bracket = self.bracket(offset)
         if bracket.is_sync:
             return True
@@ -138,11 +138,21 @@ class Segments:
         return is_passed and not lacks_records(*bracket.steps)
 
     def settled_from(self, offset: int) -> int:
-        """Return the source offset from which on no record has its last copy below ``offset``."""
-        return settled_from(self.lows, self.upstream, self.downstream, offset)
+        """Return the first source offset whose lower bound is ``offset`` or above; END without one.
+
+        From there on, no record has its last copy below the target offset ``offset``.
+        """
+        ends = [*(run.begin for run in self.lows[1:]), END]
+        for run, end in zip(self.lows, ends, strict=True):
+            if self.low(run.begin) >= offset:
+                return run.begin
+            at = bisect_left(self.downstream, offset, run.start, run.stop)
+            if run.low is None and at < run.stop and run.begin <= self.upstream[at] < end:
+                return self.upstream[at]
+        return END
 
     def settled_sync(self, offset: int) -> SyncPoint | None:
-        """Return the first sync before which those last copies lie, if one is known to count."""
+        """Return the sync at or after ``settled_from``, if the newest epoch has caught up."""
         run = self.lows[-1]
         at = bisect_left(self.upstream, self.settled_from(offset), run.start, run.stop)
         return self._sync(at) if self.has_caught_up and at < run.stop else None
@@ -154,7 +164,7 @@ class Segments:
     def since(self, at: int) -> tuple[object, ...]:
         """Return the runs of the positions from a sync on, with indexes counted from the end.
 
-        If they stay the same without the syncs before that one, no answer needs those syncs.
+        The archive may drop the syncs before that one if this does not change without them.
         """
         position, end = self.upstream[at], len(self.upstream)
         brackets = [

@@ -1,4 +1,4 @@
-"""Tables of plain text, as the XCom tab and a terminal show them."""
+"""Plans and tables as plain text: for XCom, the page and the command line."""
 
 from collections.abc import Sequence
 
@@ -28,28 +28,25 @@ def summarize(plan: FailoverPlan) -> str:
     counts = ", ".join(f"{plan.count(status)} {status.value}" for status in Status)
     if plan.fallbacks:
         counts += f"; {plan.fallbacks} start by a chosen fallback, with no proof"
-    since = plan.syncs_as_of
-    alone = f" Known from the archive alone, as of {since}." if since else ""
+    archived = plan.syncs_as_of
+    alone = f" Known from the archive alone, as of {archived}." if archived else ""
     reasons = "\n".join(
-        f"{each.translation.topic_partition} at {each.translation.position}: "
-        + each.translation.reason
-        + (f"; FALLBACK {each.fallback.kind}: {each.fallback.reason}" if each.fallback else "")
-        for each in plan.partitions
+        f"{line.translation.topic_partition} at {line.translation.position}: "
+        + line.translation.reason
+        + (f"; FALLBACK {line.fallback.kind}: {line.fallback.reason}" if line.fallback else "")
+        for line in plan.partitions
     )
-    return (
-        f"{plan.verdict.value.upper()}: {_partitions(plan)} ({counts}), "
-        f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}\n\n"
-        f"{table(_HEADER, [_row(each) for each in plan.partitions])}\n\n{reasons}"
-    )
-
-
-def _partitions(plan: FailoverPlan) -> str:
     count = len(plan.partitions)
-    return f"{count} partition" if count == 1 else f"{count} partitions"
+    partitions = "1 partition" if count == 1 else f"{count} partitions"
+    return (
+        f"{plan.verdict.value.upper()}: {partitions} ({counts}), "
+        f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}\n\n"
+        f"{table(_HEADER, list(map(_row, plan.partitions)))}\n\n{reasons}"
+    )
 
 
 def _danger(plan: FailoverPlan) -> str:
-    lost = sum(each.translation.max_lost for each in plan.partitions if not each.fallback)
+    lost = sum(line.translation.max_lost for line in plan.partitions if not line.fallback)
     return f" NOT SAFE: by strategy {plan.strategy} up to {lost} may be lost." if lost else ""
 
 

@@ -1,4 +1,4 @@
-"""Times as users write them."""
+"""Reads times that users write, for options and settings."""
 
 from datetime import datetime
 

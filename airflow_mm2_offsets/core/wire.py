@@ -1,7 +1,8 @@
 """The records of MirrorMaker 2's offset-syncs topic, as bytes.
 
 The layout is that of ``org.apache.kafka.connect.mirror.OffsetSync`` (KIP-382): big-endian, no
-version header, STRING is an INT16 length and UTF-8.
+version header, STRING is an INT16 length and UTF-8. ``kafka`` decodes,
+``testing`` encodes.
 """
 
 import struct
@@ -37,7 +38,7 @@ def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
             negative number.
     """
     topic, partition = decode_key(key)
-    upstream, downstream = decode_value(value)
+    upstream, downstream = _OFFSETS.unpack(check_value(value))
     return OffsetSync(topic=topic, partition=partition, upstream=upstream, downstream=downstream)
 
 
@@ -49,23 +50,19 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
 
 
 def decode_key(key: bytes | None) -> tuple[str, int]:
-    """Return the source topic's name and the partition.
-
-    Raises:
-        WireFormatError: See ``decode_offset_sync``.
-    """
+    """Return the source topic's name and the partition; raise as ``decode_offset_sync`` does."""
     if key is None:
         raise WireFormatError("the key is absent")
     if len(key) < _LENGTH.size:
         raise WireFormatError(f"the key has {len(key)} bytes, too few for a topic's length")
     (length,) = _LENGTH.unpack_from(key)
-    wanted = _LENGTH.size + length + _PARTITION.size
-    if length <= 0 or len(key) != wanted:
-        raise WireFormatError(
-            f"the key has {len(key)} bytes where a topic's name of {length} bytes and a "
-            f"partition take {wanted}"
-        )
     end = _LENGTH.size + length
+    size = end + _PARTITION.size
+    if length <= 0 or len(key) != size:
+        raise WireFormatError(
+            f"the key has {len(key)} bytes; a topic's name of {length} bytes and a partition take "
+            f"{size}"
+        )
     try:
         topic = key[_LENGTH.size : end].decode()
     except UnicodeDecodeError as error:
@@ -76,30 +73,16 @@ def decode_key(key: bytes | None) -> tuple[str, int]:
     return topic, partition
 
 
-def decode_value(value: bytes | None) -> tuple[int, int]:
-    """Return the upstream and the downstream offset.
-
-    Raises:
-        WireFormatError: See ``decode_offset_sync``.
-    """
-    upstream, downstream = _OFFSETS.unpack(check_value(value))
-    return upstream, downstream
-
-
 def decode_values(values: bytes | bytearray) -> Iterator[tuple[int, int]]:
     """Yield the upstream and the downstream offset of each of many checked values in a row."""
     return _OFFSETS.iter_unpack(values)
 
 
 def check_value(value: bytes | None) -> bytes:
-    """Return ``value`` if it holds two offsets.
-
-    Raises:
-        WireFormatError: See ``decode_offset_sync``.
-    """
+    """Return ``value`` if it holds two offsets; raise as ``decode_offset_sync`` does."""
     if value is None or len(value) != _OFFSETS.size:
         raise WireFormatError(
-            f"the value has {len(value or b'')} bytes where two offsets take {_OFFSETS.size}"
+            f"the value has {len(value or b'')} bytes; two offsets take {_OFFSETS.size}"
         )
     if (value[0] | value[8]) & _SIGN:
         upstream, downstream = _OFFSETS.unpack(value)

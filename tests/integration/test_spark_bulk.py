@@ -15,13 +15,13 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from airflow_mm2_offsets.core import OffsetSync, Status, SyncIndex, TopicPartition
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.wire import encode_offset_sync
 from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.job.translation import logs, lookup
 from airflow_mm2_offsets.job.translation.columns import (
     COLUMNS,
     EXTRAS,
-    MAX_OFFSET,
     decode_syncs,
     segments,
     translate,
@@ -134,6 +134,7 @@ def known_syncs() -> Known:
 def check_as_core(answers: Sequence[SparkRow], known: Known, extras: str) -> None:
     """Assert that each row says what core says of its position."""
     index = SyncIndex().extended({partition: pairs for partition, (pairs, _) in known.items()})
+    index = SyncIndex().extended({place: pairs for place, (pairs, _) in known.items()})
     for row in answers:
         one = index.translate(row.topic, row.partition, row.position, extras=extras)
         answer = tuple(row[name] for name in COLUMNS)

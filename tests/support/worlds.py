@@ -105,3 +105,19 @@ REFILLED = [(20, 30)]
 with the older syncs compacted away."""
 REFILLED_TRUTHS = list(range(20))
 """Of records 0 to 19, only the first copies exist."""
+
+REWOUND: dict[str, tuple[list[tuple[int, int]], list[int]]] = {
+    # Records 0 to 100 were copied, then 30 to 49 again without a sync, then 50 to 150.
+    "copied again unseen before the rewind's sync": (
+        [(0, 0), (20, 20), (40, 40), (100, 100), (50, 121), (150, 221)],
+        [position if position < 30 else position + 71 for position in range(151)],
+    ),
+    # The source has no records 25 to 49. Those from 50 on were copied twice.
+    "a gap before the rewind": (
+        [(0, 0), (100, 75), (50, 76), (150, 176)],
+        [position if position < 25 else max(76, position + 26) for position in range(151)],
+    ),
+    # The source has no records 1 to 3. Records 0, 4, 5 and 6 were copied, then 0, 4 and 5 again.
+    "a gap, and one record not yet copied again": ([(0, 0), (0, 4), (5, 6)], [3] * 7),
+}
+"""Small logs with a rewind, and the truth of each position."""

@@ -6,8 +6,8 @@ Python, and both batch and streaming DataFrames can be translated::
     from airflow_mm2_offsets.job import decode_syncs, segments, translate
 
     syncs = decode_syncs(spark.read.format("kafka")...load())
-    known = segments(syncs).cache()
-    table = translate(table, known, topic="topic", partition="partition", offset="offset")
+    segment_table = segments(syncs).cache()
+    table = translate(table, segment_table, topic="topic", partition="partition", offset="offset")
 
 The answers are those of ``SyncIndex.translate`` without further evidence: ``segments`` has the
 package's core make them, for all positions of each topic and partition.
@@ -19,30 +19,20 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from airflow_mm2_offsets.job.translation.decode import (
-    decode_syncs,
-)
-from airflow_mm2_offsets.job.translation.logs import (
-    check_python,
-    logs_of,
-    tables_of_logs,
-)
-from airflow_mm2_offsets.job.translation.lookup import (
-    look_up,
-)
+from airflow_mm2_offsets.job.translation.decode import decode_syncs
+from airflow_mm2_offsets.job.translation.logs import check_python, logs_of, tables_of_logs
+from airflow_mm2_offsets.job.translation.lookup import look_up
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["COLUMNS", "EXTRAS", "MAX_OFFSET", "decode_syncs", "segments", "translate"]
+__all__ = ["COLUMNS", "EXTRAS", "decode_syncs", "segments", "translate"]
 
-MAX_OFFSET: Final = 2**63 - 1
 EXTRAS: Final = ("possible", "none")
 COLUMNS: Final = ("target", "low", "high", "status", "basis")
 """What ``translate`` adds."""
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_TEXT = ("string",)
 
 
 def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
@@ -52,13 +42,13 @@ def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
 
     Args:
         syncs: ``topic``, ``partition``, ``upstream``, ``downstream`` and ``offset``, their order.
-            Rows with a null or a negative number are passed over.
-        extras: ``none`` where it is known that the target holds no offset that copies no new
-            record: transaction markers, records copied twice, records of other writers.
+            Rows with a null or a negative number are skipped.
+        extras: ``none`` if you know that each target offset holds a record copied for the first
+            time: no transaction markers, no duplicate copies, no records of other writers.
 
     Returns:
-        A row for each ``topic`` and ``partition``, or several for a very long one, each for the
-        positions from ``begin`` to ``end``; the rest is for ``translate`` alone.
+        A row for each ``topic`` and ``partition``, several for a very long log. A row is for the
+        positions from ``begin`` to ``end``; only ``translate`` reads its other columns.
 
     Raises:
         ValueError: ``extras`` is unknown.
@@ -73,19 +63,19 @@ def segments(syncs: DataFrame, *, extras: str = "possible") -> DataFrame:
 
 def translate(
     rows: DataFrame,
-    known: DataFrame,
+    segment_table: DataFrame,
     *,
     topic: Column | str = "topic",
     partition: Column | str = "partition",
     offset: Column | str = "offset",
     prefix: str = "",
 ) -> DataFrame:
-    """Return ``rows`` with the target's offsets: each row once, whatever it holds.
+    """Return ``rows`` with the target's offsets; no row is dropped or doubled.
 
     Args:
-        rows: A batch or streaming DataFrame, as of a table that keeps where each of its rows came
-            from in Kafka.
-        known: What ``segments`` returned, kept. It is broadcast: see docs/bulk.md for its size.
+        rows: A batch or streaming DataFrame that holds the Kafka coordinates of its rows.
+        segment_table: What ``segments`` returned, cached or stored. It is broadcast: docs/bulk.md
+            tells its size.
         topic: The column of the topic's name on the source.
         partition: The column of the partition, a whole number.
         offset: The column of the position on the source, a whole number.
@@ -101,16 +91,16 @@ def translate(
         ValueError: A new column's name is taken, or a column is of another type.
     """
     names = [f"{prefix}{name}" for name in COLUMNS]
-    asked = _asked(rows, {"topic": topic, "partition": partition, "position": offset}, names)
-    found: DataFrame = look_up(asked, known)
-    return found.select(
+    columns = {"topic": topic, "partition": partition, "position": offset}
+    answered: DataFrame = look_up(_with_coordinates(rows, columns, names), segment_table)
+    return answered.select(
         *(F.col(f"`{name}`") for name in rows.columns),
-        *(each.alias(name) for name, each in zip(names, _answers())),
+        *(answer.alias(name) for name, answer in zip(names, _answers())),
     )
 
 
 def _answers() -> tuple[Column, ...]:
-    """Return what ``COLUMNS`` names."""
+    """Return the columns that ``COLUMNS`` names."""
     position, low, high, basis = (
         F.col(f"_mm2_{name}") for name in ("position", "low", "high", "basis")
     )
@@ -123,22 +113,27 @@ def _answers() -> tuple[Column, ...]:
     return low, low, high, status, why
 
 
-def _asked(rows: DataFrame, given: dict[str, Column | str], names: list[str]) -> DataFrame:
-    """Return ``rows`` with what is asked about each, after a look at names and types."""
+def _with_coordinates(
+    rows: DataFrame, coordinates: dict[str, Column | str], names: list[str]
+) -> DataFrame:
+    """Return ``rows`` with topic, partition and position, after a check of names and types."""
     taken = {name.lower() for name in rows.columns} & {name.lower() for name in names}
     if taken:
         raise ValueError(f"there is a column {min(taken)} already; give another prefix")
-    asked = {name: F.col(each) if isinstance(each, str) else each for name, each in given.items()}
-    types = dict(rows.select(*(each.alias(name) for name, each in asked.items())).dtypes)
+    columns = {
+        name: F.col(column) if isinstance(column, str) else column
+        for name, column in coordinates.items()
+    }
+    types = dict(rows.select(*(column.alias(name) for name, column in columns.items())).dtypes)
     for name, kind in types.items():
-        wanted = _TEXT if name == "topic" else _WHOLE
-        if kind not in wanted:
-            raise ValueError(f"the {name}'s column is {kind}; it must be {' or '.join(wanted)}")
-    offset = asked["position"].cast("bigint")
+        allowed = ("string",) if name == "topic" else _WHOLE
+        if kind not in allowed:
+            raise ValueError(f"the {name}'s column is {kind}; it must be {' or '.join(allowed)}")
+    offset = columns["position"].cast("bigint")
     return rows.withColumns(
         {
-            "_mm2_topic": asked["topic"],
-            "_mm2_partition": asked["partition"].cast("bigint"),
+            "_mm2_topic": columns["topic"],
+            "_mm2_partition": columns["partition"].cast("bigint"),
             "_mm2_position": F.when(offset >= 0, offset),
         }
     )

@@ -1,4 +1,4 @@
-"""Decodes the records of the offset-syncs topic by native expressions."""
+"""Decodes the records of the offset-syncs topic by native expressions; jobs call it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _VALUE: Final = 16
 def decode_syncs(records: DataFrame) -> DataFrame:
     """Return the offset syncs of records of the offset-syncs topic, one row for each record.
 
-    A record that is no offset sync never fails the job: its ``problem`` says what is wrong, and
-    everything else about it but its ``offset`` is null. ``segments`` passes it over.
+    A record that is not an offset sync does not fail the job: ``problem`` says what is wrong, and
+    all its other columns but ``offset`` are null. ``segments`` skips it.
 
     Args:
-        records: As read by Spark's Kafka source: ``key``, ``value`` and ``offset`` count.
+        records: As Spark's Kafka source reads them: ``key``, ``value`` and ``offset``.
 
     Returns:
         ``topic``, ``partition``, ``upstream``, ``downstream``, ``offset`` (that of the record in
-        the offset-syncs topic) and ``problem`` (null where there is none).
+        the offset-syncs topic) and ``problem`` (null for an offset sync).
     """
     key, value = F.col("key"), F.col("value")
     name = key.substr(F.lit(3), F.length(key) - _FRAME)
@@ -39,7 +39,7 @@ def decode_syncs(records: DataFrame) -> DataFrame:
     }
     problem = _problem(name, partition, upstream, downstream).alias("problem")
     return records.select("key", "value", "offset", problem).select(
-        *(F.when(F.col("problem").isNull(), each).alias(name) for name, each in decoded.items()),
+        *(F.when(F.col("problem").isNull(), field).alias(name) for name, field in decoded.items()),
         "offset",
         "problem",
     )
@@ -60,6 +60,6 @@ def _problem(name: Column, partition: Column, upstream: Column, downstream: Colu
 
 
 def _number(digits: Column) -> Column:
-    """Return the number that big-endian bytes stand for; null for a negative one, and for none."""
+    """Return the number of big-endian bytes; null if it is negative or there are no bytes."""
     text = F.hex(digits)
     return F.when(F.substring(text, 1, 1) < "8", F.conv(text, 16, 10).cast("bigint"))

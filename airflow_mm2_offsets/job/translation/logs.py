@@ -1,6 +1,6 @@
 """Collects the syncs of each topic-partition in log order; core makes their tables on executors.
 
-``segments`` calls this.
+``columns.segments`` calls it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def logs_of(syncs: DataFrame) -> DataFrame:
     numbers = ("partition", "upstream", "downstream", "offset")
     valid = syncs.where(" and ".join(f"{name} >= 0" for name in numbers) + " and topic is not null")
     sync = F.struct(
-        # Spark learns that no number is null; otherwise it checks each again at every step.
+        # This tells Spark that no number is null; otherwise it checks all of them repeatedly.
         *(
             F.coalesce(F.col(name).cast("bigint"), F.lit(0)).alias(name)
             for name in ("offset", "upstream", "downstream")
@@ -58,8 +58,10 @@ def check_python(version: tuple[int, ...] = sys.version_info[:2]) -> None:
     if version < _PYTHON:
         raise RuntimeError(
             "segments() needs Python {}.{} or newer, on the driver and the executors; this is "
-            "{}.{}. Write what it returns as Parquet in a job that has it, and give that table to "
-            "translate(), which needs no more than PySpark does.".format(*_PYTHON, *version)
+            "{}.{}. Call it in a job that has such a Python and write the result as Parquet; "
+            "translate() reads that table on any Python that PySpark runs on.".format(
+                *_PYTHON, *version
+            )
         )
 
 

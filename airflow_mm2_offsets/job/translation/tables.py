@@ -1,4 +1,6 @@
-"""The tables that positions are looked up in: one row with one array for each topic-partition.
+"""The tables in which ``lookup`` finds positions: one row with one array for a topic-partition.
+
+``logs`` has them made on the executors.
 
 The cost of a lookup is the memory that it touches. So all numbers of a topic-partition lie in one
 ``array<bigint>``, usually with 8 to 10 bytes for a sync:
@@ -54,7 +56,7 @@ def tables_of(rows: Iterable[Any], *, extras: str, most: int) -> Iterator[tuple[
     Args:
         rows: Those of ``rows_of`` of core, made with the same ``extras``.
         extras: See ``segments``.
-        most: So many rows fit into a table.
+        most: The most rows in one table.
 
     Returns:
         ``begin`` and ``end``, the first and the last position; ``kind``;
@@ -102,7 +104,7 @@ def _table(part: list[Any], kind: int, base: int) -> tuple[Any, ...]:
 def _packed(part: list[Any], kind: int, base: int, base_d: int) -> tuple[array[int], array[int]]:
     """Return the entries and the records."""
     entries, records = array("q"), array("q")
-    numbers = [_number(row, kind, base_d) for row in part]
+    numbers = [_implied_number(row, kind, base_d) for row in part]
     numbers[-1] = None
     neighbour = None
     for row, number, after in zip(part, numbers, [*numbers[1:], None]):
@@ -125,18 +127,18 @@ def _records(row: Any) -> Iterator[tuple[int, int, tuple[int, ...]]]:  # noqa: A
     begin, end, at_low, at_high, low, low_rises_from, high, high_rises_until, basis = row
     code, past = BASES.index(basis), 0
     if at_low is not None:
-        here = AGAIN if code == AGAIN else SYNC
-        yield 0, here, (_known(at_low), _known(at_high), _MAX_OFFSET, 0)
+        at_code = AGAIN if code == AGAIN else SYNC
+        yield 0, at_code, (_number_of(at_low), _number_of(at_high), _MAX_OFFSET, 0)
         past = 1
     if begin + past <= end:
-        yield past, code, (_known(low), _known(high), low_rises_from, high_rises_until)
+        yield past, code, (_number_of(low), _number_of(high), low_rises_from, high_rises_until)
 
 
-def _known(offset: int | None) -> int:
+def _number_of(offset: int | None) -> int:
     return -1 if offset is None else min(offset, _MAX_OFFSET)
 
 
-def _number(row: Any, kind: int, base_d: int) -> int | None:  # noqa: ANN401 - core may be absent
+def _implied_number(row: Any, kind: int, base_d: int) -> int | None:  # noqa: ANN401 - core may be absent
     """Return the number of a row that follows from its sync and the next one; else None."""
     begin, end, at_low, at_high, low, low_rises_from, high, high_rises_until, basis = row
     if at_low is None or high is None or basis != BASES[BETWEEN]:

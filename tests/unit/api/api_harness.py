@@ -46,7 +46,7 @@ class FakeCluster:
 
 def cached(syncs: dict[TopicPartition, list[tuple[int, int]]] = SYNCS) -> SyncsSnapshot:
     return SyncsSnapshot(
-        index=SyncIndex.of_pairs(syncs),
+        index=SyncIndex().extended(syncs),
         next_offset=5,
         topic_id="a",
         records_read=5,

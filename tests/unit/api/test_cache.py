@@ -25,7 +25,7 @@ ORDERS = TopicPartition("orders", 0)
 
 def cached(*pairs: tuple[int, int], next_offset: int = 0) -> SyncsSnapshot:
     return SyncsSnapshot(
-        index=SyncIndex.of_pairs({ORDERS: pairs}),
+        index=SyncIndex().extended({ORDERS: pairs}),
         next_offset=next_offset,
         topic_id="a",
         records_read=0,

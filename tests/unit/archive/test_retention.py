@@ -17,6 +17,7 @@ from tests.support.worlds import (
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    REWOUND,
     truths_of,
     worlds_copying_again,
 )
@@ -86,6 +87,48 @@ def test_retention_holds_the_truth(archive: SyncArchive, name: str) -> None:
             truth = partition.truth(position)
             if answer.low is not None:
                 assert answer.low <= truth <= (truth if answer.high is None else answer.high)
+
+
+def test_an_archive_loses_nothing(tmp_path: Path) -> None:
+    """With all syncs of simulated runs in it, no answer is above the truth."""
+    worlds = [(world.syncs.syncs, truths_of(world)) for world in worlds_copying_again()]
+    archive = SyncArchive(f"file://{tmp_path}")
+    append(
+        archive, [("orders", at, *pair) for at, (pairs, _) in enumerate(worlds) for pair in pairs]
+    )
+    index = archive.read().index()
+    for number, (pairs, truths) in enumerate(worlds):
+        for position, truth in enumerate(truths):
+            target = index.translate("orders", number, position).target
+            assert target is None or target <= truth, pairs
+
+
+@pytest.mark.parametrize("name", REWOUND)
+def test_an_archived_rewind_leaves_the_truth_between_the_bounds(tmp_path: Path, name: str) -> None:
+    """Neither bound of any position passes it."""
+    pairs, truths = REWOUND[name]
+    archive = SyncArchive(f"file://{tmp_path}")
+    append(archive, [("orders", 0, *pair) for pair in pairs])
+    index = archive.read().index()
+    for position, truth in enumerate(truths):
+        answer = index.translate("orders", 0, position)
+        assert answer.low is not None
+        assert answer.low <= truth <= (truth if answer.high is None else answer.high), answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_archive_holds_the_truth(archive: SyncArchive, name: str) -> None:
+    """Of recorded runs whose first syncs may be gone, it is between the bounds."""
+    golden = golden_set(name)
+    log: list[Sync | None] = [None]
+    log += [(sync.topic, sync.partition, sync.upstream, sync.downstream) for sync in golden.syncs]
+    append(archive, log)
+    index = archive.read().index()
+    for number, partition, position in golden.positions(101):
+        answer = index.translate(golden.topic, number, position)
+        truth = partition.truth(position)
+        if answer.low is not None:
+            assert answer.low <= truth <= (truth if answer.high is None else answer.high), answer
 
 
 def test_retention_refuses_positions_that_only_dropped_syncs_bound(archive: SyncArchive) -> None:

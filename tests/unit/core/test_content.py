@@ -7,6 +7,7 @@ from airflow_mm2_offsets.core import (
     SourceWindow,
     SyncIndex,
     TargetWindow,
+    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -46,7 +47,7 @@ def translate(
             records=[(offset, offset) for offset in range(source[0], source[1] + 1)],
         ),
     )
-    index = SyncIndex.of_pairs({(TOPIC, 0): syncs})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): syncs})
     return index.translate(TOPIC, 0, position, evidence=evidence)
 
 
@@ -96,7 +97,9 @@ def test_an_equal_record_is_no_second_copy() -> None:
         ),
         source_window=SourceWindow(first=0, last=400, records=records),
     )
-    index = SyncIndex.of_pairs({(TOPIC, 0): [(0, 0), (100, 100), (200, 200), (201, 302)]})
+    index = SyncIndex().extended(
+        {TopicPartition(TOPIC, 0): [(0, 0), (100, 100), (200, 200), (201, 302)]}
+    )
     answer = index.translate(TOPIC, 0, 60, evidence=evidence)
     assert answer.target == 60
 
@@ -114,9 +117,13 @@ def test_a_lone_second_copy_is_no_restart() -> None:
 
 
 @pytest.mark.parametrize(("position", "high"), [(49, 100), (50, 301), (100, 301), (149, 301)])
-def test_a_late_first_sync_is_told_without_evidence(position: int, high: int) -> None:
+def test_a_late_first_sync_bounds_without_evidence(position: int, high: int) -> None:
     """As many records as fit may have been copied again: nothing in reach is called exact."""
-    answer = SyncIndex.of_pairs({(TOPIC, 0): LATE}).translate(TOPIC, 0, position, extras="none")
+    answer = (
+        SyncIndex()
+        .extended({TopicPartition(TOPIC, 0): LATE})
+        .translate(TOPIC, 0, position, extras="none")
+    )
     assert answer.low == position
     assert answer.high == (position if high == 100 else high)
 
@@ -155,7 +162,7 @@ def test_a_record_that_later_copies_passed_over_is_counted() -> None:
         target_window=TargetWindow.of(0, 20, list(enumerate(copied))),
         sole_writer=True,
     )
-    index = SyncIndex.of_pairs({(TOPIC, 0): [(22, 20)]})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): [(22, 20)]})
     answer = index.translate(TOPIC, 0, 21, evidence=evidence)
     assert answer.low is not None
     assert answer.low <= 14
@@ -214,7 +221,9 @@ def test_records_show_a_rewind_behind_which_others_were_skipped() -> None:
         target_window=TargetWindow.of(10, 14, [(at, copied[at]) for at in range(10, 15)]),
         source_window=SourceWindow(first=0, last=40, records=[(at, at) for at in originals]),
     )
-    index = SyncIndex.of_pairs({(TOPIC, 0): [(13, 10), (22, 14), (23, 15), (25, 16), (40, 31)]})
+    index = SyncIndex().extended(
+        {TopicPartition(TOPIC, 0): [(13, 10), (22, 14), (23, 15), (25, 16), (40, 31)]}
+    )
     answer = index.translate(TOPIC, 0, 14, evidence=evidence)
     assert (answer.status, answer.low) == ("bounded", 11)
 
@@ -245,6 +254,6 @@ def test_equal_records_do_not_look_like_a_rewind() -> None:
         target_window=TargetWindow.of(0, 20, copies[:21]),
         source_window=SourceWindow(first=0, last=42, records=records),
     )
-    index = SyncIndex.of_pairs({(TOPIC, 0): [(0, 0), (23, 20), (42, 39)]})
+    index = SyncIndex().extended({TopicPartition(TOPIC, 0): [(0, 0), (23, 20), (42, 39)]})
     answer = index.translate(TOPIC, 0, 15, evidence=evidence)
     assert (answer.status, answer.target) == ("exact", 15)

@@ -75,19 +75,19 @@ def answers_from_windows(
         yield Answer(translation=translation, partition=partition)
 
 
-def check(found: list[Answer]) -> float:
+def check(answers: list[Answer]) -> float:
     """Check that nothing is refused or lost; return how many records are read again on average."""
-    for each in found:
-        answer = each.translation
+    for compared in answers:
+        answer = compared.translation
         assert answer.status is not Status.REFUSED, answer
         assert answer.target is not None
-        assert answer.target <= each.truth, (answer, each.truth)
+        assert answer.target <= compared.truth, (answer, compared.truth)
         if answer.high is None:
             assert answer.basis is Basis.AFTER_LAST_SYNC, answer
         else:
-            assert each.truth <= answer.high, (answer, each.truth)
-        assert answer.status is Status.BOUNDED or answer.target == each.truth
-    return sum(each.reread for each in found) / len(found)
+            assert compared.truth <= answer.high, (answer, compared.truth)
+        assert answer.status is Status.BOUNDED or answer.target == compared.truth
+    return sum(compared.reread for compared in answers) / len(answers)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,17 +117,17 @@ def test_reads_little_again_where_there_are_no_extras(name: str, at_most: float)
 def test_reads_little_again_where_the_target_was_read(name: str) -> None:
     """Counting records on the target is as close as knowing that there are no extras."""
     at_most = {"restart": 0.3, "eos": 4, "compacted": 3, "aborts": 5, "filtered": 64}.get(name, 0.3)
-    found = answers_from_windows(golden_set(name), with_source=False, stride=COARSE)
-    assert check(list(found)) <= at_most
+    compared_answers = answers_from_windows(golden_set(name), with_source=False, stride=COARSE)
+    assert check(list(compared_answers)) <= at_most
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_content_is_nearly_always_exact(name: str) -> None:
     """With both sides read, at least 98% are exact, also with another writer on the target."""
-    found = list(answers_from_windows(golden_set(name), with_source=True, stride=COARSE))
-    check(found)
-    exact = sum(each.translation.status is Status.EXACT for each in found)
-    assert exact >= 0.98 * len(found)
+    compared_answers = list(answers_from_windows(golden_set(name), with_source=True, stride=COARSE))
+    check(compared_answers)
+    exact = sum(compared.translation.status is Status.EXACT for compared in compared_answers)
+    assert exact >= 0.98 * len(compared_answers)
 
 
 def test_reads_little_again_beside_another_writer() -> None:
@@ -152,9 +152,9 @@ def test_linear_loses_where_offsets_have_gaps(name: str, percent: float) -> None
 @pytest.mark.parametrize("name", NAMES)
 def test_kafka_loses_nothing(name: str) -> None:
     """MirrorMaker 2's own rule, on all syncs, stays at or below the truth."""
-    for each in answers(golden_set(name), strategy=Strategy.KAFKA, stride=COARSE):
-        target = each.translation.target
-        assert target is None or target <= each.truth
+    for compared in answers(golden_set(name), strategy=Strategy.KAFKA, stride=COARSE):
+        target = compared.translation.target
+        assert target is None or target <= compared.truth
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -164,7 +164,7 @@ def test_the_compacted_view_loses_nothing(name: str, extras: Extras) -> None:
     if extras is Extras.NONE and name not in NO_EXTRAS:
         pytest.skip("the set has extras")
     golden = golden_set(name)
-    for each in answers(golden, extras=extras, index=golden.compacted(), stride=COARSE):
-        target, high = each.translation.target, each.translation.high
-        assert target is None or target <= each.truth
-        assert high is None or high >= each.truth
+    for compared in answers(golden, extras=extras, index=golden.compacted(), stride=COARSE):
+        target, high = compared.translation.target, compared.translation.high
+        assert target is None or target <= compared.truth
+        assert high is None or high >= compared.truth

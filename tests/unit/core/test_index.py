@@ -12,6 +12,7 @@ from airflow_mm2_offsets.core import (
     Status,
     Strategy,
     SyncIndex,
+    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -21,11 +22,12 @@ from airflow_mm2_offsets.errors import PositionError
 from tests.support.worlds import REFILLED, REFILLED_TRUTHS
 
 TOPIC = "orders"
+ORDERS = TopicPartition(TOPIC, 0)
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=25)
 
 
 def index_of(*pairs: tuple[int, int]) -> SyncIndex:
-    return SyncIndex.of_pairs({(TOPIC, 0): pairs})
+    return SyncIndex().extended({ORDERS: pairs})
 
 
 def answers(index: SyncIndex) -> list[Translation]:
@@ -40,11 +42,11 @@ def contents(syncs: PartitionSyncs) -> tuple[object, ...]:
 def test_going_on_equals_building_at_once(pairs: list[tuple[int, int]], cut: int) -> None:
     """An index that goes on is the one made of everything, and the first stays as it was."""
     first = index_of(*pairs[:cut])
-    before = contents(first.partitions[TOPIC, 0])
-    both = first.extended({(TOPIC, 0): pairs[cut:]})
+    before = contents(first.partitions[ORDERS])
+    both = first.extended({ORDERS: pairs[cut:]})
     at_once = index_of(*pairs)
-    assert contents(both.partitions[TOPIC, 0]) == contents(at_once.partitions[TOPIC, 0])
-    assert contents(first.partitions[TOPIC, 0]) == before
+    assert contents(both.partitions[ORDERS]) == contents(at_once.partitions[ORDERS])
+    assert contents(first.partitions[ORDERS]) == before
 
 
 @given(PAIRS)
@@ -73,14 +75,14 @@ def test_a_sync_read_twice_is_one(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_an_overtaken_sync_cuts_nothing() -> None:
-    """A sync that arrives after its successor is passed over; the history stays."""
+    """A sync that arrives after its successor is skipped; the history stays."""
     tidy = index_of((10, 10), (30, 25), (40, 35))
     overtaken = index_of((10, 10), (30, 25), (20, 15), (40, 35))
     assert answers(overtaken) == answers(tidy)
 
 
 def test_syncs_are_sorted_by_partition() -> None:
-    """Syncs of all partitions come mixed, as on the topic, and are told apart."""
+    """Syncs of all partitions come mixed, as on the topic, and are indexed apart."""
     index = SyncIndex(
         OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
         for topic, partition, up, down in [
@@ -118,7 +120,7 @@ def test_a_target_made_again_cuts_history() -> None:
     assert index.translate(TOPIC, 0, 160).target == 1
     refused = index.translate(TOPIC, 0, 149)
     assert (refused.status, refused.basis) == (Status.REFUSED, Basis.HISTORY_CUT)
-    gone_on = index.extended({(TOPIC, 0): [(300, 150)]})
+    gone_on = index.extended({ORDERS: [(300, 150)]})
     assert gone_on.translate(TOPIC, 0, 149).basis is Basis.HISTORY_CUT
 
 
@@ -127,7 +129,7 @@ def test_a_copy_from_before_the_cut_is_waited_for() -> None:
     pairs = [(11, 1), (12, 2), (9, 3)]
     assert index_of(*pairs).translate(TOPIC, 0, 10).target == 0
     cut = PartitionSyncs(history=History.LATE)
-    index = SyncIndex.of_partitions({(TOPIC, 0): cut}).extended({(TOPIC, 0): pairs})
+    index = SyncIndex.of_partitions({ORDERS: cut}).extended({ORDERS: pairs})
     refused = index.translate(TOPIC, 0, 10)
     assert (refused.status, refused.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
     drained = Evidence(target=Watermarks(low=0, high=4), drained=True)
@@ -150,7 +152,7 @@ def test_a_second_copy_that_no_sync_shows_is_suspected() -> None:
     again = index.translate(TOPIC, 0, 7)
     assert (again.basis, again.low, again.high) == (Basis.COPYING_AGAIN, 7, 12)
     assert index.translate(TOPIC, 0, 6).status is Status.EXACT
-    caught_up = index.extended({(TOPIC, 0): [(12, 17)]})
+    caught_up = index.extended({ORDERS: [(12, 17)]})
     assert caught_up.translate(TOPIC, 0, 7).target == 12
     assert caught_up.translate(TOPIC, 0, 7).status is Status.EXACT
 
@@ -159,7 +161,7 @@ def test_older_copies_reach_further_where_fewer_records_were_copied() -> None:
     """Half were dropped, so that 22, 24, 26, 28 and 30 may lie at 11 to 15; then all are copied."""
     index = index_of((0, 0), (20, 10), (20, 16), (25, 21))
     assert index.translate(TOPIC, 0, 26).low == 11
-    caught_up = index.extended({(TOPIC, 0): [(30, 26)]})
+    caught_up = index.extended({ORDERS: [(30, 26)]})
     assert caught_up.translate(TOPIC, 0, 26).low == 22
 
 
@@ -174,15 +176,15 @@ def test_the_next_records_that_were_skipped_may_have_older_copies() -> None:
 def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
     """Of a recreated target, copies before the first sync may be of records after it."""
     cut = PartitionSyncs(history=History.LATE, last_cut=SyncPoint(60, 10))
-    index = SyncIndex.of_partitions({(TOPIC, 0): cut}).extended({(TOPIC, 0): [(37, 18)]})
+    index = SyncIndex.of_partitions({ORDERS: cut}).extended({ORDERS: [(37, 18)]})
     assert index.translate(TOPIC, 0, 37).basis is Basis.COPYING_AGAIN
     # After 60, up to seven records may have been copied before 37 was copied again.
     for position, basis in ((67, Basis.COPYING_AGAIN), (69, Basis.SYNC)):
-        further = index.extended({(TOPIC, 0): [(position, position - 19)]})
+        further = index.extended({ORDERS: [(position, position - 19)]})
         assert further.translate(TOPIC, 0, 37).basis is basis
     assert further.translate(TOPIC, 0, 37).target == 18
-    recreated = index.extended({(TOPIC, 0): [(37, 0)]})
-    assert recreated.partitions[TOPIC, 0].last_cut is None
+    recreated = index.extended({ORDERS: [(37, 0)]})
+    assert recreated.partitions[ORDERS].last_cut is None
 
 
 def test_a_recreated_target_has_nothing_settled() -> None:
@@ -219,9 +221,9 @@ def test_no_extras_before_the_first_sync_looks_past_no_rewind() -> None:
 def test_outside_the_target() -> None:
     """Below the target's first offset is expired, above its end is not replicated yet."""
     index = index_of((0, 0), (100, 100))
-    held = Evidence(target=Watermarks(low=50, high=80))
-    below = index.translate(TOPIC, 0, 0, evidence=held)
-    above = index.translate(TOPIC, 0, 100, evidence=held)
+    evidence = Evidence(target=Watermarks(low=50, high=80))
+    below = index.translate(TOPIC, 0, 0, evidence=evidence)
+    above = index.translate(TOPIC, 0, 100, evidence=evidence)
     assert (below.status, below.basis) == (Status.REFUSED, Basis.EXPIRED)
     assert "50" in below.reason
     assert (above.status, above.basis) == (Status.REFUSED, Basis.NOT_REPLICATED_YET)
@@ -229,20 +231,20 @@ def test_outside_the_target() -> None:
 
 
 def test_after_the_last_sync_nothing_bounds_from_above() -> None:
-    """Past the last sync more may come: how much is read again is not told, even at the end."""
+    """After the last sync more records may come, so no answer has an upper bound."""
     index = index_of((0, 0), (100, 100))
     open_end = index.translate(TOPIC, 0, 150)
     assert (open_end.low, open_end.high, open_end.max_reread) == (101, None, None)
-    held = Evidence(target=Watermarks(low=0, high=140))
-    closed = index.translate(TOPIC, 0, 150, evidence=held)
+    evidence = Evidence(target=Watermarks(low=0, high=140))
+    closed = index.translate(TOPIC, 0, 150, evidence=evidence)
     assert (closed.low, closed.high, closed.max_reread) == (101, None, None)
 
 
 def test_drained_is_exact() -> None:
     """Copied up to the source's end, the target's end is the answer, also after a rewind."""
-    held = Evidence(target=Watermarks(low=0, high=20), drained=True)
+    evidence = Evidence(target=Watermarks(low=0, high=20), drained=True)
     for index in (index_of((0, 0), (6, 6), (7, 12)), index_of((0, 0), (9, 9), (3, 10))):
-        answer = index.translate(TOPIC, 0, 12, evidence=held)
+        answer = index.translate(TOPIC, 0, 12, evidence=evidence)
         assert (answer.status, answer.basis, answer.target) == (Status.EXACT, Basis.DRAINED, 20)
 
 

@@ -30,7 +30,7 @@ def contradiction(
     kept: Translation, now: Translation, *more: tuple[int, int], is_complete: bool = True
 ) -> str | None:
     """Return what is said when MirrorMaker 2 has written more syncs since."""
-    syncs = SyncIndex.of_pairs({ORDERS: [*BEFORE, *more]}).partitions[ORDERS]
+    syncs = SyncIndex().extended({ORDERS: [*BEFORE, *more]}).partitions[ORDERS]
     return find_contradiction(kept, now, syncs, is_complete=is_complete)
 
 

@@ -46,7 +46,7 @@ def test_a_due_sync_is_overwritten_while_there_is_no_room() -> None:
     assert world.run([Step("unblock")]).syncs.syncs == [(0, 0), (6, 3)]
 
 
-def test_a_record_that_is_not_due_is_told_at_the_next_commit() -> None:
+def test_a_record_that_is_not_due_gets_its_sync_at_the_next_commit() -> None:
     """KAFKA-15906; a kill before loses it."""
     assert _world(("grow", 5), ("copy", 5), "commit").syncs.syncs == [(0, 0), (4, 4)]
     assert _world(("grow", 5), ("copy", 5), "commit_unseen").syncs.syncs == [(0, 0)]
@@ -88,7 +88,7 @@ def test_a_jump_leaves_records_in_older_copies() -> None:
     assert world.run([Step("copy", 1)]).truths() == [2, 2, 2, 3, 4, 5, 8, 9]
 
 
-def test_a_batch_that_lands_after_the_next_is_told() -> None:
+def test_a_batch_that_lands_after_the_next_one_gets_syncs() -> None:
     """Both its syncs are due, for the source offsets step."""
     world = _world(("grow", 4), ("overtake", 2))
     assert [entry.origin for entry in world.target.entries] == [2, 3, 0, 1]

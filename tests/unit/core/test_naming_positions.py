@@ -119,7 +119,8 @@ def test_digits_without_end_are_refused(digits: str) -> None:
 
 def test_a_topic_partition_prints_as_messages_name_it() -> None:
     """As text and in a format, also padded; it equals, hashes and sorts as the plain tuple."""
-    place = TopicPartition("orders", 3)
-    assert (str(place), f"{place}", f"{place!s:>10}") == ("orders[3]", "orders[3]", " orders[3]")
-    assert {place: 1}["orders", 3] == 1
-    assert pickle.loads(pickle.dumps(place)) == ("orders", 3)  # noqa: S301 - our own bytes
+    orders = TopicPartition("orders", 3)
+    assert (str(orders), f"{orders}", f"{orders!s:>10}") == ("orders[3]", "orders[3]", " orders[3]")
+    by_tuple: dict[tuple[str, int], int] = {orders: 1}
+    assert by_tuple["orders", 3] == 1
+    assert pickle.loads(pickle.dumps(orders)) == ("orders", 3)  # noqa: S301 - our own bytes

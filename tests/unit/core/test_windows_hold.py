@@ -106,9 +106,9 @@ def test_a_second_copy_by_content_is_exact_where_records_differ() -> None:
         if case.delivered(last + 1, case.world.target.high):
             continue  # Its last sync was lost.
         answer = case.answer(position, read_on(case, position, last, 10**6))
-        told = (answer, case.truths[position], case.world)
-        assert answer.status is Status.EXACT, told
-        assert answer.target == case.truths[position], told
+        details = (answer, case.truths[position], case.world)
+        assert answer.status is Status.EXACT, details
+        assert answer.target == case.truths[position], details
         tried += 1
         late += not case.world.shows_every_rewind
     assert tried > RUNS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import Extras
+from airflow_mm2_offsets.core import Extras, TopicPartition
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import rows_of
@@ -23,11 +23,13 @@ from airflow_mm2_offsets.job.translation.tables import (
     tables_of,
 )
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
+from tests.support.row_answers import answer_of
 from tests.support.worlds import (
     JUMPED,
     JUMPED_TRUTHS,
     REFILLED,
     REFILLED_TRUTHS,
+    REWOUND,
     truths_of,
     worlds_copying_again,
 )
@@ -37,7 +39,7 @@ Answer = tuple[int | None, int | None, str]
 
 def look_up(tables: Sequence[Any], position: int) -> Answer:
     """Read a table as ``lookup`` does."""
-    (table,) = (each for each in tables if each[0] <= position <= each[1])
+    (table,) = (candidate for candidate in tables if candidate[0] <= position <= candidate[1])
     _, _, kind, depth, lookup = table
     base, tail, shift, base_d, records_at = lookup[: len(HEADER)]
     along = min(max(position, base), tail) - base
@@ -58,7 +60,7 @@ def look_up(tables: Sequence[Any], position: int) -> Answer:
     if kind == EXTRAS_NONE and basis != SYNC:
         low += max(0, position - breakpoints[0])
         high -= max(0, breakpoints[1] - position) if high >= 0 else 0
-    return *(None if each < 0 else each for each in (low, high)), BASES[basis]
+    return None if low < 0 else low, None if high < 0 else high, BASES[basis]
 
 
 def logs() -> list[list[tuple[int, int]]]:
@@ -85,7 +87,7 @@ def test_tables_say_what_the_rows_say(extras: Extras, most: int) -> None:
         tables = list(tables_of(rows, extras=extras, most=most))
         for row in rows:
             for position in {row.begin, min(row.begin + 1, row.end), row.end}:
-                assert look_up(tables, position) == row.answer(position), row
+                assert look_up(tables, position) == answer_of(row, position), row
 
 
 @pytest.mark.parametrize("extras", Extras)
@@ -117,7 +119,9 @@ def test_recorded_runs_hold_the_truth(name: str) -> None:
         positions = range(partition.source.low, partition.source.high + 1, 7)
         truths = [(position, partition.truth(position)) for position in positions]
         for extras in Extras if name in NO_EXTRAS else (Extras.POSSIBLE,):
-            check_truths(golden.index.partitions[golden.topic, number], truths, extras)
+            check_truths(
+                golden.index.partitions[TopicPartition(golden.topic, number)], truths, extras
+            )
 
 
 def test_copying_again_holds_the_truth() -> None:
@@ -125,6 +129,17 @@ def test_copying_again_holds_the_truth() -> None:
     worlds = [(world.syncs.syncs, truths_of(world)) for world in worlds_copying_again()]
     for pairs, truths in [(JUMPED, JUMPED_TRUTHS), *worlds]:
         check_truths(PartitionSyncs(pairs), enumerate(truths))
+
+
+@pytest.mark.parametrize("name", REWOUND)
+def test_a_rewind_leaves_the_truth_between_the_bounds(name: str) -> None:
+    """Neither bound of any position passes it."""
+    pairs, truths = REWOUND[name]
+    tables = list(tables_of(rows_of(PartitionSyncs(pairs)), extras="possible", most=2**20))
+    for position, truth in enumerate(truths):
+        low, high, _ = look_up(tables, position)
+        assert low is not None
+        assert low <= truth <= (truth if high is None else high), position
 
 
 @pytest.mark.parametrize("extras", Extras)

@@ -18,7 +18,7 @@ from airflow_mm2_offsets.reconcile.request import COLUMNS, make_request
 
 NAMING = Naming(source_alias="a", target_alias="b")
 SYNCS = [(100, 40), (200, 140), (260, 200), (300, 240)]
-INDEX = SyncIndex.of_pairs({TopicPartition("orders", 0): SYNCS})
+INDEX = SyncIndex().extended({TopicPartition("orders", 0): SYNCS})
 
 
 def plan(index: SyncIndex = INDEX, position: int = 200) -> FailoverPlan:
@@ -54,7 +54,7 @@ def test_a_running_job_is_compared_up_to_a_sync(
 
 def test_after_a_rewind_the_furthest_sync_counts() -> None:
     """MirrorMaker 2 copied again from 210 on: what was copied before that is compared too."""
-    index = SyncIndex.of_pairs({TopicPartition("orders", 0): [*SYNCS, (210, 250), (230, 270)]})
+    index = SyncIndex().extended({TopicPartition("orders", 0): [*SYNCS, (210, 250), (230, 270)]})
     (found,) = partitions_of_plan(
         plan(), index=index, committed={"a.orders": {0: 280}}, records_before=0
     )
