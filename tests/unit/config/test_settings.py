@@ -97,7 +97,9 @@ def test_javas_client_properties_are_translated() -> None:
         "sasl.password": "p",
     }
     environ["MM2_OFFSETS_SOURCE_SASL_JAAS_CONFIG"] = SECRET
-    with pytest.raises(ConfigurationError, match=r"^source: sasl.jaas.config is not of") as raised:
+    with pytest.raises(
+        ConfigurationError, match=r"^source: sasl.jaas.config does not have the form"
+    ) as raised:
         load_settings(None, environ)
     assert SECRET not in str(raised.value)
 

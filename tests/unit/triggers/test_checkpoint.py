@@ -64,7 +64,7 @@ def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("files", "named"),
     [
-        ({"offsets/1": checkpoints.batch(checkpoints.orders(1, 6))}, "or the topic was made again"),
+        ({"offsets/1": checkpoints.batch(checkpoints.orders(1, 6))}, "or the topic was recreated"),
         ({"offsets/1": checkpoints.batch(checkpoints.orders(9))}, "or with another subscription"),
         ({"commits/7": checkpoints.commit()}, "two queries wrote here"),
         ({"offsets/1": "v1\n{}\n{"}, "half-written or damaged"),
