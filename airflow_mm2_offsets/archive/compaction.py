@@ -163,7 +163,7 @@ def _first_kept(syncs: PartitionSyncs, count: int) -> int:
     for at in range(count - 1, max(0, count - 1 - _TRIES), -1):
         pairs = zip(syncs.upstream[at:], syncs.downstream[at:], strict=True)
         rest = PartitionSyncs(pairs, history=History.CUT, settled_below=syncs.downstream[at])
-        if rest.segments.since(0) == segments.since(at):
+        if rest.segments.runs_from(0) == segments.runs_from(at):
             return at
     return 0
 

@@ -84,7 +84,8 @@ class Epoch:
         Args:
             syncs: The syncs of the partition.
             bounds: ``start`` and ``stop``.
-            older_copies: The older copies that no epoch since has provably repeated.
+            older_copies: What the epochs before this one copied and none of them provably copied
+                again.
             older_epochs: The epochs before this one, newest first.
             progress: What Connect has committed; only for the newest epoch.
         """
@@ -93,13 +94,13 @@ class Epoch:
         self._older_epochs = older_epochs
         self._progress = progress
         self.first, self.last = self._ups[self.start], self._ups[self.stop - 1]
-        offsets = 0
+        free_offsets = 0  # no epoch follows the newest one
         if self.stop < len(syncs):
-            offsets = self._downs[self.stop] - self._downs[self.stop - 1] - 1
-        self.unsynced = self._copies_after(self.stop - 1, offsets)
-        """What it may have copied between its last sync and the next epoch."""
+            free_offsets = self._downs[self.stop] - self._downs[self.stop - 1] - 1
+        self.unsynced = self._copies_after(self.stop - 1, free_offsets)
+        """What it may have copied between its last sync and the next epoch's first one."""
         self.uncovered = self.uncovered_of(older_copies, self.start)
-        """The source offsets whose records may have copies in older epochs only, rising."""
+        """Ranges of source offsets, rising. Their records may have copies in older epochs only."""
         self.hidden_rewinds = list(self._hidden_rewinds(syncs.surplus_steps))
         """The possible rewinds within the epoch that it has not caught up with."""
 

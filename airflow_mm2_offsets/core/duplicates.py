@@ -89,32 +89,37 @@ def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
 def last_possible_duplicate(
     syncs: "PartitionSyncs", bracket: SyncBracket, *, within: int
 ) -> SyncPoint | None:
-    """Return the last sync before which records of a bracket may be copied again unseen.
+    """Return the last sync before which a bracket's records may have been copied again.
 
-    A step to the next sync can hold duplicates if its free target offsets are enough for all
-    records from the position up to there: MirrorMaker 2 copies in order.
+    No sync shows these duplicate copies. They lie on the free target offsets between two syncs.
+    MirrorMaker 2 copies in order: if it went back to the position there, it has also copied again
+    all records from the position up to the earlier one of the two syncs. So a step between two
+    syncs can hold duplicate copies only if it has a free offset for each of these records.
 
     Args:
         syncs: The syncs of the partition.
-        bracket: The newest bracket of a position.
+        bracket: The syncs around a position; of the newest epoch that reaches down to it.
         within: How many target offsets after the bracket to search.
     """
     if bracket.end is None:
         return None
-    last = None
+    last_sync = None
     first = bisect_left(syncs.downstream, bracket.end.downstream)
+    # About how many records lie from the position up to the sync ``at``.
     records = _records_to_end(bracket)
     for at in range(first, len(syncs) - 1):
         if syncs.downstream[at + 1] - bracket.end.downstream > within:
             break
-        step = syncs.upstream[at + 1] - syncs.upstream[at]
+        source_step = syncs.upstream[at + 1] - syncs.upstream[at]
         free_offsets = syncs.downstream[at + 1] - syncs.downstream[at] - 1
-        # After a rewind, only what lies before its sync must have been copied unseen.
-        records = max(0, records + min(0, step))
+        if source_step < 0:
+            # A rewind. Only the records before its sync need free offsets here: MirrorMaker 2
+            # copies the others again after that sync.
+            records = max(0, records + source_step)
         if 0 < free_offsets >= records:
-            last = syncs[at + 1]
-        records += _records(syncs, at) if step > 0 else 1
-    return last
+            last_sync = syncs[at + 1]
+        records += _records(syncs, at) if source_step > 0 else 1
+    return last_sync
 
 
 def _records(syncs: "PartitionSyncs", at: int) -> int:

@@ -102,26 +102,39 @@ class Segments:
         return None if low == bracket.low and self._is_settled(bracket.after) else low
 
     def search_range(self, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read around a position; None if no sync can end the range."""
-        is_own = self.older_low(bracket) is None
-        if bracket.end is None and is_own:
+        """Return the offsets to read around a position; None if no sync can end the range.
+
+        They are those of the bracket, unless a record from the position on may have older copies
+        only. Then the range begins where these may lie, and is longer.
+        """
+        has_older_copies = self.older_low(bracket) is not None
+        if bracket.end is None and not has_older_copies:
             return None
-        if bracket.end and is_own and self._is_settled(bracket.end):
+        if bracket.end and not has_older_copies and self._is_settled(bracket.end):
             begin, end = bracket.begin, bracket.end
             may_hide = may_hide_rewind(*steps_between(begin, end))
             is_ordered = bracket.rewind is None and not may_hide
             return SearchRange(bracket.position, begin, end, is_ordered=is_ordered)
-        settled = self.lows[-1]
-        if settled.low is not None:
+        return self._range_with_older_copies(bracket.position)
+
+    def _range_with_older_copies(self, position: int) -> SearchRange | None:
+        """Return the range from a position's lower bound to a sync without older copies.
+
+        That sync is the first one of the newest epoch from which on no record has older copies
+        only. None if there is no such sync, or if it does not lie after the position.
+        """
+        newest = self.lows[-1]
+        if newest.low is not None:
             return None
-        low = max(0, self.low(bracket.position))
-        last = bisect_left(self.upstream, settled.begin, settled.start, settled.stop)
-        if last == settled.stop or self.upstream[last] <= bracket.position:
+        last = bisect_left(self.upstream, newest.begin, newest.start, newest.stop)
+        if last == newest.stop or self.upstream[last] <= position:
             return None
+        low = max(0, self.low(position))
+        # A rewind in the range may have copied records from before the position.
         first = max(0, bisect_left(self.downstream, low) - 1)
-        lowest = min(bracket.position, *self.upstream[first : last + 1])
+        lowest = min(position, *self.upstream[first : last + 1])
         begin, end = SyncPoint(lowest, low), self._sync(last)
-        return SearchRange(bracket.position, begin, end, is_newest=self.has_caught_up)
+        return SearchRange(position, begin, end, is_newest=self.has_caught_up)
 
     def upstream_at(self, downstream: int) -> int | None:
         """Return the source offset of the sync at a target offset, if there is one."""
@@ -161,24 +174,26 @@ class Segments:
         """Tell whether all records from a sync on have copies at its target offset or above."""
         return self.low(sync.upstream) >= sync.downstream
 
-    def since(self, at: int) -> tuple[object, ...]:
-        """Return the runs of the positions from a sync on, with indexes counted from the end.
+    def runs_from(self, at: int) -> tuple[object, ...]:
+        """Return the runs of all positions from the sync with index ``at`` on.
 
-        The archive may drop the syncs before that one if this does not change without them.
+        The archive compares these runs with those of the syncs from ``at`` on alone. If they are
+        equal, no position needs an earlier sync. Dropping the earlier syncs moves all indexes, so
+        the runs count indexes from the end: the last sync is -1.
         """
-        position, end = self.upstream[at], len(self.upstream)
+        position, count = self.upstream[at], len(self.upstream)
         brackets = [
             run._replace(
-                start=max(run.start, at) - end,
-                stop=run.stop - end,
-                rewind=None if run.rewind is None else run.rewind - end,
+                start=max(run.start, at) - count,
+                stop=run.stop - count,
+                rewind=None if run.rewind is None else run.rewind - count,
             )
             for run in clipped(self.brackets, position, END)
         ]
         lows = [
-            run
-            if run.low is not None
-            else LowRun(run.begin, max(run.start, at) - end, run.stop - end)
+            LowRun(run.begin, max(run.start, at) - count, run.stop - count)
+            if run.low is None
+            else run  # one bound for all its positions: it has no indexes
             for run in clipped(self.lows, position, END)
         ]
         return brackets, lows
