@@ -39,6 +39,13 @@ def match_content(
     It proves nothing if the windows do not reach the sync at the end of the range, or if that
     sync's record differs on the two clusters: then a transform changes records on the way.
 
+    Both bounds are one offset, the truth, in two cases:
+
+    - The source was read to its end, and the last copy of the first record is proved to be the
+      truth (``_last_copy``).
+    - No unknown target record lies before the first known copy, and both sides hold the record of
+      that copy once.
+
     Args:
         search: The range that holds the copies of the records from the position on.
         source: The source's records from the position to the end of the range, or further.
@@ -50,20 +57,22 @@ def match_content(
     if pair is None:
         return None
     originals, copies = pair
-    read_on = _between(search.begin.downstream, target.last, target.records)
-    is_whole = source_end is not None and source.last >= source_end - 1
-    reaches_back = source.first <= search.begin.upstream
-    if is_whole and reaches_back:
-        last = _last_copy(search.position, source, copies, read_on, segments)
+    # The copies of the range, and what was read of the target beyond it.
+    all_copies = _between(search.begin.downstream, target.last, target.records)
+    is_read_to_end = source_end is not None and source.last >= source_end - 1
+    is_read_from_begin = source.first <= search.begin.upstream
+    if is_read_from_begin and is_read_to_end:
+        last = _last_copy(search.position, source, copies, all_copies, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
-    if reaches_back and low == earliest:
+    if is_read_from_begin and low == earliest:
         content = next(content for offset, content in copies if offset == earliest)
-        sides = (originals, read_on)
-        if [sum(record[1] == content for record in side) for side in sides] == [1, 1]:
+        if _count(content, originals) == _count(content, all_copies) == 1:
             return earliest, earliest
-    return low, _last_offsets(read_on)[originals[-1][1]]
+    # The range's last record is at the position or after it: the truth is not above its last copy.
+    end_content = originals[-1][1]
+    return low, _last_offsets(all_copies)[end_content]
 
 
 def _lowest_copy(
@@ -170,40 +179,50 @@ def _last_copy(
     position: int,
     source: SourceWindow,
     copies: Sequence[WindowRecord],
-    read_on: Sequence[WindowRecord],
+    all_copies: Sequence[WindowRecord],
     segments: Segments,
 ) -> int | None:
     """Return the last copy of the first record from the position on, if it is the truth.
 
-    It is the truth on two conditions. Each target record before it is the copy of one certain
-    source record: an unknown one may be the only copy of a record that the source has deleted, and
-    so may one that a sync names as another's. And the copies of all later records lie after it, by
-    the syncs or as they were read: another writer may have written that last copy alone, and
-    MirrorMaker 2 may not have come as far again.
+    Two conditions prove that:
+
+    - Each target record before that copy is the copy of one certain source record. An unknown
+      target record may be the only copy of a record that the source has deleted. So may a target
+      record if its sync names another source offset than its content does.
+    - The last copies of all later records lie after that copy: the syncs show it, or they were
+      read there. Else another writer may have written that copy, and MirrorMaker 2 may not have
+      copied the later records again.
     """
-    offsets = _offsets_of_unique(source.records)
-    first_copies, last_copies = _first_offsets(read_on), _last_offsets(read_on)
-    unread = [
-        record for record in source.records if record[0] >= position and record[1] in last_copies
+    unique_originals = _offsets_of_unique(source.records)
+    first_copies, last_copies = _first_offsets(all_copies), _last_offsets(all_copies)
+    from_position = [
+        (offset, content)
+        for offset, content in source.records
+        if offset >= position and content in last_copies
     ]
-    content = unread[0][1]
-    first = last_copies[content]
-    if content not in offsets:
+    first_content = from_position[0][1]
+    if first_content not in unique_originals:
         return None
-    for copy, copy_content in copies:
-        if copy >= first:
+    answer = last_copies[first_content]
+    for offset, content in copies:
+        if offset >= answer:
             break
-        original = offsets.get(copy_content)
-        if original is None or segments.upstream_at(copy) not in {None, original}:
+        original = unique_originals.get(content)
+        if original is None or segments.upstream_at(offset) not in {None, original}:
             return None
-    end = segments.settled_from(first)
-    # Of equal records, any copy may be the last one of any of them.
-    behind = (
-        last_copies[later] if later in offsets else first_copies[later]
-        for offset, later in unread
-        if offset < end or not segments.has_copied(offset)
+    # From here on, the syncs show that the last copies do not lie below the answer.
+    settled_from = segments.settled_from(answer)
+    # Equal records can't be told apart: the first copy of any may be the last copy of one.
+    last_copies_read = (
+        last_copies[content] if content in unique_originals else first_copies[content]
+        for offset, content in from_position
+        if offset < settled_from or not segments.has_copied(offset)
     )
-    return first if min(behind, default=first) >= first else None
+    return answer if min(last_copies_read, default=answer) >= answer else None
+
+
+def _count(content: Content, records: Sequence[WindowRecord]) -> int:
+    return sum(record[1] == content for record in records)
 
 
 def _first_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
