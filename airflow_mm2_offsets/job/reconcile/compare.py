@@ -48,6 +48,10 @@ class _Side(NamedTuple):
 def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
     """Return rows with the number of equal rows under each tag, and the row's number among them.
 
+    Three columns number the equal rows of one tag. ``nth`` does so across all partitions, and with
+    ``lineage`` in each partition. ``nth_in_partition`` does so in each partition.
+    ``nth_on_cluster`` does the same, but goes on from ``before`` to ``after``: both are the source.
+
     One shuffle brings equal contents together; the counts need no other one.
 
     Args:
@@ -62,7 +66,7 @@ def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
         _count("after").over(place).alias("copied_after"),
         _count("target").over(place).alias("copied_target"),
         _nth((*scope, "tag"), "arrival", *PLACE, "offset").alias("nth"),
-        _nth((*PLACE, *CONTENT, "tag"), "offset").alias("nth_here"),
+        _nth((*PLACE, *CONTENT, "tag"), "offset").alias("nth_in_partition"),
     )
     return _find_counterparts(
         counted.selectExpr(
@@ -70,21 +74,28 @@ def count_copies(rows: DataFrame, *, lineage: bool) -> DataFrame:
             "n_before + n_after AS n_source",
             "n_from_source + n_from_target AS n_sink",
             f"{_CLUSTER} AS cluster",
-            "nth_here + CASE tag WHEN 'after' THEN n_before ELSE 0 END AS nth_there",
+            "nth_in_partition + CASE tag WHEN 'after' THEN n_before ELSE 0 END AS nth_on_cluster",
         )
     )
 
 
 def _find_counterparts(counted: DataFrame) -> DataFrame:
-    """Add the source offset of a copied record, and the offset of the record of a sink's row."""
-    copies = Window.partitionBy(*PLACE, *CONTENT, "nth_here")
-    records = Window.partitionBy("cluster", *PLACE, *CONTENT, "nth_there")
+    """Add to each row the offset of the record that it is a copy of.
+
+    Equal rows are matched by their order: the second one of the target with the second one of the
+    source. ``copied_from`` is the source offset of a record of the target. ``record_at`` is the
+    offset that a row of the sink has on the cluster that it names; it holds only with lineage. Both
+    are null without a match.
+    """
+    source_and_target = Window.partitionBy(*PLACE, *CONTENT, "nth_in_partition")
+    cluster_and_sink = Window.partitionBy("cluster", *PLACE, *CONTENT, "nth_on_cluster")
+    # Each window holds at most one source record, and one record of a cluster: max finds it.
+    source_offset = F.max(F.expr("CASE tag WHEN 'after' THEN offset END"))
+    cluster_offset = F.max(F.expr("CASE WHEN tag NOT LIKE 'from%' THEN offset END"))
     return counted.select(
         "*",
-        F.max(F.expr("CASE tag WHEN 'after' THEN offset END")).over(copies).alias("copied_from"),
-        F.max(F.expr("CASE WHEN tag NOT LIKE 'from%' THEN offset END"))
-        .over(records)
-        .alias("record_at"),
+        source_offset.over(source_and_target).alias("copied_from"),
+        cluster_offset.over(cluster_and_sink).alias("record_at"),
     )
 
 
@@ -111,8 +122,8 @@ def _miscounted(counted: DataFrame, read: AbstractSet[str], *, lineage: bool) ->
     """Find rows that one side holds more often than another, in one pass for all pairs of sides."""
     pairs = []
     if {"source", "target"} <= read:  # from where the job left the source and began on the target
-        left = _Side(("after",), "copied_after", "nth_here")
-        right = _Side(TARGET, "copied_target", "nth_here")
+        left = _Side(("after",), "copied_after", "nth_in_partition")
+        right = _Side(TARGET, "copied_target", "nth_in_partition")
         pairs.append(_pair("source-target", left, right))
     if {"source", "sink"} <= read:
         # Only a row whose lineage names the source must have a record there.

@@ -140,24 +140,31 @@ def _ending_query(jvm: Any, handle: Any, returns: Any, caught: Any) -> Any:  # n
 
 
 def _clock_after(jvm: Any, wait: Any, clock: Any) -> Any:  # noqa: ANN401 - Java objects
-    """Return a clock that waits, and then tells what another one tells."""
+    """Return a ``Clock`` that calls ``wait`` before each call of ``clock``.
+
+    It is a ``java.lang.reflect.Proxy``. Each step below makes a method handle; together they are
+    this handler: ``(proxy, method, args) -> { wait(); return method.invoke(clock, args); }``.
+    """
     handles, kind = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.Class.forName
-    # Method.invoke is given to a full lookup only; this one is Py4J's own.
-    tell = handles.lookup().findVirtual(
+    # publicLookup() finds no caller-sensitive method as Method.invoke is; lookup() finds it, with
+    # the rights of Py4J's class that calls it.
+    invoke = handles.lookup().findVirtual(
         kind("java.lang.reflect.Method"),
         "invoke",
         _type(jvm, "(Ljava/lang/Object;[Ljava/lang/Object;)Ljava/lang/Object;"),
     )
-    tell = handles.insertArguments(tell, 1, _array(jvm, "java.lang.Object", clock))
-    # An interrupt comes out of the clock that waits for the next trigger, wrapped by invoke.
+    # (method, object, args) becomes (method, args): the object is always ``clock``.
+    invoke = handles.insertArguments(invoke, 1, _array(jvm, "java.lang.Object", clock))
+    # ``clock`` is interrupted while it waits for the next trigger. Method.invoke throws that so:
     interrupted = kind("java.lang.reflect.InvocationTargetException")
-    tell = _ending_query(jvm, tell, kind("java.lang.Object"), interrupted)
-    tell = handles.dropArguments(tell, 0, [kind("java.lang.Object")])
+    invoke = _ending_query(jvm, invoke, kind("java.lang.Object"), interrupted)
+    # (method, args) becomes (proxy, method, args); the proxy is not used.
+    invoke = handles.dropArguments(invoke, 0, [kind("java.lang.Object")])
     handler = jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
-        kind("java.lang.reflect.InvocationHandler"), handles.foldArguments(tell, wait)
+        kind("java.lang.reflect.InvocationHandler"), handles.foldArguments(invoke, wait)
     )
     loader = clock.getClass().getClassLoader()
-    interface = kind("org.apache.spark.util.Clock", True, loader)  # noqa: FBT003 - as above
+    interface = kind("org.apache.spark.util.Clock", True, loader)  # noqa: FBT003 - a Java method
     interfaces = _array(jvm, "java.lang.Class", interface)
     return jvm.java.lang.reflect.Proxy.newProxyInstance(loader, interfaces, handler)
 
