@@ -163,7 +163,11 @@ class StopSparkStreamingOperator(DeferrablePolling):
     def execute_complete(
         self, context: Mapping[str, Any], event: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the proof, and answer the request where the job did not."""
+        """Return the proof; write ``stopped.json`` in place of a job that has not answered.
+
+        A driver that was only paused finds this answer when it wakes, and runs no further batch.
+        The hand-over reads from the file which checkpoint was proved.
+        """
         result = super().execute_complete(context, event)
         if self.control is not None:
             close_request(

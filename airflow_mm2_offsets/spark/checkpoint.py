@@ -84,7 +84,9 @@ def read_checkpoint(location: UPath | str) -> Checkpoint:
 
 
 def listing(location: UPath | str) -> frozenset[ListedFile]:
-    """List the offset and commit logs, with temporary files; equal listings: no job wrote between.
+    """List the files of the offset log and the commit log, temporary files too.
+
+    If two listings are equal, no job wrote to these logs between the two.
 
     Raises:
         CheckpointError: The storage can't be read.

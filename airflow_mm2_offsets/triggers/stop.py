@@ -173,14 +173,23 @@ class SparkStoppedTrigger(PollingTrigger):
     def _required_seconds(
         self, driver: Driver | None, answer: Acknowledgement | None
     ) -> float | None:
-        """Return for how many seconds nothing must change; None if silence proves nothing."""
+        """Return for how many seconds nothing must change; None if silence proves nothing.
+
+        With an acknowledgement it is the quiet period, and at least as long as a running driver
+        may write no heartbeat.
+
+        Without one it is the heartbeat timeout. If the driver wrote that all its queries have
+        ended, the quiet period is enough. In both cases the driver's lease must be over: until
+        then it may begin a batch.
+        """
         if answer is not None:
             return max(self.quiet_period, driver.longest_silence if driver else 0.0)
-        until_lease_ends = driver.lease + driver.interval if driver else 0.0
-        times = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
+        timeouts = [] if self.heartbeat_timeout is None else [self.heartbeat_timeout]
         if driver is not None and driver.ended:
-            times.append(self.quiet_period)
-        return max(min(times), until_lease_ends) if times else None
+            timeouts.append(self.quiet_period)
+        # The driver may have renewed its lease up to one interval after its last heartbeat.
+        until_lease_ends = driver.lease + driver.interval if driver else 0.0
+        return max(min(timeouts), until_lease_ends) if timeouts else None
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
         if self.control is None:
