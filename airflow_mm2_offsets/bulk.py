@@ -122,19 +122,24 @@ def _translate(
 def _unsafe_targets(
     syncs: PartitionSyncs, positions: Offsets, strategy: Strategy
 ) -> tuple[Offsets, npt.NDArray[np.bool_]]:
-    """Return the answers of a strategy other than safe, and which positions have none."""
-    _, *runs = syncs.segments.brackets
+    """Return the answers of strategy linear or kafka, and which positions have none.
+
+    A position's answer follows from the last sync at or before it, of the newest epoch that reaches
+    down to it. A position before the first sync has no answer.
+    """
+    _before_first, *runs = syncs.segments.brackets
     ends = [run.begin for run in runs[1:]] + [END]
-    newest = np.concatenate(
+    # Of each run only the syncs before the next run: from there on, a newer epoch answers.
+    sync_numbers = np.concatenate(
         [
             np.arange(run.start, bisect_left(syncs.upstream, end, run.start, run.stop))
             for run, end in zip(runs, ends, strict=True)
         ]
     )
-    upstream, downstream = (column[newest] for column in _columns(syncs))
+    upstream, downstream = (column[sync_numbers] for column in _columns(syncs))
     at = np.searchsorted(upstream, positions, "right") - 1
-    offset: Any = unsafe_offset  # It takes arrays, too.
-    return offset(SyncPoint(upstream[at], downstream[at]), positions, strategy), at < 0
+    offset_of: Any = unsafe_offset  # It takes arrays, too.
+    return offset_of(SyncPoint(upstream[at], downstream[at]), positions, strategy), at < 0
 
 
 def _table(syncs: PartitionSyncs, extras: Extras) -> Offsets:

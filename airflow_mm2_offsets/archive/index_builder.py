@@ -32,15 +32,17 @@ def build_index(
     settled_below: Mapping[TopicPartition, int],
     last_cuts: Mapping[TopicPartition, SyncPoint],
 ) -> SyncIndex:
-    """Index the syncs of ``columns``.
+    """Index the syncs of ``columns``, and the partitions of ``histories`` that have no sync.
+
+    The three mappings tell what is known of the time before a partition's first sync.
 
     Args:
         columns: The syncs.
-        histories: What is known of the time before the first sync, if not the default; a partition
-            may have no sync.
-        settled_below: Of the cut partitions; see ``PartitionSyncs.settled_below``.
-        last_cuts: Of the cut partitions; see ``PartitionSyncs.last_cut``.
+        histories: The history of each partition where it is not ``History.UNKNOWN``.
+        settled_below: For partitions with cut syncs; see ``PartitionSyncs.settled_below``.
+        last_cuts: For partitions with cut syncs; see ``PartitionSyncs.last_cut``.
     """
+    # Without a sync yet: ``steps.partition`` makes the same with syncs.
     beginnings = {
         each: PartitionSyncs(
             history=history,
@@ -49,9 +51,9 @@ def build_index(
         )
         for each, history in histories.items()
     }
-    steps, unknown = _Steps(columns), PartitionSyncs()
+    steps, unknown_history = _Steps(columns), PartitionSyncs()
     partitions = beginnings | {
-        each: steps.partition(start, stop, beginnings.get(each, unknown))
+        each: steps.partition(start, stop, beginnings.get(each, unknown_history))
         for each, start, stop in groups(columns)
     }
     return SyncIndex.of_partitions(partitions)

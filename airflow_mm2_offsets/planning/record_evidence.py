@@ -43,11 +43,14 @@ def gather_windows(
     *,
     max_bytes: int,
 ) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
-    """Return the records of both clusters around each answer that is not settled.
+    """Return the records around each position whose answer they can improve.
 
-    With the source, the target is read on to where the same records may have been copied again.
-    Without it, the target's records count only with ``sole_writer``. At most ``max_bytes`` of each
-    cluster are read; the positions beyond keep the answers of the syncs.
+    Usually both clusters are read; the target also as far as the same records may have been copied
+    again. With ``sole_writer`` the target is read alone if the source is lost or has too much to
+    read.
+
+    At most ``max_bytes`` of each cluster are read, the smallest ranges first. A partition whose
+    range was not read keeps the answer that the syncs give.
     """
     ranges = {
         answer.topic_partition: to_read
@@ -64,8 +67,9 @@ def gather_windows(
     windows = {}
     for key, (_, target) in ranges.items():
         if (records := copies.get(names[key])) is None:
-            continue
+            continue  # beyond ``max_bytes``
         timed = are_timed(records)
+        # The window does not cover offsets that the target has deleted.
         first = max(target.first, _low(evidence[key].target))
         windows[key] = (
             _source_window(*originals[key], timed=timed) if key in originals else None,

@@ -95,7 +95,10 @@ def find_pattern_problems(
 def _compile_patterns(
     topics: Collection[str], patterns: JobPatterns
 ) -> Iterator[tuple[str, re.Pattern[str], Collection[str]]]:
-    """Yield each pattern's label, the pattern, and the checkpoint's topics that it reads."""
+    """Yield each pattern's label, the pattern, and the topics of ``topics`` that it must match.
+
+    Nothing is yielded if the job subscribes by name. ``topics`` are those in the checkpoint.
+    """
     if patterns.requested is not None:
         if patterns.requested:
             label = f"subscribe_pattern {patterns.requested!r}"
@@ -104,7 +107,7 @@ def _compile_patterns(
     for text in patterns.source:
         label = f"the job's subscribePattern {text!r}"
         pattern = _compile(label, text)
-        # Another source of the query may read the other topics.
+        # A query with two Kafka sources has two patterns: one source reads these topics only.
         yield label, pattern, [topic for topic in topics if pattern.search(topic)]
 
 
