@@ -174,6 +174,7 @@ class _FailoverTasks:
         )
 
     def _add_verify(self, translate: BaseOperator, started: BaseOperator) -> ReconcileOperator:
+        # ``started`` waits until the target's job has committed a batch, and returns its positions.
         return self._add(
             ReconcileOperator,
             "verify",

@@ -61,12 +61,16 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
         gc.freeze()
         served.cache.start()
         try:
-            uvicorn.Server(_config(app, listen)).run(sockets=[listener])
+            uvicorn.Server(_uvicorn_config(app, listen)).run(sockets=[listener])
         finally:
             served.cache.stop()
 
 
-def _config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:
+    """Return uvicorn's settings: HTTP only, with limits for slow and for many clients.
+
+    The app has no lifespan events. Uvicorn leaves the log settings of the process as they are.
+    """
     return uvicorn.Config(
         report_requests(app),
         http=SlowClientProtocol,

@@ -118,7 +118,8 @@ class SettingsReader:
     def client_properties(self, cluster: str) -> dict[str, str]:
         """Return a cluster's librdkafka properties.
 
-        Properties with the cluster's prefix take precedence over those with ``kafka.``.
+        Properties with the cluster's prefix take precedence over those with ``kafka.``. Keys that
+        this package reads itself, such as ``source.alias``, are no client properties.
 
         Raises:
             ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart

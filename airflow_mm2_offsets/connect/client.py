@@ -21,7 +21,7 @@ _MESSAGE_LENGTH = 1000
 """Of a worker's error message, so much is shown."""
 _MIRROR_SOURCE = "MirrorSourceConnector"
 _HEARTBEATS_TOPIC = "heartbeats"
-_OTHER = "check that the URL is a Connect worker's"
+_CHECK_URL = "check that the URL is a Connect worker's"
 _EXAMPLE = "give one like http://connect:8083"
 
 _NEXT_STEP: Mapping[int, str] = {
@@ -169,7 +169,7 @@ class ConnectClient:
         except (KeyError, TypeError, AttributeError) as error:
             raise ConnectError(
                 f"Connect at {self.url}, {about}: the answer is JSON of another form than Kafka "
-                f"Connect's ({type(error).__name__}); {_OTHER}"
+                f"Connect's ({type(error).__name__}); {_CHECK_URL}"
             ) from error
 
     def _get(self, path: str, about: str, **params: str) -> Any:  # noqa: ANN401 - JSON
@@ -181,7 +181,9 @@ class ConnectClient:
             try:
                 answer = server.ask(path, params, seconds=left)
             except TooLargeError as error:
-                raise ConnectError(f"Connect at {self.url}, {about}: {error}; {_OTHER}") from error
+                raise ConnectError(
+                    f"Connect at {self.url}, {about}: {error}; {_CHECK_URL}"
+                ) from error
             except ExchangeError as error:
                 raise ClusterUnreachableError(
                     f"Connect at {self.url} did not answer, tried for "
@@ -194,18 +196,22 @@ class ConnectClient:
             time.sleep(_RETRY_SECONDS)
 
     def _body(self, answer: Answer, about: str) -> Any:  # noqa: ANN401 - JSON
+        """Return the JSON of an answer; raise if it is an error, a redirect or not JSON.
+
+        ``about`` says for messages what was requested.
+        """
         answered = f"Connect at {self.url}, {about}: HTTP {answer.status}"
         if httpx.codes.is_redirect(answer.status):
             raise ConnectError(f"{answered}, which is a redirect; give the URL that it leads to")
         try:
             body = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
-            raise ConnectError(f"{answered} and no JSON; {_OTHER}") from error
+            raise ConnectError(f"{answered} and no JSON; {_CHECK_URL}") from error
         if httpx.codes.is_success(answer.status):
             return body
         message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
-        step = _NEXT_STEP.get(answer.status, "look into the worker's log")
-        raise ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {step}")
+        next_step = _NEXT_STEP.get(answer.status, "look into the worker's log")
+        raise ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {next_step}")
 
 
 def _first_line(task: Mapping[str, str]) -> str | None:

@@ -140,6 +140,7 @@ class Mm2OffsetHook(BaseHook):
         return KafkaCluster(name=name, config=config, timeout=self.timeout)
 
     def _connection(self, conn_id: str, conn_type: str, named_by: str = "") -> Any:  # noqa: ANN401 - its class moved between releases
+        """Return a connection of a type; ``named_by`` tells in messages which field names it."""
         try:
             connection = self.get_connection(conn_id)
         except AirflowNotFoundException as error:

@@ -151,7 +151,7 @@ class KafkaCluster:
             PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()
         }
         with self._admin() as admin:
-            # Without a connection, librdkafka sometimes tries again only after 3 s.
+            # This connects. A request without a connection sometimes waits for 3 s in librdkafka.
             admin.metadata()
             futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
             admin.wait_all(futures.values())
@@ -161,6 +161,7 @@ class KafkaCluster:
                 ).offset
                 for each, future in futures.items()
             }
+        # Kafka answers -1 if all records are older.
         return {each: offset for each, offset in offsets.items() if offset >= 0}
 
     def _admin(self) -> AbstractContextManager[ClientSession[AdminClient]]:

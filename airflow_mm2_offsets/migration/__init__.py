@@ -103,9 +103,10 @@ def migrate_checkpoint(
         return dict(copy.report)
     _check_sink(checkpoint.logs, options)
     required = required_positions(checkpoint.files)
-    state = {file.name: file.move(target, options.target_uri) for file in checkpoint.state}
+    # Spark writes absolute paths into the metadata of the state: they must name the copy.
+    state_texts = {file.name: file.move(target, options.target_uri) for file in checkpoint.state}
     plan = _decide(pair, checkpoint.files, required, copy, options)
-    sizes = checkpoint.copy_to(copy, plan, state)
+    sizes = checkpoint.copy_to(copy, plan, state_texts)
     done = report(checkpoint.logs, required, plan, target) | sizes
     copy.finish(original, done)
     return done
@@ -147,13 +148,13 @@ class _Original:
         }
 
     def copy_to(
-        self, copy: CheckpointCopy, plan: MigrationPlan, state: Mapping[str, str]
+        self, copy: CheckpointCopy, plan: MigrationPlan, state_texts: Mapping[str, str]
     ) -> dict[str, int]:
         """Copy and rewrite all files but the last one; return the number of files and bytes."""
         targets = plan.targets()
         copied = self._copied()
         written = {file.name: file.rewrite(targets.__getitem__) for file in self.files}
-        written |= state
+        written |= state_texts
         copy.fill(self.place, copied, written)
         _check_reads_back(self.logs, copy.root)
         if inventory(self.place) != self.inventory:

@@ -93,16 +93,16 @@ class Reconciliation:
         return {**self.report, "outcome": self.outcome.value, "allowed": self.allowed}
 
     def summary(self) -> str:
-        """Return it as one sentence and a table."""
+        """Return the report as one sentence and a table."""
         records: Counter[str] = Counter()
         for span in self.report["ranges"]:
             records[span["side"]] += span["records"]
         clusters = ", ".join(f"{count} records of the {side}" for side, count in records.items())
         rows = sum(sink["records"] for sink in self.report["sinks"])
-        gone = f"; NOT JUDGED: {self.not_judged} offsets not held" if self.not_judged else ""
+        missing = f"; NOT JUDGED: {self.not_judged} offsets not held" if self.not_judged else ""
         return (
             f"{self.outcome.value.upper()}: compared {clusters} and {rows} rows of the sink by "
-            f"{', '.join(self.report['compared'])}{gone}.\n\n{self._table()}"
+            f"{', '.join(self.report['compared'])}{missing}.\n\n{self._table()}"
         )
 
     def _is_failure(self, count: Mapping[str, Any]) -> bool:

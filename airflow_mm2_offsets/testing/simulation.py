@@ -74,7 +74,8 @@ class Mm2Simulation:
         Args:
             max_records: How many records of each partition to copy at most.
             commit: Whether Connect commits the source offsets afterwards and MirrorMaker 2 sends
-                the delayed offset syncs. Without it ``restart_worker`` makes it copy them again.
+                the delayed offset syncs. Without a commit, MirrorMaker 2 copies the same records
+                again after ``restart_worker``.
         """
         for topic in sorted(self.source.topics):
             if not _is_internal(topic):
