@@ -109,7 +109,7 @@ def _bound(
     if bracket.after is None and not bracket.is_sync and evidence.drained and evidence.target:
         end = evidence.target.high
         return BracketBounds.fixed(end, end, Basis.DRAINED)
-    bounds, read_on = _by_syncs(segments, bracket, evidence), -1
+    bounds, searched_to = _by_syncs(segments, bracket, evidence), -1
     search = segments.search_range(bracket)
     if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
         if not search.is_newest:
@@ -117,14 +117,14 @@ def _bound(
             bounds = bounds._replace(low=proven.low, low_rises_from=NEVER_RISES)
         elif not (bracket.is_sync and (proven.low, proven.high) == (bounds.low, bounds.high)):
             bounds = proven
-        read_on = evidence.target_window.last
+        searched_to = evidence.target_window.last
     source, target = evidence.source_window, evidence.target_window
     if source is not None and target is not None:
         for searched in filter(None, (search, syncs.step_range(bracket))):
             read = syncs.extend_range(searched, source, target)
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
     rewind = rewind_after(syncs, bracket.position)
-    return bounds.raised(rewind) if rewind and rewind.downstream > read_on else bounds
+    return bounds.raised(rewind) if rewind and rewind.downstream > searched_to else bounds
 
 
 def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> BracketBounds:

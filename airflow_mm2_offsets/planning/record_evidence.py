@@ -172,8 +172,8 @@ def _find_ranges(
     if evidence.source:
         for last in _ends(segments, window.end, duplicate):
             # Older copies count for what later steps lack: both sides show it.
-            read_on = max(last, window.end, key=attrgetter("upstream")) if step else window.end
-            source = _range(first, read_on, 0, evidence.source)
+            source_end = max(last, window.end, key=attrgetter("upstream")) if step else window.end
+            source = _range(first, source_end, 0, evidence.source)
             target = _range(first, last, 1, evidence.target)
             if source and target:
                 return source, target

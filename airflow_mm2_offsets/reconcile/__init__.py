@@ -99,7 +99,10 @@ class Reconciliation:
             records[span["side"]] += span["records"]
         clusters = ", ".join(f"{count} records of the {side}" for side, count in records.items())
         rows = sum(sink["records"] for sink in self.report["sinks"])
-        missing = f"; NOT JUDGED: {self.not_judged} offsets not held" if self.not_judged else ""
+        missing = ""
+        if self.not_judged:
+            gone = "offsets that a cluster no longer or not yet holds"
+            missing = f"; NOT JUDGED: {self.not_judged} {gone}"
         return (
             f"{self.outcome.value.upper()}: compared {clusters} and {rows} rows of the sink by "
             f"{', '.join(self.report['compared'])}{missing}.\n\n{self._table()}"

@@ -56,8 +56,8 @@ def is_answered(files: HadoopFiles, fence: dict[str, Any], request_id: str | Non
     another run may have taken over the fence since.
     """
     answer = files.read("stopped.json") or {}
-    unanswered = {fence.get("request_id"), request_id or fence.get("request_id")}
-    return fence.get("state") == "moved" or answer.get("request_id") in unanswered
+    request_ids = {fence.get("request_id"), request_id or fence.get("request_id")}
+    return fence.get("state") == "moved" or answer.get("request_id") in request_ids
 
 
 def open_request(files: HadoopFiles, fence: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -87,7 +87,7 @@ def test_the_summary_is_a_sentence_and_a_table() -> None:
     sentence, _, table = result.summary().partition("\n\n")
     assert sentence == (
         "FAILED: compared 7 records of the source, 5 records of the target and 7 rows of the sink "
-        "by key, value; NOT JUDGED: 12 offsets not held."
+        "by key, value; NOT JUDGED: 12 offsets that a cluster no longer or not yet holds."
     )
     header, line = table.splitlines()
     words = "partition source target lost duplicated out of order unknown from, to"
