@@ -80,7 +80,7 @@ def difference(archived: ArchivedSyncs, written: Mapping[FileName, Segment]) -> 
     compact = assemble(written, ())
     for what, expected, actual in (
         ("pair of clusters", archived.pair, compact.pair),
-        ("generations", archived.incarnations, compact.incarnations),
+        ("incarnations", archived.incarnations, compact.incarnations),
         ("ids of topics", archived.topics, compact.topics),
         ("cut partitions", archived.history_starts, compact.history_starts),
         ("offsets covered", covered(archived.segments), covered(written)),

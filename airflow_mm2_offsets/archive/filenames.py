@@ -73,11 +73,11 @@ def gaps(names: Iterable[FileName]) -> list[str]:
     last = 0
     for incarnation, group in groupby(sorted(names), key=lambda name: name.incarnation):
         if incarnation.number > last + 1:
-            phrases.append(f"all of generation {last + 1}")
+            phrases.append(f"all of incarnation {last + 1}")
         last = incarnation.number
         end = 0
         for name in group:
             if name.first > end:
-                phrases.append(f"offsets {end} to {name.first - 1} of generation {last}")
+                phrases.append(f"offsets {end} to {name.first - 1} of incarnation {last}")
             end = max(end, name.stop)
     return phrases

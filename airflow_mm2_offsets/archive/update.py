@@ -36,7 +36,7 @@ class ArchiveRun:
     """Syncs that the archive holds now."""
     skipped: int
     """Records of the topic that are not offset syncs."""
-    generation: int
+    incarnation: int
     """The number of the syncs topic's incarnation: 1 for the first that the archive saw."""
     next_offset: int
     """The first offset of the next run."""
@@ -80,7 +80,7 @@ def archive_syncs(pair: ClusterPair, archive: SyncArchive) -> ArchiveRun:
         new_syncs=topic_read.records_read - topic_read.skipped_count,
         total=len(now),
         skipped=topic_read.skipped_count,
-        generation=header.incarnation.number,
+        incarnation=header.incarnation.number,
         next_offset=run.stop,
         as_of=iso_time(run.time),
         notes=notes,
@@ -113,8 +113,8 @@ def _notes(archived: "ArchivedSyncs", header: Header) -> Iterator[str]:
     incarnation, (run,) = header.incarnation, header.runs
     if archived.incarnations and incarnation != archived.incarnations[-1]:
         yield (
-            f"topic {header.pair.syncs_topic} was recreated or truncated since generation "
-            f"{archived.incarnations[-1].number}: read from its beginning as generation "
+            f"topic {header.pair.syncs_topic} was recreated or truncated since incarnation "
+            f"{archived.incarnations[-1].number}: read from its beginning as incarnation "
             f"{incarnation.number}"
         )
     last_ids = archived.topics

@@ -167,7 +167,7 @@ def _to_json(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> dict[st
         "syncs": len(snapshot),
         "files": len(snapshot.segments),
         "runs": len(snapshot.runs),
-        "generations": [incarnation.number for incarnation in snapshot.incarnations],
+        "incarnations": [incarnation.number for incarnation in snapshot.incarnations],
         "damaged": [*snapshot.damaged],
         "cut": [
             {"topic": topic, "partition": number}

@@ -26,8 +26,8 @@ class ArchiveSyncsOperator(BaseOperator):
             as the topic still has them.
 
     Returns:
-        ``new_syncs``, ``total``, ``skipped``, ``generation``, ``next_offset``, ``as_of``, ``notes``
-        (recreated topics) and ``compacted`` (how many files became one).
+        ``new_syncs``, ``total``, ``skipped``, ``incarnation``, ``next_offset``, ``as_of``,
+        ``notes`` (recreated topics) and ``compacted`` (how many files became one).
 
     Raises:
         ArchiveError: The archive is of another pair of clusters, damaged, or out of reach.

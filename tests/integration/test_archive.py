@@ -153,8 +153,8 @@ def test_the_archive_keeps_deleted_syncs(moving: Moving, archive: SyncArchive) -
     moving.mirror.wait_running()
     moving.write()
     run = archive_syncs(moving.pair, archive)
-    assert run.generation == 2
-    assert "generation 2" in run.notes[0]
+    assert run.incarnation == 2
+    assert "incarnation 2" in run.notes[0]
     index = loaded(moving.pair, archive)
     assert index.translate(moving.topic, 0, 0).target == 0
     assert index.partitions[TopicPartition(moving.topic, 0)].last.upstream == 199

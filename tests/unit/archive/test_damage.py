@@ -60,7 +60,7 @@ def test_a_half_written_file(folder: Path, size: int) -> None:
 def test_a_missing_file(folder: Path) -> None:
     """A missing file is reported as a gap, and the next read begins at the gap."""
     second(folder).unlink()
-    refuses(folder, r"covers offsets 10 to 19 of generation 1 is missing")
+    refuses(folder, r"covers offsets 10 to 19 of incarnation 1 is missing")
     lenient = SyncArchive(str(folder), skip_damaged=True)
     incarnation, first = lenient.read().next_read("first-life", 40)
     assert first == 10
@@ -71,7 +71,7 @@ def test_a_missing_file(folder: Path) -> None:
 def test_a_missing_first_file(folder: Path) -> None:
     """If its first file is missing, the archive's first sync is not treated as the first ever."""
     min(folder.iterdir()).unlink()
-    refuses(folder, r"covers offsets 0 to 9 of generation 1 is missing")
+    refuses(folder, r"covers offsets 0 to 9 of incarnation 1 is missing")
     index = SyncArchive(str(folder), skip_damaged=True).read().index()
     assert index.translate("orders", 0, 5).basis is Basis.HISTORY_CUT
 

@@ -32,7 +32,7 @@ def test_the_operator_archives_and_compacts(
             new_syncs=30,
             total=30,
             skipped=0,
-            generation=1,
+            incarnation=1,
             next_offset=30,
             as_of="2026-01-01T00:00:00+00:00",
             notes=("topic orders was recreated",),
