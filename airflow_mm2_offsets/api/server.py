@@ -36,7 +36,7 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
 
     Args:
         settings: The clusters, the address and the login.
-        ready: Called with the URL once the server listens, before the first answer.
+        ready: Called with the URL once the server answers.
 
     Raises:
         ConfigurationError: The port is in use, the certificate can't be read, or other machines
@@ -51,19 +51,31 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
     app = create_app(OnePair(served), auth=make_auth(listen))
     _check_certificate(listen)
     with _bind(listen) as listener:
-        host, port = listener.getsockname()[:2]
-        if ready is not None:
-            scheme = "https" if listen.tls_certificate else "http"
-            ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
         sys.setswitchinterval(SWITCH_SECONDS)
         # Today's objects live as long as the server. Each full collection would visit them, and a
         # read of the syncs starts many: answers would wait for tens of milliseconds.
         gc.freeze()
         served.cache.start()
         try:
-            uvicorn.Server(_uvicorn_config(app, listen)).run(sockets=[listener])
+            _Server(_uvicorn_config(app, listen), ready).run(sockets=[listener])
         finally:
             served.cache.stop()
+
+
+class _Server(uvicorn.Server):
+    """Calls ``ready`` with its URL once it handles signals and answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None] | None) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, and call ``ready``."""
+        await super().startup(sockets)
+        if self._ready is not None and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            scheme = "https" if self.config.is_ssl else "http"
+            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
 
 
 def _uvicorn_config(app: FastAPI, listen: ServeSettings) -> uvicorn.Config:

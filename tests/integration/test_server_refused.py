@@ -1,5 +1,6 @@
-"""What keeps a server alone from starting."""
+"""What keeps a server alone from starting, and what ends it."""
 
+import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,19 +8,40 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.api.server import serve
-from airflow_mm2_offsets.config import load_settings
+from airflow_mm2_offsets.config import Settings, load_settings
 from airflow_mm2_offsets.errors import ConfigurationError
+
+
+def _settings(settings: Mapping[str, object]) -> Settings:
+    serve_settings = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
+    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in serve_settings.items()}
+    return load_settings(None, environ)
 
 
 def refusal(settings: Mapping[str, object]) -> str:
     """Return why a server does not start."""
-    serve_settings = {"kafka_bootstrap_servers": "127.0.0.1:1", "serve_port": 0} | dict(settings)
-    environ = {f"MM2_OFFSETS_{key.upper()}": str(value) for key, value in serve_settings.items()}
     started: list[str] = []
     with pytest.raises(ConfigurationError) as raised:
-        serve(load_settings(None, environ), ready=started.append)
+        serve(_settings(settings), ready=started.append)
     assert not started
     return str(raised.value)
+
+
+def test_a_server_that_is_ready_handles_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the URL may end the server at once: it ends by itself, without warnings."""
+    # They are for a process that only serves.
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    handlers = []
+
+    def end(_url: str) -> None:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        serve(_settings({}), ready=end)
+    assert handlers
+    assert handlers != [signal.default_int_handler]
 
 
 def test_a_port_that_is_taken_is_one_clear_error() -> None:
