@@ -103,7 +103,7 @@ def _translate(
     begins, lows, low_rises_from, highs, high_rises_until = _table(syncs, extras)
     at = _entry_of(begins, positions)
     low, high = lows[at], highs[at]
-    if extras is Extras.NONE:  # Otherwise no bound rises with the position.
+    if extras is Extras.NONE:  # Otherwise no bound rises with the position. NONE never does.
         low += np.maximum(0, positions - low_rises_from[at])
         high -= np.maximum(0, high_rises_until[at] - positions)
     target = low.copy()

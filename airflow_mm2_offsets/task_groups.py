@@ -147,7 +147,7 @@ class _FailoverTasks:
         submit = self._add_submit(read, translate)
         chain(check, stop, read, wait, translate, submit, started, reported)
         if self.verify is not False:
-            # Cleared with wait_started, verify waits for the positions that it reads of it.
+            # verify reads wait_started's positions: cleared with it alone, it must still wait.
             chain([reported, started], self._add_verify(translate, started))
 
     def _add(self, operator: type[OperatorT], task_id: str, **settings: Any) -> OperatorT:

@@ -27,8 +27,8 @@ def create_app(
 
     Args:
         pairs: Finds the pairs of clusters; their indexes are refreshed in the background.
-        auth: A FastAPI dependency of every route, the OpenAPI description too; it raises unless the
-            request is authorized.
+        auth: A FastAPI dependency of every route but the probes, the OpenAPI description too; it
+            raises unless the request is authorized.
         anonymous_probes: Whether ``/healthz`` and ``/readyz`` need no login.
         limits: The size and the time of a request's body.
     """
@@ -36,7 +36,7 @@ def create_app(
         title="airflow-mm2-offsets",
         version=__version__,
         summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
-        openapi_url=None,  # FastAPI's own route needs no login.
+        openapi_url=None,  # FastAPI's own route would be open to all; the one below needs a login.
         redirect_slashes=False,  # An unknown path is 404, not a redirect.
     )
     app.state.pairs = pairs

@@ -38,11 +38,12 @@ def build_index(
 
     Args:
         columns: The syncs.
-        histories: The history of each partition where it is not ``History.UNKNOWN``.
+        histories: The history of each partition where it is not ``History.UNKNOWN``; it
+            names all partitions of the other two.
         settled_below: For partitions with cut syncs; see ``PartitionSyncs.settled_below``.
         last_cuts: For partitions with cut syncs; see ``PartitionSyncs.last_cut``.
     """
-    # Without a sync yet: ``steps.partition`` makes the same with syncs.
+    # Partitions without any sync; those with syncs are replaced below.
     beginnings = {
         each: PartitionSyncs(
             history=history,

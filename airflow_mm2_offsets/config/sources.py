@@ -46,8 +46,8 @@ def read_entries(
 ) -> Entries:
     """Return every setting by its key; see ``load_settings``.
 
-    ``key_by_variable`` has the keys of variables, without the prefix and in lower case. In all
-    other variables each underscore stands for a dot.
+    ``key_by_variable`` maps a variable's name, in lower case and without the prefix, to its key.
+    In a name that it lacks, each underscore stands for a dot.
     """
     if file is None and environ.get(CONFIG_VARIABLE):
         file = Path(environ[CONFIG_VARIABLE])

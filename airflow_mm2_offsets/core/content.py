@@ -39,7 +39,8 @@ def match_content(
     It proves nothing if the windows do not reach the sync at the end of the range, or if that
     sync's record differs on the two clusters: then a transform changes records on the way.
 
-    Both bounds are one offset, the truth, in two cases:
+    If the source was read from the range's begin, both bounds are one offset, the truth, in two
+    cases:
 
     - The source was read to its end, and the last copy of the first record is proved to be the
       truth (``_last_copy``).
@@ -51,7 +52,7 @@ def match_content(
         source: The source's records from the position to the end of the range, or further.
         target: The target's records of the range, or further.
         segments: What the syncs say.
-        source_end: The source's end offset when all records of ``target`` had been copied.
+        source_end: The source's end offset, read after all records of ``target`` had been copied.
     """
     pair = _originals_and_copies(search, source, target)
     if pair is None:
@@ -183,6 +184,8 @@ def _last_copy(
     segments: Segments,
 ) -> int | None:
     """Return the last copy of the first record from the position on, if it is the truth.
+
+    Only records that were found on the target count: the others were not copied there.
 
     Two conditions prove that:
 

@@ -73,7 +73,7 @@ class Epoch:
     def __init__(
         self,
         syncs: "PartitionSyncs",
-        bounds: Range,
+        bounds: tuple[int, int],
         *,
         older_copies: Sequence[OlderCopies] = (),
         older_epochs: Sequence["Epoch"] = (),
@@ -83,9 +83,9 @@ class Epoch:
 
         Args:
             syncs: The syncs of the partition.
-            bounds: ``start`` and ``stop``.
-            older_copies: What the epochs before this one copied and none of them provably copied
-                again.
+            bounds: ``start`` and ``stop``, indexes of syncs.
+            older_copies: What was copied before this epoch, and by no epoch before it provably
+                copied again.
             older_epochs: The epochs before this one, newest first.
             progress: What Connect has committed; only for the newest epoch.
         """

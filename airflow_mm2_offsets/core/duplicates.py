@@ -105,7 +105,7 @@ def last_possible_duplicate(
         return None
     last_sync = None
     first = bisect_left(syncs.downstream, bracket.end.downstream)
-    # About how many records lie from the position up to the sync ``at``.
+    # About how many records lie from the position to the sync ``at``, both included.
     records = _records_to_end(bracket)
     for at in range(first, len(syncs) - 1):
         if syncs.downstream[at + 1] - bracket.end.downstream > within:
@@ -113,9 +113,9 @@ def last_possible_duplicate(
         source_step = syncs.upstream[at + 1] - syncs.upstream[at]
         free_offsets = syncs.downstream[at + 1] - syncs.downstream[at] - 1
         if source_step < 0:
-            # A rewind. Only the records before its sync need free offsets here: MirrorMaker 2
-            # copies the others again after that sync.
-            records = max(0, records + source_step)
+            # A rewind. Only the records before its sync need free offsets here: that sync shows
+            # where MirrorMaker 2 has copied the others again.
+            records = max(0, records + source_step - 1)
         if 0 < free_offsets >= records:
             last_sync = syncs[at + 1]
         records += _records(syncs, at) if source_step > 0 else 1

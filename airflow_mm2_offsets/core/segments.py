@@ -40,7 +40,10 @@ class SearchRange(NamedTuple):
     begin: SyncPoint
     """The first offset to read on source and target."""
     end: SyncPoint
-    """The last offset to read on each cluster: a sync whose record has no older copies only."""
+    """The last offset to read on each cluster.
+
+    It is a sync of the bracket, or of the newest epoch that has caught up.
+    """
     is_ordered: bool = False
     """Whether no rewind can lie in the range, so that the copies are in the source's order."""
     is_newest: bool = True
@@ -120,8 +123,8 @@ class Segments:
     def _range_with_older_copies(self, position: int) -> SearchRange | None:
         """Return the range from a position's lower bound to a sync without older copies.
 
-        That sync is the first one of the newest epoch from which on no record has older copies
-        only. None if there is no such sync, or if it does not lie after the position.
+        It is the first sync, of the newest epoch that has caught up, from which on that epoch's
+        copies count. None if there is no such sync, or if it does not lie after the position.
         """
         newest = self.lows[-1]
         if newest.low is not None:

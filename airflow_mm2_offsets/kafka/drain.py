@@ -90,6 +90,7 @@ def drain(
         ClusterUnreachableError: Nothing came for the cluster's timeout, or authentication failed.
         ClusterRefusedError: A broker answered with an error.
     """
+    # By the log's end: a start beyond the last stable offset is no truncation.
     watermarks = cluster.watermarks(starts)
     begins = {
         each: _begin(cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted)
@@ -112,6 +113,7 @@ def _begin(
     *,
     refuse_deleted: bool,
 ) -> int:
+    """Return the first offset to read: the start, or the first that is left."""
     if start > watermarks.high:
         problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
     elif start < watermarks.low and refuse_deleted:

@@ -51,7 +51,7 @@ def report(
 
 
 def summarize_migration(done: Mapping[str, Any]) -> str:
-    """Return a report as a few sentences and a table."""
+    """Return a ``report``, with ``files`` and ``bytes`` of the copy, as sentences and a table."""
     pending = done["pending_batch"]
     begun = "none pending" if pending is None else f"batch {pending} pending, which runs again"
     again = (

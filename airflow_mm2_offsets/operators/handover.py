@@ -186,7 +186,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
             )
 
     def _skip_if_begun(self, earlier_run: str) -> None:
-        """Start no second job where this failover has started one, though its DAG run be deleted.
+        """Skip the task if the job has begun on the target, even if its DAG run was deleted.
 
         Raises:
             AirflowSkipException: The job has begun on the target.

@@ -36,7 +36,7 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
 
 
 def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:
-    """Return the current ids, to compare a plan with; without the source's if it is lost.
+    """Return the current ids, to compare or to note; without the source's if it does not answer.
 
     Raises:
         ClusterUnreachableError: The target does not answer.
@@ -44,7 +44,7 @@ def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool
     try:
         return read_ids(pair, topics, ask_source=ask_source)
     except ClusterUnreachableError as error:
-        # A source that was lost since must not hold the job back.
+        # A source that does not answer any more must not hold the job back.
         ids = read_ids(pair, topics, ask_source=False)
         log.warning("The ids of the source are not compared, those of the target are: %s", error)
         return ids

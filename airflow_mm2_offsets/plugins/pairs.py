@@ -38,7 +38,9 @@ class ConnectionPairs:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def get(self, conn_id: str | None) -> ServedPair:
-        """Return the pair of a connection; the first call waits until its syncs were read.
+        """Return the pair of a connection.
+
+        The first call, also after a change of the connection, waits for one try to read its syncs.
 
         Raises:
             Problem: The connection does not exist, or is not a usable one of type ``mm2``.

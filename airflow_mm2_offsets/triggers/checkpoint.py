@@ -19,7 +19,7 @@ _QUEUED = (
 )
 
 WRITE_SECONDS = 5.0
-"""A file that is still incomplete after so many seconds is damaged."""
+"""The longest wait before a damaged checkpoint is read again; ``poll_interval`` may be shorter."""
 
 
 class SparkStartedTrigger(PollingTrigger):

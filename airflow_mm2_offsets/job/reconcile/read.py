@@ -168,6 +168,10 @@ def _rows(
     ranges: Sequence[Range] | None,
     time: Sequence[int] | None,
 ) -> DataFrame:
+    """Return records or a sink's rows as rows to compare, cut to ranges and to a time.
+
+    ``columns`` and ``tag`` are SQL; ``tag`` may name ``switch``, which comes from the ranges.
+    """
     headers = columns.get("headers")
     values = {**columns, "headers": HEADERS.replace("headers", headers) if headers else None}
     rows = frame.selectExpr(
@@ -195,7 +199,8 @@ def _rows(
         "offset",
         "arrival",
         F.substring("key", 1, KEY_BYTES).alias("key"),
-        F.isnull("value").alias("tombstone"),
+        # Without a value to compare, nothing tells which records are tombstones.
+        (F.isnull("value") if values.get("value") else F.lit(False)).alias("tombstone"),  # noqa: FBT003
         *_hashes("key", "value", "headers"),
     )
 

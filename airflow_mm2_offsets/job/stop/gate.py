@@ -146,7 +146,7 @@ def _clock_after(jvm: Any, wait: Any, clock: Any) -> Any:  # noqa: ANN401 - Java
     this handler: ``(proxy, method, args) -> { wait(); return method.invoke(clock, args); }``.
     """
     handles, kind = jvm.java.lang.invoke.MethodHandles, jvm.java.lang.Class.forName
-    # publicLookup() finds no caller-sensitive method as Method.invoke is; lookup() finds it, with
+    # publicLookup() does not find caller-sensitive methods like Method.invoke; lookup() does, with
     # the rights of Py4J's class that calls it.
     invoke = handles.lookup().findVirtual(
         kind("java.lang.reflect.Method"),
@@ -155,7 +155,7 @@ def _clock_after(jvm: Any, wait: Any, clock: Any) -> Any:  # noqa: ANN401 - Java
     )
     # (method, object, args) becomes (method, args): the object is always ``clock``.
     invoke = handles.insertArguments(invoke, 1, _array(jvm, "java.lang.Object", clock))
-    # ``clock`` is interrupted while it waits for the next trigger. Method.invoke throws that so:
+    # ``clock`` is interrupted while it waits for the next trigger. This wraps that exception:
     interrupted = kind("java.lang.reflect.InvocationTargetException")
     invoke = _ending_query(jvm, invoke, kind("java.lang.Object"), interrupted)
     # (method, args) becomes (proxy, method, args); the proxy is not used.

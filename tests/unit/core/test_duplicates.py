@@ -1,0 +1,21 @@
+"""Where records may have been copied again without a sync that shows it."""
+
+import pytest
+
+from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.duplicates import last_possible_duplicate
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+
+@pytest.mark.parametrize(
+    ("rewound_to", "last"),
+    [
+        (SyncPoint(50, 150), SyncPoint(100, 100)),  # 49 free offsets: record 0 alone, before 100
+        (SyncPoint(50, 151), SyncPoint(50, 151)),  # 50: the records from 0 to 49
+    ],
+)
+def test_duplicates_need_a_free_offset_each(rewound_to: SyncPoint, last: SyncPoint) -> None:
+    """Before a rewind to 50 fit copies from position 0 on, if there are 50 free offsets."""
+    syncs = PartitionSyncs([(0, 0), (100, 100), rewound_to])
+    bracket = PartitionSyncs([(0, 0), (100, 100)]).segments.bracket(0)
+    assert last_possible_duplicate(syncs, bracket, within=1000) == last
