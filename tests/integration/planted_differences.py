@@ -24,6 +24,7 @@ def plan_cases(suite: ReconcileSuite) -> None:
     plan_with_differences(suite, clean, planted)
     plan_without_differences(suite, clean)
     suite.plan("clusters", [clean, swapped])
+    suite.plan("keys alone", [clean], kafka={"key": "key"})
     plan_with_source_alone(suite, clean, expired)
 
 

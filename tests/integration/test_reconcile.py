@@ -51,6 +51,13 @@ def test_equal_sides_have_no_difference(suite: ReconcileSuite, name: str) -> Non
     assert source["holes"] == 6  # twice: a commit's marker, an aborted record and its marker
 
 
+def test_without_values_no_record_counts_as_a_tombstone(suite: ReconcileSuite) -> None:
+    """Where only keys are compared, nothing tells which records are tombstones."""
+    ranges = suite.cases["keys alone"].result().report["ranges"]
+    assert sum(each["records"] for each in ranges) > 0
+    assert sum(each["tombstones"] for each in ranges) == 0
+
+
 def test_a_clean_reconciliation(suite: ReconcileSuite) -> None:
     """Without differences no row is written, and the summary counts what was compared."""
     case = suite.cases["clean without lineage"]
