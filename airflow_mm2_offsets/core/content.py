@@ -18,12 +18,18 @@ again unseen. A record missing from that range was not copied again. Copies in i
 source was read to its end and has each content once: then equal content is the same record.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
+from airflow_mm2_offsets.core.last_copy import find_last_copy
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
+from airflow_mm2_offsets.core.window_records import (
+    between,
+    first_offsets,
+    last_offsets,
+    offsets_of_unique,
+)
 
 
 def match_content(
@@ -43,7 +49,7 @@ def match_content(
     cases:
 
     - The source was read to its end, and the last copy of the first record is proved to be the
-      truth (``_last_copy``).
+      truth (``find_last_copy``).
     - No unknown target record lies before the first known copy, and both sides hold the record of
       that copy once.
 
@@ -59,21 +65,21 @@ def match_content(
         return None
     originals, copies = pair
     # The copies of the range, and what was read of the target beyond it.
-    all_copies = _between(search.begin.downstream, target.last, target.records)
+    all_copies = between(search.begin.downstream, target.last, target.records)
     is_read_to_end = source_end is not None and source.last >= source_end - 1
     is_read_from_begin = source.first <= search.begin.upstream
     if is_read_from_begin and is_read_to_end:
-        last = _last_copy(search.position, source, copies, all_copies, segments)
+        last = find_last_copy(search.position, source, copies, all_copies, segments)
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
     if is_read_from_begin and low == earliest:
         content = next(content for offset, content in copies if offset == earliest)
-        if _count(content, originals) == _count(content, all_copies) == 1:
+        if content in offsets_of_unique(originals) and content in offsets_of_unique(all_copies):
             return earliest, earliest
     # The range's last record is at the position or after it: the truth is not above its last copy.
     end_content = originals[-1][1]
-    return low, _last_offsets(all_copies)[end_content]
+    return low, last_offsets(all_copies)[end_content]
 
 
 def _lowest_copy(
@@ -85,13 +91,13 @@ def _lowest_copy(
     """
     unread = {content: None for offset, content in originals if offset >= search.position}
     on_source = {content for _, content in originals}
-    first_copies = _first_offsets([copy for copy in copies if copy[1] in on_source])
+    first_copies = first_offsets([copy for copy in copies if copy[1] in on_source])
     earliest = min(first_copies[content] for content in unread if content in first_copies)
     if _is_complete(search, unread, first_copies):
         return earliest, earliest
     before: Sequence[WindowRecord] = [copy for copy in copies if copy[0] < earliest]
     if search.is_ordered:
-        offsets = _offsets_of_unique(originals)
+        offsets = offsets_of_unique(originals)
         if _rise(offsets, copies) and _has_room(search.begin.upstream, offsets, before):
             before = _after_last_known(before, unread, first_copies)
     unknown = (offset for offset, content in before if first_copies.get(content) != offset)
@@ -134,12 +140,6 @@ def _has_room(begin: int, offsets: Mapping[Content, int], copies: Sequence[Windo
     return all(later[1] - first[1] <= later[0] - first[0] for first, later in steps)
 
 
-def _offsets_of_unique(originals: Sequence[WindowRecord]) -> dict[Content, int]:
-    """Return the source offsets by content, without those of equal records."""
-    counts = Counter(content for _, content in originals)
-    return {content: offset for offset, content in originals if counts[content] == 1}
-
-
 def missing_records(
     search: SearchRange, source: SourceWindow, target: TargetWindow
 ) -> Iterator[int]:
@@ -167,77 +167,13 @@ def _originals_and_copies(
         return None
     if not target.covers(begin.downstream, end.downstream):
         return None
-    originals = _between(begin.upstream, end.upstream, source.records)
-    copies = _between(begin.downstream, end.downstream, target.records)
+    originals = between(begin.upstream, end.upstream, source.records)
+    copies = between(begin.downstream, end.downstream, target.records)
     if not originals or not copies:
         return None
     (upstream, original), (downstream, copy) = originals[-1], copies[-1]
     same = (upstream, downstream) == end and original == copy
     return (originals, copies) if same else None
-
-
-def _last_copy(
-    position: int,
-    source: SourceWindow,
-    copies: Sequence[WindowRecord],
-    all_copies: Sequence[WindowRecord],
-    segments: Segments,
-) -> int | None:
-    """Return the last copy of the first record from the position on, if it is the truth.
-
-    Only records that were found on the target count: the others were not copied there.
-
-    Two conditions prove that:
-
-    - Each target record before that copy is the copy of one certain source record. An unknown
-      target record may be the only copy of a record that the source has deleted. So may a target
-      record if its sync names another source offset than its content does.
-    - The last copies of all later records lie after that copy: the syncs show it, or they were
-      read there. Else another writer may have written that copy, and MirrorMaker 2 may not have
-      copied the later records again.
-    """
-    unique_originals = _offsets_of_unique(source.records)
-    first_copies, last_copies = _first_offsets(all_copies), _last_offsets(all_copies)
-    from_position = [
-        (offset, content)
-        for offset, content in source.records
-        if offset >= position and content in last_copies
-    ]
-    first_content = from_position[0][1]
-    if first_content not in unique_originals:
-        return None
-    answer = last_copies[first_content]
-    for offset, content in copies:
-        if offset >= answer:
-            break
-        original = unique_originals.get(content)
-        if original is None or segments.upstream_at(offset) not in {None, original}:
-            return None
-    # From here on, the syncs show that the last copies do not lie below the answer.
-    settled_from = segments.settled_from(answer)
-    # Equal records can't be told apart: the first copy of any may be the last copy of one.
-    last_copies_read = (
-        last_copies[content] if content in unique_originals else first_copies[content]
-        for offset, content in from_position
-        if offset < settled_from or not segments.has_copied(offset)
-    )
-    return answer if min(last_copies_read, default=answer) >= answer else None
-
-
-def _count(content: Content, records: Sequence[WindowRecord]) -> int:
-    return sum(record[1] == content for record in records)
-
-
-def _first_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
-    return {content: offset for offset, content in reversed(records)}
-
-
-def _last_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
-    return {content: offset for offset, content in records}
-
-
-def _between(first: int, last: int, records: Sequence[WindowRecord]) -> list[WindowRecord]:
-    return [record for record in records if first <= record[0] <= last]
 
 
 def _after_last_known(
