@@ -40,7 +40,7 @@ def next_beat(read: Callable[[], _Beat | None], beat: _Beat, interval: float) ->
     """Wait for the heartbeat after ``beat``, as long as a driver that lives may need for one.
 
     Args:
-        read: Reads the last heartbeat; None where there is none.
+        read: Reads the last heartbeat, or None if nothing was written.
         beat: The heartbeat that was read before.
         interval: The driver's seconds between two heartbeats.
 

@@ -57,7 +57,7 @@ def truths_of(world: MirrorWorld) -> list[int]:
 
 
 def last_read(world: MirrorWorld) -> int:
-    """Return the last source offset that MirrorMaker 2 has read, -1 if there is none."""
+    """Return the last source offset that MirrorMaker 2 has read; -1 if it has read nothing."""
     return (world.mirror.task.position or 0) - 1
 
 

@@ -186,10 +186,7 @@ def test_a_begun_copy_keeps_what_was_decided(
 ) -> None:
     """A try that was killed goes on without the clusters, and mends what it left."""
     original, target = write_checkpoint(tmp_path), UPath(tmp_path / "copy")
-    with monkeypatch.context() as patch:
-        patch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", _fails)
-        with pytest.raises(CheckpointError, match="the storage is full"):
-            migrate(copied, original, target)
+    _break_off(copied, original, target, monkeypatch)
     copied.target.is_running = copied.source.is_running = False
     (target / "state" / "0" / "0").mkdir(parents=True)
     (target / "state" / "0" / "0" / "5.delta").write_text("stale" * 1000)
@@ -220,10 +217,7 @@ def test_what_does_not_belong_to_a_begun_copy(
 ) -> None:
     """Spark would take a batch that somebody put there for the copy's own."""
     original, target = write_checkpoint(tmp_path), UPath(tmp_path / "copy")
-    with monkeypatch.context() as patch:
-        patch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", _fails)
-        with pytest.raises(CheckpointError, match="the storage is full"):
-            migrate(copied, original, target)
+    _break_off(copied, original, target, monkeypatch)
     (target / "offsets").mkdir(exist_ok=True)
     (target / "offsets" / "6").write_text(batch(ends(99)))
     with pytest.raises(CheckpointError, match="offsets/6 should not be there"):
@@ -232,6 +226,14 @@ def test_what_does_not_belong_to_a_begun_copy(
 
 def _fails(*_: object) -> None:
     raise CheckpointError("the storage is full")
+
+
+def _break_off(pair: Pair, original: UPath, target: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a copy, and fail at its first file."""
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_mm2_offsets.spark.checkpoint_copy.copy_file", _fails)
+        with pytest.raises(CheckpointError, match="the storage is full"):
+            migrate(pair, original, target)
 
 
 @pytest.mark.parametrize("name", ["metadata", "state/0/0/1.delta", "_mm2_migration.json"])
