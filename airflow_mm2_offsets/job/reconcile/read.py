@@ -184,15 +184,7 @@ def _rows(
         rows = rows.where(F.expr(f"timestamp >= timestamp_millis({time[0]})")).where(
             F.expr(f"timestamp < timestamp_millis({time[1]})")
         )
-    if ranges is None:
-        placed = rows.withColumn("switch", F.lit(None)).withColumnRenamed("name", "topic")
-    else:
-        # Parquet's statistics let Spark skip files outside these offsets.
-        first, end = min(span.first for span in ranges), max(span.end for span in ranges)
-        rows = rows.where(f"offset >= {first} AND offset < {end}")
-        spans = F.broadcast(_table(frame.sparkSession, ranges))
-        placed = rows.join(spans, ["name", "partition"]).where("offset >= first AND offset < end")
-    return placed.select(
+    return _placed(rows, ranges).select(
         F.expr(tag).alias("tag"),
         "topic",
         "partition",
@@ -203,6 +195,17 @@ def _rows(
         (F.isnull("value") if values.get("value") else F.lit(False)).alias("tombstone"),  # noqa: FBT003
         *_hashes("key", "value", "headers"),
     )
+
+
+def _placed(rows: DataFrame, ranges: Sequence[Range] | None) -> DataFrame:
+    """Return the rows in the ranges, with each range's ``topic`` and ``switch``."""
+    if ranges is None:
+        return rows.withColumn("switch", F.lit(None)).withColumnRenamed("name", "topic")
+    # Parquet's statistics let Spark skip files outside these offsets.
+    first, end = min(span.first for span in ranges), max(span.end for span in ranges)
+    rows = rows.where(f"offset >= {first} AND offset < {end}")
+    spans = F.broadcast(_table(rows.sparkSession, ranges))
+    return rows.join(spans, ["name", "partition"]).where("offset >= first AND offset < end")
 
 
 def _hashes(*columns: str) -> list[Column]:
