@@ -8,7 +8,7 @@ from airflow_mm2_offsets.core.evidence import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.index import SyncIndex
-from airflow_mm2_offsets.core.naming import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.naming import Direction, Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.partition_plan import (
     Fallback,
     OnUnmapped,
@@ -23,6 +23,7 @@ from airflow_mm2_offsets.core.wire import OffsetSync, decode_offset_sync, encode
 
 __all__ = [
     "Basis",
+    "Direction",
     "Evidence",
     "Extras",
     "FailoverPlan",

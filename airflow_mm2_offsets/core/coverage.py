@@ -15,6 +15,9 @@ copied it again. A newer epoch may lack a copy for one of two reasons:
 An example: the syncs 0 -> 0 and 100 -> 100, then a rewind 50 -> 121. The first epoch can have
 copied 20 records after 100. The second one has copied them again once it comes to 100 and 20
 records further.
+
+Where the source's end was read after older copies were made, their records lie below that end: a
+record from there on did not exist yet. No such record has one of these older copies.
 """
 
 from bisect import bisect_left
@@ -28,6 +31,9 @@ from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound, may_lack
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
+
+END = 2**63
+"""Past the last position."""
 
 Range = tuple[int, int]
 """The source offsets ``[begin, end)``."""
@@ -45,6 +51,8 @@ class OlderCopies(NamedTuple):
     source offsets as before."""
     may_be_skipped: bool = True
     """Whether they may include records that the newer syncs skipped."""
+    until: int = END
+    """The records lie below this source offset: the source's end, read after they were copied."""
 
 
 class HiddenRewind(NamedTuple):
@@ -119,6 +127,17 @@ class Epoch:
 
     def uncovered_of(self, older_copies: Sequence[OlderCopies], first: int) -> list[Range]:
         """Return where the syncs from ``first`` on may lack records that have older copies."""
+        uncovered: dict[int, int] = {}
+        for until in sorted({copies.until for copies in older_copies}):
+            some = [copies for copies in older_copies if copies.until == until]
+            for begin, end in self._uncovered_of(some, first):
+                if begin < until:
+                    # Each range begins after a sync, and ends before the next one at the latest.
+                    uncovered[begin] = max(uncovered.get(begin, 0), min(end, until))
+        return sorted(uncovered.items())
+
+    def _uncovered_of(self, older_copies: Sequence[OlderCopies], first: int) -> Iterator[Range]:
+        """Yield the ranges of ``uncovered_of``, wherever on the source the older copies end."""
         last, has_caught_up = first, True
         for copies in older_copies:
             covered = self.covered_at(copies, first)
@@ -126,8 +145,9 @@ class Epoch:
                 covered, has_caught_up = self.stop - 1, False
             if copies.may_be_skipped:
                 last = max(last, self._after_next_skip(covered, copies))
-        skipped = self._skipped_ranges(first, last)
-        return [*skipped, *(() if has_caught_up else self._after_last_sync())]
+        yield from self._skipped_ranges(first, last)
+        if not has_caught_up:
+            yield from self._after_last_sync()
 
     def covered_at(self, copies: OlderCopies, first: int) -> int | None:
         """Return the sync by which all records of older copies were copied again, if one is.
@@ -225,7 +245,3 @@ class Epoch:
         """The index of each sync before a step that lacks records."""
         lacks = map(lacks_records, *self._steps())
         return [at for at, lacking in enumerate(lacks, self.start) if lacking]
-
-
-END = 2**63
-"""Past the last position."""

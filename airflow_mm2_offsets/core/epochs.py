@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
 from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
 from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
@@ -68,6 +69,9 @@ class PartitionSyncs:
     last_cut: SyncPoint | None
     """The last sync that an archive has cut before the first one, where it may be of the same
     topics: it tells of a rewind between the two."""
+    older_copies_until: int
+    """What was copied before the first sync lies below this source offset: the source's end, as an
+    archive read it after that sync was written. END if it is not known."""
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class PartitionSyncs:
         history: History = History.UNKNOWN,
         settled_below: int = 0,
         last_cut: SyncPoint | None = None,
+        older_copies_until: int = END,
     ) -> None:
         """Index ``syncs``, pairs of upstream and downstream offset in log order.
 
@@ -89,6 +94,9 @@ class PartitionSyncs:
         self.history = after.history if after is not None else history
         self.settled_below = after.settled_below if after is not None else settled_below
         self.last_cut = after.last_cut if after is not None else last_cut
+        self.older_copies_until = (
+            after.older_copies_until if after is not None else older_copies_until
+        )
         self._extend(syncs)
 
     @classmethod
@@ -114,6 +122,7 @@ class PartitionSyncs:
             history=beginning.history,
             settled_below=beginning.settled_below,
             last_cut=beginning.last_cut,
+            older_copies_until=beginning.older_copies_until,
         )
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
         syncs.starts, syncs.surplus_steps = array("q", starts), array("q", surplus_steps)
@@ -219,6 +228,7 @@ class PartitionSyncs:
             del ups[:], downs[:], self.starts[:], self.surplus_steps[:]
             self.starts.append(0)
             self.history, self.settled_below, self.last_cut = History.LATE, 0, None
+            self.older_copies_until = END
         elif is_rewind(upstream - ups[-1], downstream - downs[-1]):
             self.starts.append(len(ups))
         elif may_hide_rewind(upstream - ups[-1], downstream - downs[-1]):

@@ -9,8 +9,11 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.result import Basis, Status, Translation
 
-_COPIES_GONE = frozenset({Basis.COPYING_AGAIN, Basis.HISTORY_CUT, Basis.NOT_REPLICATED_YET})
-"""Why a position is refused if the target had its copies and has lost them."""
+_COPIES_GONE = frozenset(
+    {Basis.COPYING_AGAIN, Basis.HISTORY_CUT, Basis.NOT_REPLICATED_YET, Basis.OTHER_WRITER}
+)
+"""Why a position is refused if the target had its copies and has lost them; or, on the way home, if
+a producer has written since to the cluster that the job leaves."""
 
 
 def find_contradiction(

@@ -52,7 +52,7 @@ def low_runs_of(syncs: "PartitionSyncs", progress: ConnectProgress | None = None
         progress: What Connect has committed, if that is all that the source holds.
     """
     lows = [LowRun(0, 0, 0, BEGINNING)]
-    open_copies = _copies_before_history(syncs)
+    open_copies = copies_before_history(syncs)
     older_epochs: list[Epoch] = []
     for bounds in syncs.epochs:
         epoch = Epoch(
@@ -82,7 +82,7 @@ def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], pos
     return downs[at] if ups[at] == position else lower_bound(downs[at])
 
 
-def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
+def copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     """Return what may have been copied before the first known sync was written.
 
     Two histories leave older copies. MirrorMaker 2 was reinstalled on a target that it had filled
@@ -97,7 +97,15 @@ def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     known sync. If the last sync that was cut shows a rewind before the first one, records after
     the cut sync may have been copied. One offset is added in each case: a batch that the next one
     overtook shows only in the step after it.
+
+    If an archive has read the source's end after the first sync was written, all these copies are
+    of records below that end.
     """
+    until = syncs.older_copies_until
+    return [copies._replace(until=until) for copies in _copies_before_history(syncs)]
+
+
+def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
     upstream, downstream = syncs.first
     target_offsets = downstream - syncs.settled_below
     surplus = target_offsets - upstream

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.naming import Direction
 from airflow_mm2_offsets.core.partition_plan import (
     PartitionPlan,
     check_bounds,
@@ -33,6 +34,19 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A part of the pair that a plan was made without, because it did not answer."""
+
+    part: str
+    """``source``, ``syncs topic`` or ``Connect``."""
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return plain JSON."""
+        return {"part": self.part, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailoverPlan:
     """Where a job continues on the target cluster, and why there."""
 
@@ -52,6 +66,12 @@ class FailoverPlan:
     """The archive's time, if only the archive was read and not the topic: ISO 8601, UTC."""
     ids: PairIds = field(default_factory=PairIds)
     """The clusters and topics that the offsets belong to."""
+    run_id: str | None = None
+    """Airflow's id of the DAG run that made the plan; None outside Airflow."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What the plan was made without, because it did not answer."""
+    direction: Direction = Direction.FORWARD
+    """Exchanged: the job goes back to where MirrorMaker 2 copies from."""
 
     @property
     def refused(self) -> tuple[Translation, ...]:
@@ -113,7 +133,7 @@ class FailoverPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON; offsets are text, for they may pass 2**53."""
-        plan = {
+        plan: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "created_at": self.created_at,
             "strategy": self.strategy.value,
@@ -136,7 +156,13 @@ class FailoverPlan:
             "clusters": self.ids.to_json(),
             "partitions": [partition_to_json(partition) for partition in self.partitions],
         }
-        return plan | {"digest": _digest(plan)}
+        if self.run_id is not None:
+            plan["run_id"] = self.run_id
+        if self.left_out:
+            plan["left_out"] = [each.to_json() for each in self.left_out]
+        if self.direction is not Direction.FORWARD:  # Plans without the field stay as they are.
+            plan["direction"] = self.direction.value
+        return plan | {"digest": digest_of(plan)}
 
     @classmethod
     def from_json(cls, plan: Mapping[str, Any]) -> "FailoverPlan":
@@ -158,7 +184,7 @@ class FailoverPlan:
         # Before the digest: if both are wrong, the bounds say more about what was changed.
         for partition in partitions:
             check_bounds(partition, is_safe=strategy is Strategy.SAFE)
-        if plan["digest"] != (digest := _digest(plan)):
+        if plan["digest"] != (digest := digest_of(plan)):
             raise ValueError(
                 f"digest is {plan['digest']!r}, and that of its content is {digest!r}: the plan "
                 f"was changed since it was made"
@@ -173,10 +199,16 @@ class FailoverPlan:
             syncs_as_of=plan["syncs"].get("as_of"),
             ids=PairIds.from_json(plan["clusters"]),
             partitions=partitions,
+            run_id=plan.get("run_id"),
+            left_out=tuple(
+                LeftOut(part=each["part"], reason=each["reason"])
+                for each in plan.get("left_out", ())
+            ),
+            direction=Direction(plan.get("direction", Direction.FORWARD)),
         )
 
 
-def _digest(plan: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a plan's JSON without its digest; the order of keys does not count."""
+def digest_of(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a JSON object without its digest; the order of keys does not count."""
     content = {key: value for key, value in plan.items() if key != "digest"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

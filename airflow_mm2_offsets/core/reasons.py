@@ -1,6 +1,8 @@
 """Explains an answer in words; ``rules`` calls it."""
 
 from airflow_mm2_offsets.core.bracket import SyncBracket
+from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.result import Basis
 
 
@@ -33,3 +35,26 @@ def describe_answer(basis: Basis, low: int, high: int | None, bracket: SyncBrack
             )
         case _:
             return f"lies between {before} and {after}: {answer}"
+
+
+def describe_older_copies(low: int, high: int | None, syncs: PartitionSyncs) -> str:
+    """Return in words why an answer is the target's beginning, and how to get a closer one."""
+    end = "the target's end" if high is None else high
+    return (
+        f"the only copies of records from here on may lie before the first known sync "
+        f"{syncs.first.upstream} -> {syncs.first.downstream}: the answer is from {low} to {end}; "
+        f"{step_past_older_copies(syncs)}"
+    )
+
+
+def step_past_older_copies(syncs: PartitionSyncs) -> str:
+    """Return in words how a position needs no copy from before the first known sync."""
+    if (end := syncs.older_copies_until) < END:
+        return (
+            f"wait for it to catch up, or let the job read to {end} or further: no record from "
+            f"there on was copied before that sync"
+        )
+    return (
+        "wait for it to catch up; or let mm2_archive_syncs run for this mm2 connection, give its "
+        "folder as archive, and let the job read past the source's end of that time"
+    )

@@ -3,6 +3,7 @@
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Evidence, Watermarks
+from airflow_mm2_offsets.core.reasons import step_past_older_copies
 from airflow_mm2_offsets.core.result import Basis, Translation
 
 
@@ -64,7 +65,7 @@ def refuse_copied_before_history(blank: Translation, syncs: PartitionSyncs) -> T
         Basis.COPYING_AGAIN,
         "MirrorMaker 2 may not have copied again all records that it copied before {1} -> {2}, the "
         "first sync since its history was cut; the copies of some from position {0} on may lie "
-        "before that: wait for it to catch up".format(blank.position, *syncs.first),
+        "before that: {3}".format(blank.position, *syncs.first, step_past_older_copies(syncs)),
     )
 
 
@@ -75,10 +76,11 @@ def refuse_outside_target(
     if target is None or answer.target is None:
         return answer
     if answer.target < target.low or (answer.low or 0) < target.low:
+        older = f"; {answer.reason}" if answer.basis is Basis.COPYING_AGAIN else ""
         return answer.refused(
             Basis.EXPIRED,
             f"the answer {answer.target} lies below the target's first offset {target.low}: "
-            f"the target has deleted records that the job has yet to read",
+            f"the target has deleted records that the job has yet to read{older}",
         )
     if answer.target > target.high:
         return answer.refused(

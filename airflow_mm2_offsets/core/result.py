@@ -45,6 +45,9 @@ class Basis(StrEnum):
     NOT_REPLICATED_YET = "not-replicated-yet"
     OUTSIDE_SOURCE = "outside-source"
     RECORDS_DIFFER = "records-differ"
+    FIRST_PLAN = "first-plan"
+    OTHER_WRITER = "other-writer"
+    UNREAD_RECORDS = "unread-records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

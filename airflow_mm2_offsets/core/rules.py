@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core.bounds import lacks_records
-from airflow_mm2_offsets.core.bracket import SyncBracket
+from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import match_content, missing_records
 from airflow_mm2_offsets.core.counting import count_records
@@ -22,7 +22,7 @@ from airflow_mm2_offsets.core.evidence import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.positions import TopicPartition
-from airflow_mm2_offsets.core.reasons import describe_answer
+from airflow_mm2_offsets.core.reasons import describe_answer, describe_older_copies
 from airflow_mm2_offsets.core.refusals import (
     refuse_before_history,
     refuse_copied_before_history,
@@ -70,6 +70,8 @@ def translate(
     if syncs.history.refuses(bounds.low):
         return refuse_copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
+    if bounds.basis is Basis.COPYING_AGAIN and bounds.low == BEGINNING:
+        answer = replace(answer, reason=describe_older_copies(0, answer.high, syncs))
     if strategy is not Strategy.SAFE:
         assert bracket.before is not None  # noqa: S101 - a position before all was refused above
         answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))

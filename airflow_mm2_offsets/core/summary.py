@@ -40,7 +40,8 @@ def summarize(plan: FailoverPlan) -> str:
     partitions = "1 partition" if count == 1 else f"{count} partitions"
     return (
         f"{plan.verdict.value.upper()}: {partitions} ({counts}), "
-        f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}\n\n"
+        f"{again} records processed again."
+        f"{_danger(plan)}{alone}{_evidence(plan)}{_left_out(plan)}\n\n"
         f"{table(_HEADER, list(map(_row, plan.partitions)))}\n\n{reasons}"
     )
 
@@ -55,6 +56,13 @@ def _evidence(plan: FailoverPlan) -> str:
     if not source and not target:
         return ""
     return f" As evidence {source} records of the source and {target} of the target were read."
+
+
+def _left_out(plan: FailoverPlan) -> str:
+    if not plan.left_out:
+        return ""
+    parts = "".join(f"\n  {each.part}: {each.reason}" for each in plan.left_out)
+    return f"\n\nMade without what does not answer:{parts}"
 
 
 def _row(partition: PartitionPlan) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""The records of MirrorMaker 2's offset-syncs topic, as bytes.
+"""The records of MirrorMaker 2's offset-syncs topic and of its heartbeats, as bytes.
 
 The layout is that of ``org.apache.kafka.connect.mirror.OffsetSync`` (KIP-382): big-endian, no
 version header, STRING is an INT16 length and UTF-8. ``kafka`` decodes,
@@ -14,7 +14,18 @@ from airflow_mm2_offsets.errors import WireFormatError
 _LENGTH = struct.Struct(">h")
 _PARTITION = struct.Struct(">i")
 _OFFSETS = struct.Struct(">qq")
+_HEARTBEAT = struct.Struct(">hq")
 _SIGN = 0x80  # in the first byte of a negative number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """MirrorMaker 2 was alive at ``timestamp``: ``org.apache.kafka.connect.mirror.Heartbeat``."""
+
+    source_alias: str
+    target_alias: str
+    timestamp: int
+    """Milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +58,43 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
     name = sync.topic.encode()
     key = _LENGTH.pack(len(name)) + name + _PARTITION.pack(sync.partition)
     return key, _OFFSETS.pack(sync.upstream, sync.downstream)
+
+
+def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
+    """Decode one record of a heartbeats topic: two STRINGs; INT16 version 0 and INT64 timestamp.
+
+    Raises:
+        WireFormatError: Key or value is absent or has another layout.
+    """
+    source_alias, after = _decode_string(key or b"", 0)
+    target_alias, end = _decode_string(key or b"", after)
+    if end != len(key or b"") or value is None or len(value) != _HEARTBEAT.size:
+        raise WireFormatError(
+            f"a heartbeat has two aliases and {_HEARTBEAT.size} bytes, not {key!r} and {value!r}"
+        )
+    version, timestamp = _HEARTBEAT.unpack(value)
+    if version != 0 or timestamp < 0:
+        raise WireFormatError(f"a heartbeat of version {version} with timestamp {timestamp}")
+    return Heartbeat(source_alias=source_alias, target_alias=target_alias, timestamp=timestamp)
+
+
+def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
+    """Return the key and the value of ``heartbeat``, as MirrorMaker 2 writes them."""
+    names = (heartbeat.source_alias.encode(), heartbeat.target_alias.encode())
+    key = b"".join(_LENGTH.pack(len(name)) + name for name in names)
+    return key, _HEARTBEAT.pack(0, heartbeat.timestamp)
+
+
+def _decode_string(data: bytes, offset: int) -> tuple[str, int]:
+    """Return a STRING and the offset after it."""
+    begin = offset + _LENGTH.size
+    length = _LENGTH.unpack_from(data, offset)[0] if len(data) >= begin else -1
+    if length < 0 or len(data) < begin + length:
+        raise WireFormatError(f"{data!r} has no whole text at byte {offset}")
+    try:
+        return data[begin : begin + length].decode(), begin + length
+    except UnicodeDecodeError as error:
+        raise WireFormatError(f"{data!r} is not UTF-8: {error}") from error
 
 
 def decode_key(key: bytes | None) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.worlds import REFILLED, REFILLED_TRUTHS
@@ -192,6 +193,48 @@ def test_a_recreated_target_has_nothing_settled() -> None:
     cut = PartitionSyncs([(90, 80)], history=History.CUT, settled_below=80)
     assert cut.settled_below == 80
     assert PartitionSyncs([(50, 40)], after=cut).settled_below == 0
+
+
+TURNED = [(23610, 27819), (24000, 28209), (24127, 28336), (24200, 28409)]
+"""A mirror was turned round: the target held 27,819 records when it began to copy there."""
+
+
+def turned_index(end: int | None, *more: tuple[int, int]) -> SyncIndex:
+    beginning = PartitionSyncs() if end is None else PartitionSyncs(older_copies_until=end)
+    return SyncIndex.of_partitions({ORDERS: beginning}).extended({ORDERS: [*TURNED, *more]})
+
+
+@pytest.mark.parametrize(
+    ("end", "position", "low"),
+    [
+        (None, 24127, 0),  # copies of an earlier life may lie below 27819
+        (24100, 24127, 28336),
+        (24100, 24130, 28337),
+        (24100, 24050, 28210),  # all up to 24200 was copied again, in equal steps
+        (24300, 24200, 0),
+        (24300, 24299, 0),
+        (24300, 24300, 28410),  # no record from here on existed when the first sync was written
+    ],
+)
+def test_older_copies_lie_below_the_end_that_was_read_after_them(
+    end: int | None, position: int, low: int
+) -> None:
+    """Positions from the source's end on need none; it was read after the first sync."""
+    assert turned_index(end).translate(TOPIC, 0, position).low == low
+
+
+def test_the_end_bounds_no_other_older_copies() -> None:
+    """Copies that a rewind leaves, or a step that hides one, may be of records beyond it."""
+    rewound = turned_index(23700, (24150, 28500))
+    assert rewound.translate(TOPIC, 0, 24150).low == 28337
+    hidden = turned_index(23700, (24300, 28700))
+    assert hidden.translate(TOPIC, 0, 24300).low == 28410
+
+
+def test_a_recreated_target_has_no_end_of_the_old_one() -> None:
+    """The end was read after the first sync of the old log, and before that of the new one."""
+    recreated = turned_index(23700, (30000, 500))
+    assert recreated.partitions[ORDERS].older_copies_until == END
 
 
 def test_before_the_first_sync() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.core import OffsetSync, decode_offset_sync, encode_offset_sync
+from airflow_mm2_offsets.core.wire import Heartbeat, decode_heartbeat, encode_heartbeat
 from airflow_mm2_offsets.errors import WireFormatError
 
 OFFSETS = st.integers(0, 2**63 - 1)
@@ -95,3 +96,18 @@ def test_damage_is_named(key: bytes | None, value: bytes | None, says: str) -> N
     """The error says what is wrong with the record."""
     with pytest.raises(WireFormatError, match=says):
         decode_offset_sync(key, value)
+
+
+def test_heartbeats_are_those_of_java() -> None:
+    """A heartbeat's key is two STRINGs, its value INT16 version 0 and an INT64 timestamp."""
+    heartbeat = Heartbeat(source_alias="eu", target_alias="us", timestamp=1234)
+    key, value = b"\x00\x02eu\x00\x02us", b"\x00\x00\x00\x00\x00\x00\x00\x00\x04\xd2"
+    assert encode_heartbeat(heartbeat) == (key, value)
+    assert decode_heartbeat(key, value) == heartbeat
+    for wrong in ((None, value), (key, None), (key[:-1], value), (key + b"x", value)):
+        with pytest.raises(WireFormatError):
+            decode_heartbeat(*wrong)
+    with pytest.raises(WireFormatError, match=r"version 1"):
+        decode_heartbeat(key, b"\x00\x01" + value[2:])
+    with pytest.raises(WireFormatError, match=r"not UTF-8"):
+        decode_heartbeat(b"\x00\x01\xff\x00\x00", value)
