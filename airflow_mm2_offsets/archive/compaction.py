@@ -118,7 +118,11 @@ def _fused(
         keyed.append((key, replace(run, topics=new_ids)))
         changes += changed
     for (incarnation, *_), group in groupby(keyed, key=itemgetter(0)):
-        yield incarnation, _fuse([run for _, run in group])
+        of_hour = [run for _, run in group]
+        # The watermarks kept must be those of a run that read every sync of the fused one.
+        newest_read_furthest = of_hour[-1].time == max(run.time for run in of_hour)
+        for run in [_fuse(of_hour)] if newest_read_furthest else of_hour:
+            yield incarnation, run
 
 
 def _fuse(runs: list[Run]) -> Run:

@@ -29,6 +29,7 @@ from airflow_mm2_offsets.archive.history_starts import (
     stored_starts,
 )
 from airflow_mm2_offsets.archive.index_builder import build_index, groups
+from airflow_mm2_offsets.archive.older_copies import with_source_ends
 from airflow_mm2_offsets.archive.runs import complete_until
 from airflow_mm2_offsets.archive.values import (
     NO_IDS,
@@ -154,7 +155,8 @@ class ArchivedSyncs:
                 settled_below[topic_partition] = start.settled_below
             elif start.last_cut is not None:
                 last_cuts[topic_partition] = start.last_cut
-        return build_index(self.columns, histories, settled_below, last_cuts)
+        index = build_index(self.columns, histories, settled_below, last_cuts)
+        return with_source_ends(index, self)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""

@@ -60,13 +60,17 @@ def append(
     log: Sequence[Sync | None],
     first: int = 0,
     stop: int | None = None,
+    *,
+    source_end: int | None = None,
     **about: object,
 ) -> None:
+    """Add a run; the source's end lies beyond all syncs, unless another is given."""
     stop = len(log) if stop is None else stop
+    end = 1_000_000 if source_end is None else source_end
     archive.append(
         header=header_of(log, first, stop, **about),  # type: ignore[arg-type]
         syncs=records_of(log, first, stop),
-        watermarks={TopicPartition("orders", 0): (Watermarks(low=0, high=stop), None)},
+        watermarks={TopicPartition("orders", 0): (Watermarks(low=0, high=end), None)},
     )
 
 

@@ -85,4 +85,4 @@ def test_the_dag_runs_one_at_a_time() -> None:
     dag = module.dag
     assert isinstance(dag, DAG)
     assert dag.max_active_runs == 1
-    assert dag.task_ids == ["archive"]
+    assert dag.task_ids == ["archive", "save_positions"]

@@ -174,7 +174,8 @@ def test_another_pair_is_refused(archive: SyncArchive) -> None:
 def test_runs_of_an_hour_become_one(archive: SyncArchive) -> None:
     """Compaction keeps the time and the watermarks of the last run of each hour."""
     for number in range(8):
-        append(archive, LOG, 5 * number, 5 * number + 5, time=number * HOUR // 4)
+        stop = 5 * number + 5
+        append(archive, LOG, 5 * number, stop, time=number * HOUR // 4, source_end=stop)
     archive.compact(over=0)
     archived = archive.read()
     assert [run.time for _, run in archived.runs] == [3 * HOUR // 4, 7 * HOUR // 4]
