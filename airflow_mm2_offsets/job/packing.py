@@ -36,7 +36,7 @@ def py_files() -> str:
 
 def _zipped() -> bytes:
     """Return the zip's bytes: the same for the same sources."""
-    paths = [_PACKAGE / "errors.py"]
+    paths = [_PACKAGE / "errors.py", _PACKAGE / "logins.py"]
     for room in _ROOMS:
         paths += sorted((_PACKAGE / room).rglob("*.py"))
     written = BytesIO()

@@ -1,15 +1,16 @@
 """Finds what would make a failover fail, before anything is stopped.
 
-``CheckFailoverOperator`` calls it.
+``readiness`` makes named checks of what is found here.
 """
 
 import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus
-from airflow_mm2_offsets.core import Basis, Positions
+from airflow_mm2_offsets.core import Basis, FailoverPlan, Positions
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
@@ -41,6 +42,13 @@ _REFUSAL_STEPS: Mapping[Basis, str] = {
 }
 
 
+class Problem(NamedTuple):
+    """What is wrong, and what to do."""
+
+    what: str
+    step: str
+
+
 def find_problems(
     pair: ClusterPair,
     positions: Positions,
@@ -66,7 +74,7 @@ def find_problems(
         problems += _or_error(partial(_connect_problems, pair, pair.connect))
     if problems:
         return problems
-    if problems := _job_problems(pair, reads_from):
+    if problems := job_cluster_problems(pair, reads_from):
         return problems  # The positions are those of another cluster.
     problems = _or_error(partial(find_pattern_problems, pair, positions, patterns))
     # The translation would report a missing partition again.
@@ -89,7 +97,8 @@ def _cluster_problems(cluster: KafkaCluster) -> list[str]:
     return []
 
 
-def _job_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
+def job_cluster_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
+    """Return that the job reads the target, if it does; ``reads_from`` are its brokers."""
     servers = set(reads_from)
     if not servers or servers & _addresses(pair.source):
         return []
@@ -121,19 +130,31 @@ def _connect_problems(pair: ClusterPair, connect: ConnectClient) -> list[str]:
     naming = pair.naming
     name = connect.find_mirror_source(naming.source_alias, naming.target_alias)
     status = connect.status(name)
-    return [f"Connect at {connect.url}: {problem}" for problem in _state_problems(status)]
+    problem = connector_problem(connect, status)
+    problems = [problem] if problem else task_problems(connect, status)
+    return ["; ".join(each) for each in problems]
 
 
-def _state_problems(status: ConnectorStatus) -> list[str]:
-    name = status.name
-    if status.state != "RUNNING":
-        return [f"connector {name} is {status.state}; {_state_step(status.state, name)}"]
+def connector_problem(connect: ConnectClient, status: ConnectorStatus) -> Problem | None:
+    """Return why a connector does not run; None if it does."""
+    if status.state == "RUNNING":
+        return None
+    what = f"Connect at {connect.url}: connector {status.name} is {status.state}"
+    return Problem(what, _state_step(status.state, status.name))
+
+
+def task_problems(connect: ConnectClient, status: ConnectorStatus) -> list[Problem]:
+    """Return which tasks of a connector do not run."""
+    name, place = status.name, f"Connect at {connect.url}"
     if not status.tasks:
         step = "its topics setting matches no topic of the source: correct it"
-        return [f"connector {name} runs without a task; {step}"]
+        return [Problem(f"{place}: connector {name} runs without a task", step)]
     return [
-        f"task {task.id} of connector {name} is {task.state}"
-        f"{f' ({task.trace})' if task.trace else ''}; {_state_step(task.state, name)}"
+        Problem(
+            f"{place}: task {task.id} of connector {name} is {task.state}"
+            f"{f' ({task.trace})' if task.trace else ''}",
+            _state_step(task.state, name),
+        )
         for task in status.tasks
         if task.state != "RUNNING"
     ]
@@ -148,16 +169,25 @@ def _partition_problems(pair: ClusterPair, positions: Positions) -> list[str]:
 
     Spark's startingOffsets must name exactly the partitions that the job is assigned.
     """
-    on_source = partial(
-        _compare_partitions,
+    on_source = partial(source_partition_problems, pair, positions)
+    on_target = partial(target_partition_problems, pair, positions)
+    return [*_or_error(on_source), *_or_error(on_target)]
+
+
+def source_partition_problems(pair: ClusterPair, positions: Positions) -> list[str]:
+    """Return the partitions that only the checkpoint or only the source has."""
+    return _compare_partitions(
         pair.source,
         {topic: topic for topic in positions},
         positions,
         missing="the checkpoint is of another cluster, or the topic was recreated: check both",
         extra="the job does not read them yet: let it commit a batch with them",
     )
-    on_target = partial(
-        _compare_partitions,
+
+
+def target_partition_problems(pair: ClusterPair, positions: Positions) -> list[str]:
+    """Return the partitions that only the checkpoint or only the target has."""
+    return _compare_partitions(
         pair.target,
         {topic: pair.naming.target_topic(topic) for topic in positions},
         positions,
@@ -165,7 +195,6 @@ def _partition_problems(pair: ClusterPair, positions: Positions) -> list[str]:
         extra="Spark needs a position for each: let the job on the source read them, or recreate "
         "the topic with as many partitions as the source has",
     )
-    return [*_or_error(on_source), *_or_error(on_target)]
 
 
 def _compare_partitions(
@@ -198,8 +227,13 @@ def _compare_partitions(
 def _translation_problems(
     pair: ClusterPair, positions: Positions, options: PlanOptions
 ) -> list[str]:
+    return refusals(plan_failover(pair, positions, options=options))
+
+
+def refusals(plan: FailoverPlan) -> list[str]:
+    """Return each partition that a plan refuses, with the next step."""
     problems = []
-    for answer in plan_failover(pair, positions, options=options).refused:
+    for answer in plan.refused:
         step = _REFUSAL_STEPS.get(answer.basis)
         problems.append(
             f"{answer.topic_partition} at {answer.position}: {answer.reason}"

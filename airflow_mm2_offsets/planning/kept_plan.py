@@ -9,7 +9,7 @@ from dataclasses import replace
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan, Positions
+from airflow_mm2_offsets.core import Direction, FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
 from airflow_mm2_offsets.core.positions import by_topic_partition
@@ -20,6 +20,7 @@ from airflow_mm2_offsets.planning.plan_file import check_plan
 
 log = logging.getLogger(__name__)
 
+_NOT_COMPARED = "The plan is not compared with what was copied since it was made: %s"
 _STEP = "Delete the file and clear the task that translates, with all after it"
 
 
@@ -82,6 +83,9 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         log.warning("The plan is of an archive alone: it is not compared with newer copies")
         return
     was_asked = plan.ids.source.cluster_id is not None
+    if was_asked and not ask_source and pair.syncs_cluster is pair.source:
+        log.warning(_NOT_COMPARED, f"{pair.source.name} is lost")
+        return
     options = _options(plan, read_source=was_asked and ask_source)
     try:
         collector, _ = collect_evidence(
@@ -89,7 +93,7 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         )
     except (ClusterUnreachableError, SyncsTopicError) as error:
         # A source that was lost since must not hold the job back.
-        log.warning("The plan is not compared with what was copied since it was made: %s", error)
+        log.warning(_NOT_COMPARED, error)
         return
     answers = {answer.topic_partition: answer for answer in collector.translations()}
     for planned in plan.partitions:
@@ -113,6 +117,14 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
 def _options(plan: FailoverPlan, *, read_source: bool) -> PlanOptions:
     """Return the options of the new translation: it reads no more than the plan did."""
     has_read = plan.source_records_read or plan.target_records_read
+    if plan.direction is Direction.EXCHANGED:
+        # A producer may have written since to the cluster that the job leaves. Where the plan read
+        # no records, it went by the user's word that none does.
+        return PlanOptions(
+            read_source=read_source,
+            sole_writer=not has_read,
+            max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if has_read else 0,
+        )
     return PlanOptions(
         read_source=read_source,
         max_evidence_bytes=DEFAULT_OPTIONS.max_evidence_bytes if has_read else 0,

@@ -13,17 +13,18 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 _POLICY = "replication.policy.class"
 _INTERNAL_SEPARATOR = "replication.policy.internal.topic.separator.enabled"
-_EMIT_SYNCS = "emit.offset-syncs.enabled"
+SYNCS_LOCATION = "offset-syncs.topic.location"
+EMIT_SYNCS = "emit.offset-syncs.enabled"
 _DEFAULTS: Mapping[str, str] = {
     "target.cluster.alias": "target",
     _POLICY: "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
     "replication.policy.separator": ".",
     _INTERNAL_SEPARATOR: "true",
-    "offset-syncs.topic.location": "source",
-    _EMIT_SYNCS: "true",
+    SYNCS_LOCATION: "source",
+    EMIT_SYNCS: "true",
 }
 """MirrorMaker 2's defaults (MirrorSourceConfig)."""
-_FLAGS = frozenset({_INTERNAL_SEPARATOR, _EMIT_SYNCS})
+_FLAGS = frozenset({_INTERNAL_SEPARATOR, EMIT_SYNCS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class MirrorConnector:
 
     name: str
     config: Mapping[str, str]
+
+    @property
+    def emits_syncs(self) -> bool:
+        """Whether it writes offset syncs (KIP-1031)."""
+        return self.config.get(EMIT_SYNCS, "true").strip().lower() != "false"
 
     @property
     def changes_records(self) -> bool:
@@ -60,24 +66,40 @@ def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
     return MirrorConnector(name=names[0], config=connect.config(names[0]))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A setting of the connector that differs from ours."""
+
+    field: str
+    """By MirrorMaker 2's name."""
+    problem: str
+
+
 def check_names(pair: ClusterPair, connector: MirrorConnector) -> None:
     """Refuse settings that name other topics than MirrorMaker 2's.
 
-    A value that Connect takes from elsewhere (KIP-297) is not compared: Connect does not tell it.
-
     Raises:
         ConfigurationError: Each setting that differs, with both values.
+    """
+    if differences := find_differences(pair, connector):
+        raise ConfigurationError("; ".join(each.problem for each in differences))
+
+
+def find_differences(pair: ClusterPair, connector: MirrorConnector) -> list[Difference]:
+    """Return each setting that differs, with both values.
+
+    A value that Connect takes from elsewhere (KIP-297) is not compared: Connect does not tell it.
     """
     differences = []
     for field, expected in _expected_config(pair).items():
         value = connector.config.get(field, _DEFAULTS.get(field, ""))
         if "${" not in value and _meaning(field, value) != expected:
-            differences.append(
+            problem = (
                 f"{field} is {value!r} in connector {connector.name} but "
                 f"{expected!r} in our settings: correct the mm2 connection or the settings file"
             )
-    if differences:
-        raise ConfigurationError("; ".join(differences))
+            differences.append(Difference(field=field, problem=problem))
+    return differences
 
 
 def _expected_config(pair: ClusterPair) -> dict[str, str]:
@@ -89,8 +111,8 @@ def _expected_config(pair: ClusterPair) -> dict[str, str]:
         _POLICY: naming.policy.value,
         "replication.policy.separator": naming.separator,
         _INTERNAL_SEPARATOR: str(naming.internal_separator).lower(),
-        "offset-syncs.topic.location": pair.syncs_location.value,
-        _EMIT_SYNCS: "true",
+        SYNCS_LOCATION: pair.syncs_location.value,
+        EMIT_SYNCS: "true",
     }
 
 

@@ -66,7 +66,7 @@ def gather_drained(
         and answer.position > _last_synced(index, answer.topic_partition)
     }
     stable = stable_ends(pair, positions)
-    by_connect = _committed_by_connect(pair, positions, connector)
+    by_connect = committed_by_connect(pair, positions, connector)
     not_copied = {
         key: OffsetRange(max(_last_synced(index, key), by_connect.get(key, -1)) + 1, position - 1)
         for key, position in positions.items()
@@ -105,7 +105,7 @@ def gather_connect_progress(
         for key, source in watermarks.source.items()
         if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
-    committed = _committed_by_connect(pair, ends, connector)
+    committed = committed_by_connect(pair, ends, connector)
     stable = stable_ends(pair, committed)
     # An offset beyond the source's end was committed for an earlier topic of that name.
     beyond = {
@@ -136,7 +136,7 @@ def stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[Topic
     return {key: stable.high for key, stable in watermarks.items()}
 
 
-def _committed_by_connect(
+def committed_by_connect(
     pair: ClusterPair, partitions: Iterable[TopicPartition], connector: str | None
 ) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has committed, if there is any.

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core import OnUnmapped, Strategy
+from airflow_mm2_offsets.core import FailoverPlan, OnUnmapped, Strategy
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
 
@@ -88,6 +88,11 @@ class PlanOptions:
     archive: SyncArchive | None = None
     """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
     topic that lies on the source."""
+    read_syncs_topic: bool | None = None
+    """Whether the offset-syncs topic is read beside the archive; None: unless it lies on a source
+    that is not to be asked."""
+    first_plan: FailoverPlan | None = None
+    """On the way home by an exchanged pair: the plan that the job was moved away with."""
 
     def __post_init__(self) -> None:
         """Refuse a time without a zone: it means different moments on different machines."""
@@ -102,7 +107,7 @@ DEFAULT_OPTIONS = PlanOptions()
 PLAN_OPTIONS: Mapping[str, Field[Any]] = MappingProxyType(
     {option.name: option for option in fields(PlanOptions) if option.metadata}
 )
-"""The options that a user gives as text or numbers, by name: all but the archive."""
+"""The options that a user gives as text or numbers, by name: not the archive and the plan."""
 
 
 def parse_plan_options(values: Mapping[str, object]) -> PlanOptions:

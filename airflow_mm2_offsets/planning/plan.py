@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
+    Direction,
     FailoverPlan,
     Positions,
     Status,
@@ -24,6 +25,11 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
 from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.inverse_collector import (
+    InverseCollector,
+    check_first_plan,
+    collect_for_way_home,
+)
 from airflow_mm2_offsets.planning.mirror_config import (
     MirrorConnector,
     check_names,
@@ -60,7 +66,7 @@ def plan_failover(
     pending: Positions | None = None,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> FailoverPlan:
-    """Translate a job's positions.
+    """Translate a job's positions; on the way home (an exchanged pair) by the inverse rule.
 
     Args:
         pair: The clusters.
@@ -76,9 +82,14 @@ def plan_failover(
         ClusterUnreachableError: A cluster, or Connect, does not answer.
     """
     ids = read_ids(pair, positions, ask_source=options.read_source)
+    if options.first_plan is not None:
+        check_first_plan(options.first_plan, pair, ids)
     connector = _find_connector(pair)
     if connector is not None and connector.changes_records:
-        options = replace(options, changed_records=True, sole_writer=False)
+        # Records can't be counted any more. On the way home nothing is counted: the word stays.
+        is_forward = pair.direction is Direction.FORWARD
+        word = options.sole_writer and not is_forward
+        options = replace(options, changed_records=True, sole_writer=word)
     collector, syncs = collect_evidence(
         pair, positions, options, connector=connector.name if connector else None
     )
@@ -91,16 +102,24 @@ def collect_evidence(
     options: PlanOptions,
     *,
     connector: str | None = None,
-) -> tuple[EvidenceCollector, SyncsSnapshot]:
+) -> tuple[EvidenceCollector | InverseCollector, SyncsSnapshot]:
     """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
     Without ``connector``, Connect is asked for the name of the pair's connector where it counts.
     """
-    syncs = load_syncs(pair, options.archive, ask_source=options.read_source)
+    checked = by_topic_partition(check_positions(positions))
+    if pair.direction is Direction.EXCHANGED:
+        return collect_for_way_home(pair, checked, options, connector=connector)
+    syncs = load_syncs(
+        pair,
+        options.archive,
+        ask_source=options.read_source,
+        read_topic=options.read_syncs_topic,
+    )
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=by_topic_partition(check_positions(positions)),
+        positions=checked,
         options=options,
         connector=connector,
     )
@@ -111,7 +130,10 @@ def collect_evidence(
 
 
 def _make_plan(
-    collector: EvidenceCollector, syncs: SyncsSnapshot, ids: PairIds, pending: Positions | None
+    collector: EvidenceCollector | InverseCollector,
+    syncs: SyncsSnapshot,
+    ids: PairIds,
+    pending: Positions | None,
 ) -> FailoverPlan:
     pair, options = collector.pair, collector.options
     answers = [explain_recreation(answer, syncs) for answer in collector.translations()]
@@ -127,6 +149,7 @@ def _make_plan(
         target_records_read=collector.target_records,
         ids=ids,
         partitions=plan_partitions(answers, pair.naming, pending, fallbacks),
+        direction=pair.direction,
     )
 
 
@@ -150,9 +173,13 @@ def _find_connector(pair: ClusterPair) -> MirrorConnector | None:
 def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:
     """Return the positions before which MirrorMaker 2 may not have copied everything yet.
 
+    None on the way home: what the job has read was copied, so it lies where the job goes.
+
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
     """
+    if pair.direction is Direction.EXCHANGED:
+        return ()
     index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
     collector = EvidenceCollector(
         pair=pair,

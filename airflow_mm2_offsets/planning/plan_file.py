@@ -3,15 +3,13 @@
 Operators and ``plan --out`` write it; the tasks that go by a plan read it.
 """
 
-import json
-
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.partition_plan import pending_records
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.storage import read_text, write_text
+from airflow_mm2_offsets.planning.kept_file import read_kept_file, write_kept_file
 
 _STEP = (
     "delete the file to have a new plan made, if no job was started from it; or give another plan "
@@ -29,14 +27,7 @@ def read_plan(path: UPath) -> FailoverPlan | None:
     Raises:
         PlanError: The file can't be read, was not made by this release, or was changed since.
     """
-    text = read_text(path, PlanError)
-    if text is None:
-        return None
-    try:
-        return FailoverPlan.from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise PlanError(f"is not a usable plan: {problem}; {_STEP}", file=str(path)) from error
+    return read_kept_file(path, FailoverPlan.from_json, kind="plan", step=_STEP)
 
 
 def check_plan(
@@ -81,4 +72,4 @@ def save_plan(path: UPath, plan: FailoverPlan) -> None:
     Raises:
         PlanError: The file can't be written.
     """
-    write_text(path, json.dumps(plan.to_json(), indent=1), PlanError)
+    write_kept_file(path, plan.to_json())

@@ -63,7 +63,7 @@ def gather_windows(
     sources = {
         key: source for key, (source, _) in ranges.items() if source and names[key] in copies
     }
-    originals = _read_source(pair, sources, max_bytes=max_bytes)
+    originals = read_source_ranges(pair, sources, max_bytes=max_bytes)
     windows = {}
     for key, (_, target) in ranges.items():
         if (records := copies.get(names[key])) is None:
@@ -102,7 +102,7 @@ def gather_source_to_end(
                 to_end = OffsetRange(first, source.high - 1)
             if to_end.size <= MAX_WINDOW:
                 ranges[key] = to_end
-    originals = _read_source(pair, ranges, max_bytes=max_bytes)
+    originals = read_source_ranges(pair, ranges, max_bytes=max_bytes)
     # Read last: records that retention has deleted meanwhile were not read.
     watermarks = pair.source.watermarks(originals)
     return {
@@ -116,7 +116,7 @@ def gather_source_to_end(
     }
 
 
-def _read_source(
+def read_source_ranges(
     pair: ClusterPair, ranges: Mapping[TopicPartition, OffsetRange], *, max_bytes: int
 ) -> dict[TopicPartition, tuple[OffsetRange, Sequence[RangeRecord]]]:
     """Return the records of each range, and the part of the range that was read.

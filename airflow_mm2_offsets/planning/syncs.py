@@ -27,7 +27,11 @@ _CUT = frozenset({Basis.HISTORY_CUT, Basis.COPYING_AGAIN})
 
 
 def load_syncs(
-    pair: ClusterPair, archive: SyncArchive | None, *, ask_source: bool = True
+    pair: ClusterPair,
+    archive: SyncArchive | None,
+    *,
+    ask_source: bool = True,
+    read_topic: bool | None = None,
 ) -> SyncsSnapshot:
     """Return what the archive holds and what the topic has since.
 
@@ -41,6 +45,7 @@ def load_syncs(
         pair: The clusters.
         archive: None: the topic alone.
         ask_source: Whether the source cluster can be asked.
+        read_topic: Whether to read the topic beside the archive; None: if its cluster can be asked.
 
     Raises:
         ArchiveError: The archive is of another pair, damaged, or out of reach.
@@ -49,7 +54,9 @@ def load_syncs(
     """
     if archive is None:
         return read_syncs(pair.syncs_cluster, pair.syncs_topic)
-    archived, skipped, as_of = _read_archive_and_topic(pair, archive, ask_source=ask_source)
+    archived, skipped, as_of = _read_archive_and_topic(
+        pair, archive, ask_source=ask_source, read_topic=read_topic
+    )
     if not len(archived) and not archived.history_starts:
         raise SyncsTopicError(
             f"neither the archive {archive.location} nor topic {pair.syncs_topic} holds an offset "
@@ -75,12 +82,14 @@ def explain_recreation(answer: Translation, syncs: SyncsSnapshot) -> Translation
 
 
 def _read_archive_and_topic(
-    pair: ClusterPair, archive: SyncArchive, *, ask_source: bool
+    pair: ClusterPair, archive: SyncArchive, *, ask_source: bool, read_topic: bool | None
 ) -> tuple["ArchivedSyncs", int, str | None]:
     """Return all syncs, how many records of the topic were skipped, and ``SyncsSnapshot.as_of``."""
     identity = pair_identity(pair, ask_source=ask_source)
     archived = archive.read(identity)
-    if ask_source or pair.syncs_location is SyncsLocation.TARGET:
+    if read_topic is None:
+        read_topic = ask_source or pair.syncs_location is SyncsLocation.TARGET
+    if read_topic:
         new_run = read_since(pair, archived, identity, ask_source=ask_source)
         if new_run is not None:
             topic_read = new_run.topic_read

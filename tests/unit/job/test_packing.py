@@ -15,7 +15,7 @@ def test_the_zip_is_the_same_for_the_same_sources() -> None:
     with ZipFile(py_files()) as archive:
         assert {each.date_time for each in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         names = {name.split("/")[1] for name in archive.namelist()}
-        assert names == {"__init__.py", "errors.py", "core", "job"}
+        assert names == {"__init__.py", "errors.py", "logins.py", "core", "job"}
         assert "airflow_mm2_offsets/job/stop/control.py" in archive.namelist()
 
 

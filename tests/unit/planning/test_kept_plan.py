@@ -7,13 +7,14 @@ import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.testing import simulated_mm2
 from tests.support.pairs import STOPPED_CONNECT, Pair
 
 POSITIONS = {"orders": {0: 6}}
@@ -88,3 +89,19 @@ def test_a_plan_of_the_archive_alone_asks_for_no_syncs(
     with caplog.at_level("WARNING"):
         _check(plan, clusters.pair, tmp_path, read_ids(clusters.pair, POSITIONS, ask_source=True))
     assert "of an archive alone" in caplog.text
+
+
+def test_a_source_that_is_silent_is_not_asked_for_its_syncs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ids were waited for already; the syncs that lie there would be waited for again."""
+    with simulated_mm2(syncs_location=SyncsLocation.SOURCE) as simulation:
+        simulation.source.produce("orders", 0, [b"%d" % number for number in range(10)])
+        simulation.mirror()
+        pair = simulation.pair
+        plan = plan_failover(pair, POSITIONS)
+        ids = read_ids(pair, POSITIONS, ask_source=False)
+        asked: list[bool] = []
+        monkeypatch.setattr(simulation.source, "before_answer", lambda: asked.append(True))
+        _check(plan, pair, tmp_path, ids)
+        assert not asked

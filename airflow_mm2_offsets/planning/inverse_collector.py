@@ -1,0 +1,231 @@
+"""Collects the evidence for the way home by an exchanged pair; ``plan`` calls it.
+
+The pair's source is B, which the job leaves; its target is A, where MirrorMaker 2 copies from.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import (
+    Direction,
+    Evidence,
+    FailoverPlan,
+    SourceWindow,
+    Strategy,
+    SyncIndex,
+    TopicPartition,
+    Translation,
+)
+from airflow_mm2_offsets.core.evidence import RecordWindow
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.inverse import search_from, translate_back
+from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, PlanError
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.planning.contradictions import find_contradictions
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.record_evidence import (
+    MAX_WINDOW,
+    are_timed,
+    contents,
+    read_source_ranges,
+)
+from airflow_mm2_offsets.planning.syncs import load_syncs
+
+log = logging.getLogger(__name__)
+
+_NEAR = 10_000
+"""So many offsets are read in any case if they reach back to the first move."""
+_SPARE = 1_000
+"""Offsets of A that are read before the answer: equal records there make an answer wider."""
+
+
+class InverseCollector:
+    """Positions on B, and the evidence for their way home; see ``EvidenceCollector``."""
+
+    def __init__(
+        self,
+        *,
+        pair: ClusterPair,
+        syncs: SyncIndex,
+        positions: Mapping[TopicPartition, int],
+        options: PlanOptions,
+        connector: str | None = None,
+    ) -> None:
+        """Read Connect's offsets, then the watermarks.
+
+        In this order: what Connect has committed lies below B's end that is read afterwards.
+        """
+        self.pair = pair
+        self.index = SyncIndex()
+        """Empty: the syncs lead the other way."""
+        self.options = options
+        self.positions = positions
+        self.source_records = self.target_records = 0
+        self._syncs = syncs
+        self._homes = {key: pair.on_target(key) for key in positions}
+        committed = self._read_committed(connector)
+        self.watermarks = PairWatermarks.read(pair, positions, ask_source=True)
+        self._evidence = {
+            key: InverseEvidence(
+                home=self.watermarks.target[key],
+                away=self.watermarks.source[key],
+                first=_first_move(options.first_plan, home),
+                committed=committed.get(home),
+                sole_writer=options.sole_writer,
+                changed_records=options.changed_records,
+            )
+            for key, home in self._homes.items()
+        }
+
+    def translations(self) -> list[Translation]:
+        """Return the answers by the evidence so far."""
+        return [
+            translate_back(
+                self._syncs.partitions.get(self._homes[key]), key, position, self._evidence[key]
+            )
+            for key, position in self.positions.items()
+        ]
+
+    def compare_records(self) -> None:
+        """Compare syncs' records on both clusters: topics that differ are contradictions."""
+        if not self.options.max_evidence_bytes or self.options.changed_records:
+            return
+        keys = {home: key for key, home in self._homes.items()}
+        evidence = {
+            home: Evidence(source=self._evidence[key].home, target=self._evidence[key].away)
+            for home, key in keys.items()
+        }
+        positions = {home: self._search(key)[0] for home, key in keys.items()}
+        found = find_contradictions(self.pair.mirrored, self._syncs, evidence, positions)
+        for home, sync in found.items():
+            key = keys[home]
+            self._evidence[key] = replace(self._evidence[key], contradiction=sync)
+
+    def collect_records(self) -> None:
+        """Read the records around the positions: of B up to its end, then of A."""
+        limit = 0 if self.options.changed_records else self.options.max_evidence_bytes
+        copies = read_ranges(self.pair.source, self._away_ranges(), max_bytes=limit)
+        ranges = {self._homes[key]: self._home_range(key) for key in copies}
+        originals = read_source_ranges(self.pair.mirrored, ranges, max_bytes=limit)
+        for key, records in copies.items():
+            self.source_records += len(records)
+            timed, away = are_timed(records), self._away_range(key)
+            window = RecordWindow(
+                first=away.first, last=away.last, records=contents(records, timed=timed)
+            )
+            self._evidence[key] = replace(self._evidence[key], copies=window)
+            if read := originals.get(self._homes[key]):
+                offsets, at_home = read
+                self.target_records += len(at_home)
+                source = SourceWindow(
+                    first=offsets.first,
+                    last=offsets.last,
+                    records=contents(at_home, timed=timed),
+                )
+                self._evidence[key] = replace(self._evidence[key], originals=source)
+
+    def _search(self, key: TopicPartition) -> tuple[int, int]:
+        syncs = self._syncs.partitions.get(self._homes[key])
+        return search_from(syncs, key, self.positions[key], self._evidence[key])
+
+    def _away_ranges(self) -> dict[TopicPartition, OffsetRange]:
+        ranges = {key: self._away_range(key) for key in self.positions}
+        return {key: offsets for key, offsets in ranges.items() if offsets.size <= MAX_WINDOW}
+
+    def _away_range(self, key: TopicPartition) -> OffsetRange:
+        evidence, last = self._evidence[key], self._evidence[key].away.high - 1
+        first = min(self._search(key)[1], self.positions[key])
+        if last - evidence.begin < _NEAR:
+            first = min(first, evidence.begin)
+        if last - first >= MAX_WINDOW:  # At least what the job has yet to read.
+            first = self.positions[key]
+        return OffsetRange(max(first, evidence.away.low), last)
+
+    def _home_range(self, key: TopicPartition) -> OffsetRange:
+        evidence, last = self._evidence[key], self._evidence[key].home.high - 1
+        first = self._search(key)[0] - _SPARE
+        if last - evidence.base < _NEAR:
+            first = min(first, evidence.base)
+        return OffsetRange(max(first, evidence.home.low, last - MAX_WINDOW + 1), last)
+
+    def _read_committed(self, connector: str | None) -> dict[TopicPartition, int]:
+        try:
+            return committed_by_connect(self.pair.mirrored, self._homes.values(), connector)
+        except Mm2OffsetsError as error:
+            log.warning("What Connect has committed is not known: %s", error)
+            return {}
+
+
+def collect_for_way_home(
+    pair: ClusterPair,
+    positions: Mapping[TopicPartition, int],
+    options: PlanOptions,
+    *,
+    connector: str | None = None,
+) -> tuple[InverseCollector, SyncsSnapshot]:
+    """Read the syncs and the evidence for the way home by an exchanged pair.
+
+    Raises:
+        ClusterUnreachableError: A cluster does not answer, or is not to be asked.
+        Mm2OffsetsError: See ``plan_failover``.
+    """
+    if not options.read_source:
+        raise ClusterUnreachableError(
+            "it must be asked on the way home: only it shows whether a producer has written there "
+            "what the job has yet to read. Set read_source, or choose where to start",
+            cluster=pair.source.name,
+        )
+    syncs = load_syncs(pair.mirrored, options.archive)
+    collector = InverseCollector(
+        pair=pair, syncs=syncs.index, positions=positions, options=options, connector=connector
+    )
+    collector.compare_records()
+    collector.collect_records()
+    return collector, syncs
+
+
+def check_first_plan(first: FailoverPlan, pair: ClusterPair, ids: PairIds) -> None:
+    """Raise unless a plan moved a job from the pair's target to its source.
+
+    Args:
+        first: The plan; ``read_plan`` has refused it if it was damaged or edited.
+        pair: The exchanged pair.
+        ids: The current ids, as the pair sees them.
+
+    Raises:
+        PlanError: It is of other clusters or topics; both values are named.
+    """
+    if pair.direction is not Direction.EXCHANGED or first.direction is not Direction.FORWARD:
+        raise PlanError(
+            f"the first plan is of the direction {first.direction.value}, and this move of "
+            f"{pair.direction.value}: a first plan leads away as MirrorMaker 2 copies, and counts "
+            f"only on the way home by an exchanged pair",
+            setting="first_plan",
+        )
+    for change in first.ids.changes(PairIds(source=ids.target, target=ids.source)):
+        raise PlanError(
+            f"{change.field} is {change.planned!r} in the plan of {first.created_at}, and "
+            f"{change.now!r} now: it is of another cluster or topic, or the topic was recreated. "
+            f"Give the plan that the job was moved away with; of a recreated topic no position "
+            f"can be translated",
+            setting="first_plan",
+        )
+
+
+def _first_move(first: FailoverPlan | None, home: TopicPartition) -> FirstMove | None:
+    """Return what a plan says of a partition; None where it does not know it."""
+    if first is None:
+        return None
+    for planned in first.partitions:
+        if planned.translation.topic_partition == home and planned.start is not None:
+            return FirstMove(
+                position=planned.translation.position,
+                start=planned.start,
+                is_proven=planned.fallback is None and first.strategy is Strategy.SAFE,
+            )
+    return None
