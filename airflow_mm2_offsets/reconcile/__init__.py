@@ -100,9 +100,11 @@ class Reconciliation:
         clusters = ", ".join(f"{count} records of the {side}" for side, count in records.items())
         rows = sum(sink["records"] for sink in self.report["sinks"])
         missing = ""
+        if not any(records.values()):
+            missing = "; NOTHING WAS COMPARED: the ranges hold no record"
         if self.not_judged:
             gone = "offsets that a cluster no longer or not yet holds"
-            missing = f"; NOT JUDGED: {self.not_judged} {gone}"
+            missing += f"; NOT JUDGED: {self.not_judged} {gone}"
         return (
             f"{self.outcome.value.upper()}: compared {clusters} and {rows} rows of the sink by "
             f"{', '.join(self.report['compared'])}{missing}.\n\n{self._table()}"

@@ -56,6 +56,24 @@ def partitions_of_plan(
     return partitions
 
 
+def exchange_syncs(index: SyncIndex, naming: Naming) -> SyncIndex:
+    """Return the syncs as a job meets them that comes home: from the target to the source.
+
+    Only for the ends of ranges: it knows nothing of rewinds.
+
+    Args:
+        index: The syncs, by the source's topics.
+        naming: What the topics are called on the target.
+    """
+    pairs = {
+        TopicPartition(naming.target_topic(key.topic), key.partition): [
+            (syncs[at].downstream, syncs[at].upstream) for at in range(len(syncs))
+        ]
+        for key, syncs in index.partitions.items()
+    }
+    return SyncIndex().extended(pairs)
+
+
 def partitions_of_ranges(
     naming: Naming,
     source: Mapping[str, Mapping[Any, Sequence[Any]]],

@@ -72,6 +72,8 @@ def make_request(
 
 
 def _sink(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"a sink is a dict that has a path; got {settings!r}")
     columns, cluster = settings.get("columns") or {}, settings.get("cluster", "source")
     is_known = settings.keys() <= SINK_FIELDS and columns.keys() <= COLUMNS.keys()
     if not is_known or not settings.get("path") or cluster not in {"source", "target"}:

@@ -31,6 +31,8 @@ class StopProof(StrEnum):
     """It was killed."""
     ENDED = "ended"
     """Its queries had ended by themselves, and the fence keeps the next run from starting."""
+    ASSERTED = "asserted"
+    """A user's word, where the job's folder can't be reached: no fence stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

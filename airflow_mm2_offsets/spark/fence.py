@@ -16,7 +16,9 @@ from upath import UPath
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.locations import folder_id, same_folder
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
+from airflow_mm2_offsets.spark.rollback_mark import mark_path, read_mark, rolled_back_error
 from airflow_mm2_offsets.storage import open_location, remove_file
 
 FENCE_FILE = "fence.json"
@@ -44,6 +46,8 @@ class Fence:
     state: FenceState = FenceState.STOPPING
     control: str | None = field(default=None, compare=False)
     """The control location that it was raised in, by ``folder_id``; a copy's differs."""
+    plan: str | None = field(default=None, compare=False)
+    """The file of the plan that the job was moved by: the way home begins with it."""
 
     def __str__(self) -> str:
         """Return a sentence for messages."""
@@ -72,6 +76,7 @@ def read_fence(location: UPath | str) -> Fence | None:
         at=at,
         state=FenceState(state),
         control=field_of(values, "control", str | None, root),
+        plan=field_of(values, "plan", str | None, root),
     )
 
 
@@ -97,22 +102,38 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     return _write(root, fence)
 
 
-def mark_moved(location: UPath | str, request_id: str, moved_to: str) -> Fence:
+def mark_moved(
+    location: UPath | str, request_id: str, moved_to: str, *, plan: str | None = None
+) -> Fence:
     """Mark the job as handed over; from now on no other run takes over the fence.
 
-    Call it before the target job is started. A second call by the same run changes nothing.
+    Call it before the target job is started. A second call by the same run changes nothing. A
+    roll-back of the run that has begun wins, and the fence is lifted; see ``rollback_mark``.
+    ``plan`` is the file of the plan that the target job is started by.
 
     Raises:
         StopError: The run's fence was lifted or replaced, the run has moved the job elsewhere
             before, or the location can't be written.
+        HandoverError: The run was rolled back.
     """
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
+    is_first = standing.state is FenceState.STOPPING
+    moved = _mark_moved(root, standing, without_login(moved_to), plan)
+    mark = read_mark(mark_path(root, root, request_id), request_id)
+    # A roll-back that is not decided yet gives way to an earlier call.
+    if mark is not None and (is_first or mark.is_decided):
+        remove_file(root / FENCE_FILE, StopError)
+        raise rolled_back_error(root, mark)
+    return moved
+
+
+def _mark_moved(root: UPath, standing: Fence, moved_to: str, plan: str | None) -> Fence:
     if standing.state is FenceState.MOVED:
         if standing.moved_to != moved_to:
             raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
         return standing
-    return _write(root, replace(standing, state=FenceState.MOVED, moved_to=moved_to))
+    return _write(root, replace(standing, state=FenceState.MOVED, moved_to=moved_to, plan=plan))
 
 
 def lift_fence(location: UPath | str, request_id: str) -> Fence:
@@ -125,6 +146,23 @@ def lift_fence(location: UPath | str, request_id: str) -> Fence:
     standing = own_fence(root, request_id)
     remove_file(root / FENCE_FILE, StopError)
     return standing
+
+
+def take_over_fence(location: UPath | str, standing: Fence, request_id: str) -> Fence:
+    """Put a run's fence in place of that of a job which it brings home; it says the same.
+
+    No fence is absent in between. A second call by the same run changes nothing.
+
+    Raises:
+        StopError: The fence is not ``standing`` any more, or the location can't be written.
+    """
+    root = open_location(location, StopError)
+    now = read_fence(root)
+    if now is None or now != standing:
+        raise StopError(f"{root}: the fence has changed since it was read: {now or 'none stands'}")
+    if now.request_id == request_id:
+        return now
+    return _write(root, replace(now, request_id=request_id))
 
 
 def own_fence(location: UPath | str, request_id: str) -> Fence:
@@ -147,7 +185,9 @@ def own_fence(location: UPath | str, request_id: str) -> Fence:
 def new_fence(request_id: str, moved_to: str) -> Fence:
     """Return a fence as of now."""
     return Fence(
-        request_id=request_id, moved_to=moved_to, at=datetime.now(UTC).replace(microsecond=0)
+        request_id=request_id,
+        moved_to=without_login(moved_to),
+        at=datetime.now(UTC).replace(microsecond=0),
     )
 
 
@@ -166,6 +206,7 @@ def _write(root: UPath, fence: Fence) -> Fence:
         "at": fence.at.isoformat(),
         "state": fence.state,
         "control": folder_id(root),
+        **({"plan": fence.plan} if fence.plan else {}),
     }
     write_object(root / FENCE_FILE, values)
     standing = read_fence(root)

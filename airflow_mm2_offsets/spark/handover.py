@@ -15,6 +15,7 @@ from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
+from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 
 _NEW_RUN = "nothing was started on the target. Stop the job with a new run of the failover"
 
@@ -75,10 +76,14 @@ def confirm_handover(
     request_id: str,
     read: Mapping[str, Any],
     earlier_run: str | None = None,
-) -> Checkpoint:
+    checkpoint_is_lost: bool = False,
+    stopped: object = None,
+    is_lost: bool = False,
+) -> Checkpoint | None:
     """Raise unless the source job is stopped and fenced, at the positions that were read.
 
-    Call it directly before the target job is started. It returns the checkpoint.
+    Call it directly before the target job is started. It returns the checkpoint; None if that
+    ``checkpoint_is_lost``.
 
     Args:
         control: The job's control location; None: the job has no stop control.
@@ -86,25 +91,58 @@ def confirm_handover(
         request_id: The stop whose fence must stand.
         read: What ``ReadSparkCheckpointOperator`` returned.
         earlier_run: See ``next_step``.
+        checkpoint_is_lost: Compare the control location alone.
+        stopped: What ``StopSparkStreamingOperator`` returned: the proof where ``control`` is None.
+        is_lost: Whether the job's folder can't be reached; see ``find_missing_proof``.
 
     Raises:
-        HandoverError: The fence is gone or another run's, a driver has run, a batch was begun or
-            committed, or a location is not the one that the stop was proved for.
+        HandoverError: The fence is gone or another run's, no stop of this run is proved, a driver
+            has run, a batch was begun or committed, or a location is not the one that the stop was
+            proved for.
         StopError: The control location can't be read.
         CheckpointError: The checkpoint can't be read.
     """
+    if not isinstance(read, Mapping):
+        raise HandoverError(
+            f"{checkpoint}: what read_positions returned is {read!r}, so nothing can be compared "
+            f"with it: {describe_start(earlier_run)}. Clear read_positions with all after it"
+        )
     if control is not None:
+        locations = JobLocations(
+            control=control, checkpoint=checkpoint, checkpoint_is_lost=checkpoint_is_lost
+        )
         _check_fence(control, request_id, earlier_run)
-        driver = read_driver(control)
-        _check_driver(control, driver, read, earlier_run)
-        if driver is not None:
-            locations = JobLocations(control=control, checkpoint=checkpoint)
-            answer = read_acknowledgement(control, request_id)
-            if problems := find_unproved(locations, driver, answer):
-                raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")
+        _check_control(locations, request_id, read, earlier_run)
+    elif problem := find_missing_proof(
+        stopped, request_id, checkpoint, is_lost=is_lost or checkpoint_is_lost
+    ):
+        raise HandoverError(_unproved(problem, earlier_run))
+    if checkpoint_is_lost:
+        return None
     current = read_checkpoint(checkpoint)
     _check_checkpoint(current, read, earlier_run)
     return current
+
+
+def _check_control(
+    locations: JobLocations, request_id: str, read: Mapping[str, Any], earlier_run: str | None
+) -> None:
+    control, driver = locations.control, read_driver(locations.control)
+    _check_driver(control, driver, read, earlier_run)
+    answer = read_acknowledgement(control, request_id)
+    if answer is None:
+        # The stop step writes an answer in place of a driver that is gone.
+        problem = f"{control} holds no proof that the stop {request_id!r} was answered"
+        raise HandoverError(_unproved(problem, earlier_run))
+    if driver is not None and (problems := find_unproved(locations, driver, answer)):
+        raise HandoverError(f"nothing was started on the target: {'; '.join(problems)}")
+
+
+def _unproved(problem: str, earlier_run: str | None) -> str:
+    return (
+        f"{problem}: {describe_start(earlier_run)}. Clear stop_source with all after it, and let "
+        f"it end by itself; or start a new run of the failover"
+    )
 
 
 def _check_checkpoint(now: Checkpoint, read: Mapping[str, Any], earlier_run: str | None) -> None:

@@ -4,14 +4,17 @@
 """
 
 import logging
+from contextlib import suppress
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.errors import CheckpointError, DrillError
+from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.claim import read_claim
 from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.drill import read_mark
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.originals import JobLocations, is_beating
 from airflow_mm2_offsets.spark.stopping import read_requests
@@ -112,6 +115,23 @@ def find_target_problems(
             f"startingOffsets with a new checkpoint only: give another target checkpoint location"
         )
     return problems
+
+
+def find_drill_around(place: UPath) -> list[str]:
+    """Return which drill's folder a location lies in: its tear-down removes all that it holds."""
+    for folder in (place, *place.parents):
+        mark = None
+        # Who may write to a folder may not be allowed to read those above it.
+        with suppress(DrillError):
+            mark = read_mark(folder)
+        if mark is not None and same_folder(folder, mark.folder):
+            problem = (
+                f"{place} lies in {folder}, the throw-away folder of the drill "
+                f"{mark.request_id!r}, which is removed with all that it holds: give another "
+                f"location, or clear that drill's tear-down"
+            )
+            return [problem]
+    return []
 
 
 def _target_control_problems(control: UPath) -> list[str]:

@@ -33,6 +33,8 @@ class JobLocations:
     """The folder that the user says ``control`` is to Spark: a mount, another name node..."""
     spark_checkpoint: str | None = None
     """The same of the checkpoint location."""
+    checkpoint_is_lost: bool = False
+    """In a disaster: nothing beside the checkpoint can be read; only names are compared."""
 
     def problems(self, driver: Driver) -> list[str]:
         """Return why either location may be a copy, as sentences."""
@@ -54,6 +56,8 @@ class JobLocations:
         Raises:
             StopError: The note can't be read.
         """
+        if self.checkpoint_is_lost:
+            return None
         path = beside(self.checkpoint, "control.json")
         note = read_object(path, may_be_empty=True)
         noted = field_of(note, "control", str, path) if note else driver.control

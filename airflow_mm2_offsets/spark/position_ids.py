@@ -16,7 +16,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions, check_positions
-from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
+from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.locations import beside
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
@@ -50,21 +50,6 @@ class _Note:
     """The positions before which all may have been read: the end of a batch that was begun."""
     clusters: PairIds
 
-    def source_ids(self, now: "_Note") -> ClusterIds:
-        """Return the source's current ids, but the noted ids of topics without progress since.
-
-        A job that has read on in all topics may read another cluster now.
-        """
-        noted = self.clusters.source
-        unmoved = {
-            topic: topic_id
-            for topic, topic_id in noted.topic_ids.items()
-            if self.read_until.get(topic) == now.read_until.get(topic)
-        }
-        if not unmoved:
-            return now.clusters.source
-        return replace(noted, topic_ids=unmoved).completed_by(now.clusters.source)
-
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
         return {"schema_version": 1, **asdict(self), "clusters": self.clusters.to_json()}
@@ -80,8 +65,15 @@ class _Note:
         )
 
 
-def note_ids(location: UPath, checkpoint: Checkpoint, request_id: str, now: PairIds) -> PairIds:
-    """Return the ids from when a job's positions were first read, and note them.
+def note_ids(
+    location: UPath,
+    checkpoint: Checkpoint,
+    request_id: str,
+    now: PairIds,
+    *,
+    is_kept: bool = True,
+) -> PairIds:
+    """Return the ids from when a job's positions were first read, and note them if ``is_kept``.
 
     An earlier note of the same failover counts. A note of another failover counts for the topics of
     which the job has begun no batch since: a batch of other topics does not tell to which
@@ -102,11 +94,35 @@ def note_ids(location: UPath, checkpoint: Checkpoint, request_id: str, now: Pair
         if earlier.request_id == request_id:
             first = earlier.clusters.completed_by(now)
         else:
-            first = replace(now, source=earlier.source_ids(fresh))
+            first = ids_of_positions(earlier.clusters, earlier.read_until, fresh.read_until, now)
     kept = replace(fresh, clusters=first)
-    if kept != earlier:
+    if is_kept and kept != earlier:
         _write(path, kept)
     return first
+
+
+def ids_of_positions(
+    noted: PairIds, noted_until: Positions, read_until: Positions, now: PairIds
+) -> PairIds:
+    """Return the current ids, but the source's noted ids of topics without progress since.
+
+    A job that has read on in all topics may read another cluster now.
+
+    Args:
+        noted: The ids that were noted earlier.
+        noted_until: The positions before which the job may have read all then.
+        read_until: The same now.
+        now: The current ids.
+    """
+    unmoved = {
+        topic: topic_id
+        for topic, topic_id in noted.source.topic_ids.items()
+        if noted_until.get(topic) == read_until.get(topic)
+    }
+    if not unmoved:
+        return now
+    source = replace(noted.source, topic_ids=unmoved).completed_by(now.source)
+    return replace(now, source=source)
 
 
 def check_ids(first: PairIds, now: PairIds) -> None:

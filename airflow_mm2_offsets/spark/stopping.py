@@ -26,6 +26,7 @@ from airflow_mm2_offsets.spark.fence import (
     raise_fence,
     read_fence,
 )
+from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
 from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
 
 REMEMBERED_REQUESTS = 100
@@ -54,6 +55,8 @@ def begin_stop(location: UPath | str, fence: Fence) -> Fence:
     request = _next_request(root, fence.request_id)
     _forget_old_answer(root, fence.request_id)
     last = read_last_acknowledgement(root)
+    # A run that was rolled back and begins again may hand over again.
+    forget_mark(mark_path(root, root, fence.request_id), fence.request_id)
     try:
         standing = raise_fence(root, fence, instead_of=last.request_id if last else None)
         if request is not None:

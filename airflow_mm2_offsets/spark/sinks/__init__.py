@@ -1,10 +1,11 @@
-"""Finds sinks that would silently drop the batches of a job; check and migration call it.
+"""Finds sinks that would drop or overwrite batches in silence; check and migration call it.
 
 Sinks that write each batch once remember the numbers they have. A job with a fresh checkpoint
 begins again at batch 0.
 
 | sink | remembers | tells jobs apart by |
 |---|---|---|
+| a folder for each batch | nothing: they would be overwritten | nothing |
 | Spark's files | ``_spark_metadata`` | nothing |
 | Delta, its own sink | transactions | the query's id, which is new in a fresh checkpoint |
 | Delta in ``foreachBatch`` | transactions | ``txnAppId``, if the user gives one |
@@ -15,7 +16,7 @@ begins again at batch 0.
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError
-from airflow_mm2_offsets.spark.sinks import delta, files, hudi, iceberg
+from airflow_mm2_offsets.spark.sinks import delta, files, hudi, iceberg, numbered
 from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
 from airflow_mm2_offsets.storage import open_location
 
@@ -25,7 +26,7 @@ FRESH = SinkWriter()
 
 
 def find_sink_problems(output: UPath, writer: SinkWriter = FRESH) -> list[str]:
-    """Return what a job would lose in a sink, each as one sentence.
+    """Return what would be lost in a sink, each as one sentence.
 
     Raises:
         CheckpointError: The storage can't be read, or a table's log is damaged.
@@ -33,5 +34,7 @@ def find_sink_problems(output: UPath, writer: SinkWriter = FRESH) -> list[str]:
     """
     open_location(output, CheckpointError)
     return [
-        problem for kind in (files, delta, hudi, iceberg) for problem in kind.find(output, writer)
+        problem
+        for kind in (files, delta, hudi, iceberg, numbered)
+        for problem in kind.find(output, writer)
     ]

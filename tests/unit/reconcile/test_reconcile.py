@@ -60,6 +60,15 @@ def test_the_outcome(counts: list[dict[str, Any]], allowed: int | None, outcome:
         result.check()
 
 
+def test_a_comparison_of_nothing_says_so() -> None:
+    """No difference among no records is no proof, though it is no failure either."""
+    compared = report()
+    assert "NOTHING WAS COMPARED" not in Reconciliation(report=compared).summary()
+    nothing = [{**each, "records": 0} for each in compared["ranges"]]
+    summary = Reconciliation(report={**compared, "ranges": nothing}).summary()
+    assert "NOTHING WAS COMPARED: the ranges hold no record" in summary
+
+
 def test_a_failure_names_place_count_and_differences() -> None:
     """One error says where, how many of what, what was announced, and where to look."""
     counts = [found("source-sink", "lost", 3, 1), found("target-sink", "out_of_order", 2, None)]

@@ -52,6 +52,15 @@ def test_a_running_job_is_compared_up_to_a_sync(
     }
 
 
+def test_a_drill_is_compared_from_its_positions_on() -> None:
+    """Its sink holds nothing of before, so ``records_before`` is 0: no record can seem lost."""
+    (found,) = partitions_of_plan(
+        plan(position=230), index=INDEX, committed={"a.orders": {0: 239}}, records_before=0
+    )
+    assert (found["source"][0], found["switch"]) == ("230", "230")
+    assert int(found["target"][0]) <= 170
+
+
 def test_after_a_rewind_the_furthest_sync_counts() -> None:
     """MirrorMaker 2 copied again from 210 on: what was copied before that is compared too."""
     index = SyncIndex().extended({TopicPartition("orders", 0): [*SYNCS, (210, 250), (230, 270)]})

@@ -36,3 +36,14 @@ def test_a_checkpoint_older_than_its_sink(tmp_path: Path) -> None:
     assert find_sink_problems(UPath(tmp_path), SinkWriter(query_id="id", first_batch=11)) == []
     (problem,) = find_sink_problems(UPath(tmp_path), SinkWriter(query_id="id", first_batch=10))
     assert "the job goes on at batch 10, and Spark drops all up to that one" in problem
+
+
+def test_folders_by_batch_would_be_overwritten(tmp_path: Path) -> None:
+    """A job that begins again at batch 0 replaces what it wrote; one that goes on does not."""
+    for name in ("batch_id=0", "batch_id=12", "reports"):
+        (tmp_path / name).mkdir()
+    (problem,) = find_sink_problems(UPath(tmp_path))
+    assert problem.startswith(f"{tmp_path}: it holds a folder for each batch up to batch_id=12")
+    assert find_sink_problems(UPath(tmp_path), SinkWriter(first_batch=13)) == []
+    (tmp_path / "_delta_log").mkdir()
+    assert find_sink_problems(UPath(tmp_path)) == []
