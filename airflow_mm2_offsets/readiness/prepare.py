@@ -1,0 +1,119 @@
+"""Finds out which parts of a pair answer, and prepares what the families share."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import SyncsLocation, TopicPartition, Watermarks
+from airflow_mm2_offsets.core.readiness import ReadinessCheck
+from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.kafka.tail import read_newest
+from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
+from airflow_mm2_offsets.readiness.answers import failed, not_asked, ok
+from airflow_mm2_offsets.readiness.job import Job
+from airflow_mm2_offsets.readiness.pair_request import Once, PairRequest, Part
+from airflow_mm2_offsets.readiness.request import ReadinessRequest
+
+PartAnswers = tuple[frozenset[Part], list[ReadinessCheck]]
+
+_NAMES = {
+    Part.SOURCE: CheckName.SOURCE_REACHABLE,
+    Part.TARGET: CheckName.TARGET_REACHABLE,
+    Part.CONNECT: CheckName.CONNECT_REACHABLE,
+}
+
+
+def find_parts(pool: ThreadPoolExecutor, pair: ClusterPair) -> Callable[[], PartAnswers]:
+    """Ask each part at the same time; call the result to wait for the answers."""
+    questions: dict[Part, Callable[[], str]] = {
+        Part.SOURCE: partial(_describe, pair.source),
+        Part.TARGET: partial(_describe, pair.target),
+    }
+    if pair.connect is not None:
+        questions[Part.CONNECT] = pair.connect.check
+    asked = {part: pool.submit(question) for part, question in questions.items()}
+    return partial(_wait, pair, asked)
+
+
+def make_pair_request(
+    request: ReadinessRequest, job: Job, pair: ClusterPair, reached: frozenset[Part]
+) -> PairRequest:
+    """Return what the families are asked; nothing is read yet."""
+    checkpoint, driver = job.checkpoint, job.driver
+    expected = {Part.SOURCE, Part.TARGET} | ({Part.CONNECT} if pair.connect else set())
+    if Part.CONNECT not in reached:
+        pair = replace(pair, connect=None)
+    archive = _open_archive(request)
+    source = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver and checkpoint else ()
+    pair_request = PairRequest(
+        pair=pair,
+        mode=request.mode,
+        thresholds=request.thresholds,
+        now=request.now().timestamp() * 1000,
+        reached=reached,
+        expected=expected,
+        positions=checkpoint.positions if checkpoint else job.substitute,
+        pending=checkpoint.pending if checkpoint else None,
+        archive=archive,
+        changed_records=request.changed_records,
+        reads_from=driver.bootstrap_servers if driver else (),
+        patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
+        syncs=Once(partial(read_syncs, pair.syncs_cluster, pair.syncs_topic)),
+        newest_syncs=Once(
+            partial(
+                read_newest, pair.syncs_cluster, TopicPartition(pair.syncs_topic, SYNCS_PARTITION)
+            )
+        ),
+        archived=None if archive is None else Once(archive.read),
+        first_ends=Once(lambda: _read_ends(pair_request)),
+    )
+    return pair_request
+
+
+def _open_archive(request: ReadinessRequest) -> SyncArchive | None:
+    # Opened in the caller's thread: Airflow's connections need it.
+    if not request.archive:
+        return None
+    try:
+        return SyncArchive(request.open(request.archive))
+    except Mm2OffsetsError:
+        return SyncArchive(request.archive)  # Its read gives the error.
+
+
+def _wait(pair: ClusterPair, asked: "dict[Part, Future[str]]") -> PartAnswers:
+    checks, reached = [], set()
+    for part, name in _NAMES.items():
+        if part not in asked:
+            checks.append(not_asked(name, "the connection names no Connect URL"))
+            continue
+        try:
+            checks.append(ok(name, asked[part].result()))
+            reached.add(part)
+        except Mm2OffsetsError as error:
+            checks.append(failed(name, str(error)))
+    on_source = pair.syncs_location is SyncsLocation.SOURCE
+    if (Part.SOURCE if on_source else Part.TARGET) in reached:
+        reached.add(Part.SYNCS)
+    return frozenset(reached), checks
+
+
+def _describe(cluster: KafkaCluster) -> str:
+    info = cluster.describe()
+    return f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
+
+
+def _read_ends(request: PairRequest) -> dict[TopicPartition, Watermarks]:
+    """Return the watermarks of the topics that the check is about, of those that exist."""
+    source = request.pair.source
+    infos = source.topics(request.topics()).values()
+    partitions = [
+        TopicPartition(info.name, number) for info in infos for number in range(info.partitions)
+    ]
+    return source.watermarks(partitions)

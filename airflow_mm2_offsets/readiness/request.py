@@ -1,0 +1,61 @@
+"""What a readiness check is asked: the job, the clusters, the mode, the thresholds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from upath import UPath
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.readiness import ReadinessCheck
+from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.readiness.thresholds import Thresholds
+
+MoreChecks = Callable[[], Iterable[ReadinessCheck]]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadinessRequest:
+    """One question; locations are texts, since one that can't be opened is a finding."""
+
+    find_pair: Callable[[], ClusterPair]
+    """Returns the pair of clusters; may raise ConfigurationError."""
+    open: Callable[[str], UPath]
+    """Makes a path of a location; may raise an Mm2OffsetsError."""
+    mode: FailoverMode = FailoverMode.PLANNED
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    request_id: str = ""
+    """The run that asks: its own fence and claim are no problem."""
+    checkpoint: str | None = None
+    control: str | None = None
+    target_checkpoint: str | None = None
+    target_control: str | None = None
+    from_folder: str | None = None
+    """On the way home: the job's folder, as the fence in the target's folder names it."""
+    spark_control: str | None = None
+    spark_checkpoint: str | None = None
+    plan_path: str | None = None
+    archive: str | None = None
+    sink: str | None = None
+    txn_app_id: str | None = None
+    subscribe_pattern: str | None = None
+    changed_records: bool = False
+    saved_positions: str | None = None
+    """In a disaster: the folder of positions that stand in for a lost checkpoint."""
+    positions: Positions | None = None
+    """The same by the user's word."""
+    source_is_gone: bool = False
+    """The user's word that no driver runs, where the control location can't be reached."""
+    note_ids: bool = False
+    """Write the note of ids beside the checkpoint: the only thing that a check may write."""
+    probe_folder: str | None = None
+    """A folder where a file may be written and removed, to test an object store's rights."""
+    more: Mapping[CheckName, MoreChecks] = field(default_factory=dict)
+    """Checks of the caller, such as of a DAG or of a drill's folders."""
+    now: Callable[[], datetime] = _now
