@@ -3,13 +3,17 @@
 from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import Direction, Naming, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPair:
-    """A source, a target, and how MirrorMaker 2 copies from one to the other."""
+    """A source, a target, and how MirrorMaker 2 copies from one to the other.
+
+    A job moves from ``source`` to ``target``. An exchanged pair is the way home: its MirrorMaker 2
+    copies from ``target`` to ``source``.
+    """
 
     source: KafkaCluster
     target: KafkaCluster
@@ -19,9 +23,27 @@ class ClusterPair:
     """The Connect workers that run the connectors; None if they can't be reached."""
 
     @property
+    def direction(self) -> Direction:
+        """Whether the job moves as MirrorMaker 2 copies, or back."""
+        return self.naming.direction
+
+    @property
+    def mirrored(self) -> "ClusterPair":
+        """The pair as MirrorMaker 2 copies: its source is MirrorMaker 2's."""
+        return self if self.direction is Direction.FORWARD else self.exchanged()
+
+    def exchanged(self) -> "ClusterPair":
+        """Return the pair seen from the other cluster, with the same syncs.
+
+        ``syncs_location`` is MirrorMaker 2's setting either way.
+        """
+        return replace(self, source=self.target, target=self.source, naming=self.naming.exchanged())
+
+    @property
     def syncs_cluster(self) -> KafkaCluster:
         """The cluster that holds the offset-syncs topic."""
-        return self.source if self.syncs_location is SyncsLocation.SOURCE else self.target
+        on_source = self.syncs_location is SyncsLocation.SOURCE
+        return self.mirrored.source if on_source else self.mirrored.target
 
     @property
     def syncs_topic(self) -> str:

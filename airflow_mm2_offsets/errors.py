@@ -8,6 +8,8 @@ nothing of this package still catches it.
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
+from airflow_mm2_offsets.logins import without_login
+
 
 class ErrorFields(TypedDict, total=False):
     """What an error is about; a field that does not apply is absent."""
@@ -43,7 +45,8 @@ class Mm2OffsetsError(Exception):
             fields: The place. A position alone stands in no place: name it in ``problem``.
         """
         self.fields = fields
-        super().__init__(": ".join([*_place(fields), problem]))
+        # Airflow's log shows it, and reports, spans and callbacks quote it.
+        super().__init__(without_login(": ".join([*_place(fields), problem])))
 
     def to_json(self) -> dict[str, Any]:
         """Return class, message and fields as plain JSON; positions are text."""
@@ -174,10 +177,24 @@ class HandoverError(Mm2OffsetsError, RuntimeError):
     retryable = False
 
 
+class LockedError(HandoverError):
+    """Another run works on the job, or has moved it."""
+
+
+class ApprovalError(Mm2OffsetsError, PermissionError):
+    """A failover was rejected, or nobody approved it in time."""
+
+    retryable = False
+
+
 class NotReadyError(Mm2OffsetsError, RuntimeError):
     """A failover can't begin: each reason is named, and nothing was touched."""
 
     retryable = False
+
+
+class DrillError(Mm2OffsetsError, RuntimeError):
+    """A drill can't be started or removed: its folder is another's, or its job may still run."""
 
 
 class ReconciliationError(Mm2OffsetsError, RuntimeError):

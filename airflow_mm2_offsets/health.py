@@ -1,9 +1,10 @@
 """Tells which parts of a pair of clusters answer, and why the others do not.
 
-The connection form's Test button and the command ``check-connection`` call it.
+The connection form's Test button and the command ``check-connection`` call it; so does the planner
+of a disaster, with questions of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -47,9 +48,14 @@ def check_health(pair: ClusterPair) -> tuple[PartHealth, ...]:
     }
     if pair.connect:
         parts["Connect"] = partial(_connect, pair.connect, pair.naming)
-    pool = ThreadPoolExecutor(len(parts))
+    return ask_parts(parts)
+
+
+def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
+    """Ask each part its question, all at the same time; the answers have the same order."""
+    pool = ThreadPoolExecutor(len(questions))
     try:
-        return tuple(pool.map(_health, parts, parts.values()))
+        return tuple(pool.map(_health, questions, questions.values()))
     finally:
         # All parts are done, or the caller was interrupted and must not wait for them.
         pool.shutdown(wait=False)

@@ -1,6 +1,7 @@
 """How one location is spelled: by Spark (Hadoop's file systems), by fsspec, and by Airflow."""
 
 import os
+import posixpath
 import re
 from pathlib import Path
 
@@ -19,13 +20,7 @@ _KINDS = {
 _AZURE = re.compile(
     r"(abfss?|wasbs?)://(?P<container>[^/@]+)@(?P<account>[^/.]+)\.(dfs|blob)\.[^/]+(?P<path>/.*)?"
 )
-_LOGIN = re.compile(r"(://[^/@:\s]*):[^/@\s]+@")
 _VIEW = re.compile(r"(?P<host>viewfs://[^/]*)(?P<path>/.*)?")
-
-
-def without_login(text: str) -> str:
-    """Return a text with the password of each location in it hidden (``ftp://user:***@host``)."""
-    return _LOGIN.sub(r"\1:***@", text)
 
 
 def spark_location(location: str) -> UPath | None:
@@ -67,6 +62,8 @@ def same_folder(path: UPath, spelling: str) -> bool:
     Local folders are equal if links and mounts of this machine lead to one folder. Otherwise only
     names are compared: buckets of one name on two S3 endpoints look equal.
     """
+    if spelling == folder_id(path):  # of a bucket's folder it is no location
+        return True
     try:
         other = spark_location(spelling) or UPath(spelling)
     except (ImportError, ValueError):  # Only Hadoop knows the storage, or it is not a location.
@@ -84,6 +81,40 @@ def _same_local(one: str, other: str) -> bool:
         return Path(one).samefile(other)
     except OSError:  # one of them does not exist here
         return False
+
+
+def overlap(one: UPath, other: UPath) -> bool:
+    """Tell whether two folders are one, or one of them lies in the other."""
+    return is_within(one, other) or is_within(other, one)
+
+
+def is_within(inner: UPath, outer: UPath) -> bool:
+    """Tell whether a location is a folder or lies in it, by whatever names.
+
+    It compares as ``same_folder`` does, and reads ``..`` as Hadoop and as the machine do. In doubt
+    the answer is yes: one HDFS cluster has several names, so only paths are compared there.
+    """
+    kind = storage_kind(inner.protocol)
+    if kind != storage_kind(outer.protocol):
+        return False
+    if kind == "file":
+        return _is_within_local(inner.path, outer.path)
+    accounts = {each.storage_options.get("account_name") for each in (inner, outer)} - {None}
+    paths = (posixpath.normpath(f"/{each.path.strip('/')}") for each in (inner, outer))
+    return len(accounts) <= 1 and _is_below(*paths)
+
+
+def _is_within_local(inner: str, outer: str) -> bool:
+    spellings = (os.path.abspath, os.path.realpath)
+    if any(_is_below(one(inner), other(outer)) for one in spellings for other in spellings):
+        return True
+    # A mount leads to one folder by two names.
+    real = Path(os.path.realpath(inner))
+    return any(_same_local(str(folder), outer) for folder in (real, *real.parents))
+
+
+def _is_below(inner: str, outer: str) -> bool:
+    return f"{inner.rstrip('/')}/".startswith(f"{outer.rstrip('/')}/")
 
 
 def spark_spelling(path: UPath, like: str) -> str | None:

@@ -5,16 +5,19 @@ a text is not UTF-8.
 """
 
 import errno
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.locations import spark_location, without_login
+from airflow_mm2_offsets.locations import LOCAL, spark_location
+from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.silent_storage import check_answers
 from airflow_mm2_offsets.whole_files import (
     CHUNK,
     finish_replacing,
@@ -66,6 +69,56 @@ def list_files(root: UPath, error: type[Mm2OffsetsError]) -> dict[str, dict[str,
     }
 
 
+class TreeEntry(NamedTuple):
+    """Something below a folder."""
+
+    name: str
+    """Its path from the folder; an object store's marker of a folder ends with ``/``."""
+    is_folder: bool
+
+
+def list_tree(root: UPath, error: type[Mm2OffsetsError]) -> list[TreeEntry]:
+    """List everything below a folder, the content of each folder before the folder itself.
+
+    No symbolic link is followed: it is listed as a file.
+    """
+    with storage_errors(root, error):
+        if root.protocol in LOCAL:
+            return [*_walk(root.path)]
+        root.fs.invalidate_cache()
+        entries = root.fs.find(root.path, withdirs=True, detail=True)
+    prefix = root.fs._strip_protocol(root.path).rstrip("/") + "/"  # noqa: SLF001 - as fsspec itself does
+    below = [
+        TreeEntry(name.removeprefix(prefix), entry["type"] == "directory")
+        for name, entry in entries.items()
+        if name.startswith(prefix) and name != prefix
+    ]
+    return sorted(below, key=lambda entry: (-entry.name.count("/"), entry.is_folder, entry.name))
+
+
+def _walk(root: str) -> Iterator[TreeEntry]:
+    for folder, folders, files in os.walk(root, topdown=False):
+        for name in (*files, *folders):
+            path = Path(folder, name)
+            if path.is_mount():
+                raise OSError(f"{path} is a mount: what lies there is not this folder's")
+            is_folder = name in folders and not path.is_symlink()
+            yield TreeEntry(str(path.relative_to(root)), is_folder)
+
+
+def remove_entry(root: UPath, entry: TreeEntry, error: type[Mm2OffsetsError]) -> None:
+    """Remove a file, a link (not what it leads to) or an empty folder, if it exists."""
+    path = f"{root.path.rstrip('/')}/{entry.name}"
+    with storage_errors(root / entry.name, error), suppress(FileNotFoundError):
+        if root.protocol in LOCAL:
+            (os.rmdir if entry.is_folder else os.unlink)(path)
+        elif entry.is_folder:
+            with suppress(OSError):  # an object store has no folders, only names with slashes
+                root.fs.rmdir(path)
+        else:
+            root.fs.rm_file(path)  # fs.rm would take [ and * in a name for a pattern
+
+
 def change_mark(entry: Mapping[str, Any]) -> str:
     """Return the fields of a file's description that change when it is written again."""
     return " ".join(str(entry[mark]) for mark in _CHANGE_MARKS if mark in entry)
@@ -111,9 +164,11 @@ def storage_errors(location: UPath | str, error: type[Mm2OffsetsError]) -> Itera
 
     Each library has its own exceptions, and few are OSErrors. The error is retryable, since a
     storage may answer again; a location that can't be opened (ConfigurationError) is a wrong
-    setting.
+    setting. A storage that answers nothing is not waited for more than once.
     """
     try:
+        if not isinstance(location, str):
+            check_answers(location)
         yield
     except Exception as cause:
         shown = without_login(str(location))
@@ -164,6 +219,16 @@ def copy_file(source: UPath, target: UPath, error: type[Mm2OffsetsError]) -> Non
             return
         with replacing(target) as part, source.open("rb") as original, part.open("wb") as copy:
             shutil.copyfileobj(original, copy, CHUNK)
+
+
+def rename_folder(folder: UPath, target: UPath, error: type[Mm2OffsetsError]) -> bool:
+    """Rename a folder, if it exists; return False on an object store, which has no folders."""
+    if is_object(folder):
+        return False
+    with storage_errors(folder, error):
+        if folder.exists():
+            folder.fs.mv(folder.path.rstrip("/"), target.path.rstrip("/"), recursive=True)
+    return True
 
 
 def fetch_files(

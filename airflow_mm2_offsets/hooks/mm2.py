@@ -42,6 +42,8 @@ class Mm2OffsetHook(BaseHook):
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         timeout: Seconds until a broker or a Connect worker must have answered.
+        exchanged: Return the pair for the way home: a job moves from the connection's target to
+            its source, by the syncs of the same MirrorMaker 2.
     """
 
     conn_name_attr = "mm2_conn_id"
@@ -49,11 +51,18 @@ class Mm2OffsetHook(BaseHook):
     conn_type = "mm2"
     hook_name = "Kafka MirrorMaker 2"
 
-    def __init__(self, mm2_conn_id: str = default_conn_name, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        mm2_conn_id: str = default_conn_name,
+        *,
+        timeout: float = 30.0,
+        exchanged: bool = False,
+    ) -> None:
         """Keep the settings; send no request yet."""
         super().__init__()
         self.mm2_conn_id = mm2_conn_id
         self.timeout = timeout
+        self.exchanged = exchanged
 
     def get_conn(self) -> ClusterPair:
         """Return the pair of clusters that the connection names; no request is sent.
@@ -66,13 +75,14 @@ class Mm2OffsetHook(BaseHook):
         self._check_fields(extra)
         settings = SettingsReader(self._entries(extra))
         location = settings.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
-        return ClusterPair(
+        pair = ClusterPair(
             source=self._cluster("source", extra),
             target=self._cluster("target", extra),
             naming=settings.naming(location),
             syncs_location=location,
             connect=self._connect(connection, settings.connect_url()),
         )
+        return pair.exchanged() if self.exchanged else pair
 
     def get_index(self) -> SyncIndex:
         """Read the offset-syncs topic and return its syncs.

@@ -1,6 +1,6 @@
 """A Kafka cluster: its id, topics, watermarks and offsets by time; every room above calls it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNotFoundError
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
+from airflow_mm2_offsets.kafka.descriptions import describe_readers, describe_settings
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
@@ -109,6 +110,36 @@ class KafkaCluster:
             admin.wait_all(futures.values())
             infos = {name: _topic_info(admin, name, each) for name, each in futures.items()}
         return {name: info for name, info in infos.items() if info is not None}
+
+    def leaderless(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
+        """Return the existing partitions that no known broker leads: they can't be read now.
+
+        A cluster notices some seconds late that a broker has died.
+        """
+        with self._admin() as admin:
+            metadata = admin.metadata()
+        topics = metadata.topics
+        return frozenset(
+            each
+            for each in partitions
+            if each.topic in topics
+            and (info := topics[each.topic].partitions.get(each.partition)) is not None
+            and info.leader not in metadata.brokers
+        )
+
+    def topic_settings(self, names: Collection[str]) -> dict[str, Mapping[str, str]]:
+        """Return the effective settings (``retention.ms``...) of topics that exist, by topic."""
+        if not names:
+            return {}
+        with self._admin() as admin:
+            admin.metadata()
+            return describe_settings(admin, names)
+
+    def readers(self, topics: Collection[str]) -> dict[str, frozenset[str]]:
+        """Return the consumer groups whose members read some of ``topics``, and which of them."""
+        with self._admin() as admin:
+            admin.metadata()
+            return describe_readers(admin, topics)
 
     def watermarks(
         self, partitions: Iterable[TopicPartition], *, isolation: str = "read_uncommitted"

@@ -252,6 +252,23 @@ def test_a_folder_that_a_job_has_written(location: str, written: str, *, is_same
     assert same_folder(storage_path(location), written) is is_same
 
 
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("s3://conn@bucket/folder", "s3a://bucket/folder/", "hdfs://namenode/folder"),
+        *("/data/folder", "abfs://data/folder"),
+    ],
+)
+def test_a_folder_that_we_have_noted(location: str) -> None:
+    """What a fence, a stop proof or a drill's mark says is understood on every storage.
+
+    ``s3:///bucket/folder/`` is no location of its own.
+    """
+    path = storage_path(location)
+    assert same_folder(path, folder_id(path))
+    assert not same_folder(storage_path("s3://bucket/copy"), folder_id(path))
+
+
 def test_a_local_folder_behind_a_link(tmp_path: Path) -> None:
     """A link leads to the folder itself; a copy beside it is another one."""
     (tmp_path / "folder").mkdir()

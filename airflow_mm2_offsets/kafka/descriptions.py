@@ -1,0 +1,65 @@
+"""Asks a cluster for topics' settings and for consumer groups; ``KafkaCluster`` calls it."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
+
+from airflow_mm2_offsets.kafka.session import ClientSession
+
+_WITHOUT_MEMBERS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
+
+
+def describe_settings(
+    admin: ClientSession[AdminClient], topics: Collection[str]
+) -> dict[str, Mapping[str, str]]:
+    """Return the effective settings of topics that exist, by topic."""
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)]
+    futures = admin.client.describe_configs(resources, request_timeout=admin.remaining)
+    admin.wait_all(futures.values())
+    return {
+        resource.name: {
+            name: str(entry.value)
+            for name, entry in _result(admin, future).items()
+            if entry.value is not None
+        }
+        for resource, future in futures.items()
+    }
+
+
+def describe_readers(
+    admin: ClientSession[AdminClient], topics: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Return the groups with members that are assigned a partition of ``topics``, and which."""
+    listing = admin.client.list_consumer_groups(request_timeout=admin.remaining)
+    admin.wait_all([listing])
+    groups = [each for each in _result(admin, listing).valid if each.state not in _WITHOUT_MEMBERS]
+    if not groups:
+        return {}
+    futures = admin.client.describe_consumer_groups(
+        sorted(group.group_id for group in groups), request_timeout=admin.remaining
+    )
+    admin.wait_all(futures.values())
+    read = {name: _assigned(_result(admin, future)) for name, future in futures.items()}
+    return {name: shared for name, names in read.items() if (shared := names & {*topics})}
+
+
+def _assigned(group: Any) -> frozenset[str]:  # noqa: ANN401 - as the client types it
+    return frozenset(
+        partition.topic
+        for member in group.members
+        if member.assignment is not None
+        for partition in member.assignment.topic_partitions
+    )
+
+
+def _result(admin: ClientSession[AdminClient], future: Any) -> Any:  # noqa: ANN401 - as the client types it
+    try:
+        return future.result()
+    except KafkaException as error:
+        raise admin.failure(error.args[0]) from error
