@@ -2,7 +2,8 @@
 
 An example to copy. It runs when MirrorMaker 2 has written syncs, and every ten minutes in any
 case, so that the archive also holds the clusters' watermarks and topic ids of that time. Give
-``TranslateOffsetsOperator`` the same archive location.
+``TranslateOffsetsOperator`` the same archive location. Where the param ``checkpoint`` is set, it
+also saves the positions of that job, for the night when the checkpoint's storage is gone.
 """
 
 from airflow.sdk import DAG, Asset, AssetWatcher, Param
@@ -10,6 +11,7 @@ from airflow.timetables.assets import AssetOrTimeSchedule
 from airflow.timetables.trigger import CronTriggerTimetable
 
 from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
+from airflow_mm2_offsets.operators.save_positions import SaveSparkPositionsOperator
 from airflow_mm2_offsets.triggers.syncs import NewSyncsTrigger
 
 MM2_CONN_ID = "mm2_default"
@@ -40,7 +42,7 @@ with DAG(
             MM2_CONN_ID,
             type="string",
             title="MirrorMaker 2 connection",
-            description="Id of the mm2 connection: which two clusters, and what copies between.",
+            description="Id of the mm2 connection, which names the two clusters.",
         ),
         "archive": Param(
             "/tmp/mm2-syncs",  # noqa: S108 - an example
@@ -48,11 +50,37 @@ with DAG(
             title="Archive",
             description="A folder for this pair of clusters alone, such as s3://conn@bucket/syncs.",
         ),
+        "checkpoint": Param(
+            "",
+            type="string",
+            title="Checkpoint",
+            description="Checkpoint of a Spark job whose positions are saved; empty: none.",
+        ),
+        "control": Param(
+            "",
+            type="string",
+            title="Control location",
+            description="That job's control location: a job that was moved is not saved.",
+        ),
+        "saved_positions": Param(
+            "/tmp/mm2-positions",  # noqa: S108 - an example
+            type="string",
+            title="Saved positions",
+            description="A folder that outlives the checkpoint's storage.",
+        ),
     },
 ) as dag:
     ArchiveSyncsOperator(
         task_id="archive",
         mm2_conn_id="{{ params.mm2_conn_id }}",
         archive="{{ params.archive }}",
+        retries=2,
+    )
+    SaveSparkPositionsOperator(
+        task_id="save_positions",
+        checkpoint="{{ params.checkpoint }}",
+        control="{{ params.control }}",
+        save_to="{{ params.saved_positions }}",
+        mm2_conn_id="{{ params.mm2_conn_id }}",
         retries=2,
     )

@@ -1,6 +1,11 @@
-"""Moves a Spark streaming job from one Kafka cluster to the other, while both are up.
+"""Moves a Spark streaming job from one Kafka cluster to the other.
 
-An example to copy. It stops the job and waits for the proof of the stop, reads the positions from
+An example to copy. The param ``mode`` says why the job is moved: ``planned`` while both clusters
+are up, ``disaster`` when the source or a part of it is lost, ``drill`` to rehearse in a throw-away
+folder while the job runs on, ``failback`` to bring a moved job home. docs/runbook.md has a page for
+each.
+
+It stops the job and waits for the proof of the stop, reads the positions from
 the job's checkpoint, waits until MirrorMaker 2 has copied everything before them, translates them,
 starts the same job against the target cluster from there, and ends when that job has committed its
 first batch. With ``verify`` it then compares both clusters and the job's output around the switch,
@@ -8,7 +13,8 @@ record by record, while the job runs.
 
 A job that has died does not answer, and one that hangs may never stop. The failover then fails
 after ten minutes, and nothing has moved. The param ``heartbeat_timeout`` accepts silence as an
-end, and ``kill_after`` kills the job. Both are empty by default.
+end, and ``kill_after`` kills the job. Both are empty by default; in a disaster,
+``heartbeat_timeout`` is then 60 seconds.
 
 The first task checks all that can be checked before the stop. You may clear every task, and Airflow
 retries it after the loss of a worker or a server: the stop is requested once, the plan is made once
@@ -32,46 +38,189 @@ SPARK_NAMES = {
     for name in ("checkpoint", "control")
 }
 
+MM2_CONN_ID = "{{ params.mode == 'failback' and params.reverse_mm2_conn_id or params.mm2_conn_id }}"
+
+
+HEARTBEAT_TIMEOUT = (
+    "{% set silence = 60 if params.mode == 'disaster' else None %}"
+    "{% set silence = silence if params.kill_after is none or params.kill_after > 60 else None %}"
+    "{{ params.heartbeat_timeout or silence }}"
+)
+"""In a disaster a silent driver counts as dead: nobody can answer."""
+DRILL_FOLDER = "(params.drill_folder or params.target_folder ~ '-drill')"
+TARGET_FOLDER = f"{{{{ {DRILL_FOLDER} if params.mode == 'drill' else params.target_folder }}}}"
+SOURCE_OUTPUT = "{{ params.source_sink or params.source_folder ~ '/output' }}"
+TARGET_OUTPUT = (
+    f"{{{{ {DRILL_FOLDER} ~ '/output' if params.mode == 'drill' "
+    "else params.sink or params.target_folder ~ '/output' }}"
+)
+"""A drill's job writes in the drill's folder."""
+
+
+def kafka_conn_id(side: str, *, exchanged: str) -> str:
+    """Return a template of the Kafka connection of a side; a failback may exchange the sides."""
+    return (
+        "{% set back = params.mode == 'failback' %}"
+        f"{{% set side = '{exchanged}' if back and not params.reverse_mm2_conn_id else '{side}' %}}"
+        "{% set id = back and params.reverse_mm2_conn_id or params.mm2_conn_id %}"
+        "{{ conn.get(id).extra_dejson.get(side ~ '_kafka_conn_id') or 'kafka_' ~ side }}"
+    )
+
+
 with DAG(
     dag_id="mm2_failover",
     description="Moves a Spark streaming job to the other Kafka cluster",
     doc_md=__doc__,
     schedule=None,
     catchup=False,
-    max_active_runs=1,
+    # Several jobs may have to move in one night, and a drill may run: a failover of one job is kept
+    # from another one of the same job by the job's fence and lock, and not by the queue.
+    max_active_runs=16,
     render_template_as_native_obj=False,
     tags=["mm2", "spark"],
     params={
+        "mode": Param(
+            "planned",
+            type="string",
+            enum=["planned", "disaster", "drill", "failback"],
+            title="Mode",
+            description="planned: both clusters are up. disaster: the source or a part of it is "
+            "lost. drill: a rehearsal in a throw-away folder; the job runs on. failback: a job "
+            "that was moved returns.",
+        ),
+        "dry_run": Param(
+            default=False,
+            type="boolean",
+            title="Dry run",
+            description="Say what each step would do, and change nothing.",
+        ),
         "mm2_conn_id": Param(
             "mm2_default",
             type="string",
             title="MirrorMaker 2 connection",
-            description="Id of the mm2 connection: which two clusters, and what copies between.",
+            description="Id of the mm2 connection, which names the two clusters.",
         ),
         "stream_dag_id": Param(
             "orders_stream",
             type="string",
             title="DAG of the job",
-            description="The DAG that runs the job; it is triggered for the target cluster.",
+            description="Id of the DAG that runs the job. The failover triggers it for the target.",
         ),
         "source_folder": Param(
             "/tmp/orders/source",  # noqa: S108 - an example
             type="string",
             title="Folder of the job on the source",
-            description="Holds its checkpoint and its control location.",
+            description="Where the job runs now, also in a failback. It holds checkpoint and "
+            "control.",
         ),
         "spark_folder": Param(
             default=None,
             type=["null", "string"],
-            title="That folder, as Spark names it",
-            description="Only if Airflow reaches it by another name, such as a mount, and the "
-            "job has ended or died: you assert that both names are one folder.",
+            title="Folder of the job on the source, as Spark names it",
+            description="Only if Spark and Airflow reach that folder by different names, such as a "
+            "mount, and the job has ended or died. It is your word that both are one folder.",
         ),
         "target_folder": Param(
             "/tmp/orders/target",  # noqa: S108 - an example
             type="string",
             title="Folder of the job on the target",
-            description="Must hold no checkpoint yet; the plan is kept in it, too.",
+            description="Where the job is to run. It must hold no checkpoint yet; in a failback it "
+            "may be the folder that the job left. The plan is kept in its folder plans.",
+        ),
+        "drill_folder": Param(
+            default=None,
+            type=["null", "string"],
+            title="Folder of a drill",
+            description="Removed with all that it holds when the drill ends. Empty: the target's "
+            "folder with -drill at its end.",
+        ),
+        "archive": Param(
+            default=None,
+            type=["null", "string"],
+            title="Archive of offset syncs",
+            description="The folder that mm2_archive_syncs writes. A disaster needs it if the "
+            "offset-syncs topic is on the source.",
+        ),
+        "saved_positions": Param(
+            default=None,
+            type=["null", "string"],
+            title="Saved positions (disaster)",
+            description="The folder where mm2_archive_syncs saves the job's positions. They are "
+            "used only if the checkpoint can't be reached.",
+        ),
+        "source_is_gone": Param(
+            default=False,
+            type="boolean",
+            title="The source job is gone (disaster)",
+            description="Your word that no driver of the job runs or will be started on the "
+            "source. It counts only if the job's folder can't be reached.",
+        ),
+        "lost_at": Param(
+            default=None,
+            type=["null", "string"],
+            title="The source was lost at (disaster)",
+            description="When the source took its last write, such as 2026-11-21T03:12:00+00:00. "
+            "It narrows the forecast. Empty: the time of the first forecast.",
+        ),
+        "max_rate": Param(
+            default=None,
+            type=["null", "number"],
+            minimum=0,
+            title="Highest rate (disaster)",
+            description="The most records per second that one partition of the source can have "
+            "received since the archive's last run. Empty: twice the highest rate in the archive.",
+        ),
+        "reverse_mm2_conn_id": Param(
+            default=None,
+            type=["null", "string"],
+            title="Connection of the reverse mirror (failback)",
+            description="Id of the mm2 connection of a second MirrorMaker 2 that copies back, if "
+            "there is one. Empty: the syncs of mm2_conn_id are used, with sides exchanged.",
+        ),
+        "first_plan": Param(
+            default=None,
+            type=["null", "string"],
+            title="Plan of the first failover (failback)",
+            description="The file plans/<run id>.json in the folder where the job runs now. Needed "
+            "if the target folder is new. Empty: the fence in the target folder names it.",
+        ),
+        "approve": Param(
+            "above_thresholds",
+            type="string",
+            enum=["above_thresholds", "always", "never"],
+            title="Ask for approval",
+            description="When a person must approve before the target job starts. "
+            "above_thresholds: if records may be lost, more than max_read_again may be read again, "
+            "or a partition is refused.",
+        ),
+        "max_read_again": Param(
+            0,
+            type="integer",
+            minimum=0,
+            title="Records read again without approval",
+            description="If more records than this may be read again, a person must approve.",
+        ),
+        "approval_minutes": Param(
+            60,
+            type="integer",
+            minimum=1,
+            title="Deadline of the approval",
+            description="Minutes to wait for an answer. Without one the failover is rolled back.",
+        ),
+        "on_failure": Param(
+            "withdraw",
+            type="string",
+            enum=["withdraw", "restart", "keep"],
+            title="When the failover fails before the hand-over",
+            description="withdraw: take back stop and fence. restart: also start the job on the "
+            "source again. keep: change nothing, so that you can clear the failed task.",
+        ),
+        "reports_folder": Param(
+            default=None,
+            type=["null", "string"],
+            title="Folder of the reports",
+            description="Where the reports are kept. Empty: the target's folder with -reports at "
+            "its end.",
         ),
         "subscribe_pattern": Param(
             default=None,
@@ -84,9 +233,16 @@ with DAG(
             default=None,
             type=["null", "string"],
             title="Output of the job on the target",
-            description="The folder of its files or its table. It is checked for batch numbers "
-            "that would make the sink drop the first batches of a fresh checkpoint. Empty: the "
-            "folder output in the target's folder.",
+            description="The folder of its files or its table; the job's DAG gets it as output in "
+            "its conf. It is checked for batch numbers that would make the sink drop the first "
+            "batches of a fresh checkpoint. Empty: the folder output in the target's folder.",
+        ),
+        "source_sink": Param(
+            default=None,
+            type=["null", "string"],
+            title="Output of the job on the source",
+            description="Where it writes now, if elsewhere than in the folder output in its "
+            "folder: to compare it, and to start the job there again.",
         ),
         "txn_app_id": Param(
             default=None,
@@ -101,51 +257,59 @@ with DAG(
             minimum=10,
             title="Heartbeat timeout",
             description="Seconds without a heartbeat after which a job that has not answered "
-            "counts as dead. Give more than any pause of a driver that lives. "
-            "Empty: never; the failover then fails, and nothing is moved.",
+            "counts as dead. Give more than the longest pause of a live driver. Empty: 60 in a "
+            "disaster; else never: the failover fails, and nothing is moved.",
         ),
         "kill_after": Param(
             default=None,
             type=["null", "number"],
             minimum=0,
-            title="Kill a job that does not stop after",
-            description="Seconds after which a job that has not stopped is killed, through the "
-            "Spark connection; the target job writes its last batch again. Empty: "
-            "never; the failover then fails, and nothing is moved.",
+            title="Kill a job that does not stop after (seconds)",
+            description="The job is killed through the Spark connection, and the target job writes "
+            "its last batch again. Empty: never; the failover then fails, and nothing is moved.",
         ),
         "changed_records": Param(
             default=False,
             type="boolean",
             title="A transform changes records",
-            description="MirrorMaker 2 changes records on the way, so that a record may differ "
-            "from its copy. Not needed if the connection names Kafka Connect.",
+            description="A transform in MirrorMaker 2 makes copies differ from their records. "
+            "Not needed if the connection names Kafka Connect.",
         ),
         "quiet_after": Param(
             default=None,
             type=["null", "number"],
             minimum=10,
-            title="Continue when neither cluster has changed for",
-            description="Seconds without a change on either cluster after which the last records "
-            "before the positions count as dropped by a transform, if nothing else is in doubt. "
-            "Nothing is lost; records that are copied later are read again. Empty: never.",
+            title="Continue when neither cluster has changed for (seconds)",
+            description="Give it if a transform drops records. After so long the last records "
+            "before the positions count as dropped. Nothing is lost; records that are copied "
+            "later are read again. Empty: never.",
         ),
         "verify": Param(
             default=False,
             type="boolean",
             title="Verify",
-            description="Afterwards compare both clusters and the outputs around the switch, in "
-            "another Spark job. The task fails if records are lost, or repeated unannounced.",
+            description="Compare both clusters and the outputs after the switch, in a Spark job of "
+            "its own. A drill always compares, a disaster never. The task fails if records are "
+            "lost, or repeated though the plan did not say so.",
         ),
     },
 ) as dag:
     failover_tasks(
         prefix_group_id=False,
-        mm2_conn_id="{{ params.mm2_conn_id }}",
+        mode="{{ params.mode }}",
+        dry_run="{{ params.dry_run }}",
+        mm2_conn_id=MM2_CONN_ID,
+        exchanged="{{ params.mode == 'failback' and not params.reverse_mm2_conn_id }}",
         stream_dag_id="{{ params.stream_dag_id }}",
         source_folder="{{ params.source_folder }}",
-        target_folder="{{ params.target_folder }}",
-        target_kafka_conn_id="{{ conn.get(params.mm2_conn_id).extra_dejson"
-        ".get('target_kafka_conn_id') or 'kafka_target' }}",
+        target_folder=TARGET_FOLDER,
+        source_output=SOURCE_OUTPUT,
+        target_output=TARGET_OUTPUT,
+        reports_folder="{{ params.reports_folder or params.target_folder ~ '-reports' }}",
+        source_kafka_conn_id=kafka_conn_id("source", exchanged="target"),
+        target_kafka_conn_id=kafka_conn_id("target", exchanged="source"),
+        archive="{{ params.archive or '' }}",
+        source_is_gone="{{ params.source_is_gone }}",
         changed_records="{{ params.changed_records }}",
         verify="{{ params.verify }}",
         arguments={
@@ -157,9 +321,31 @@ with DAG(
             },
             "stop_source": {
                 **SPARK_NAMES,
-                "heartbeat_timeout": "{{ params.heartbeat_timeout }}",
+                "heartbeat_timeout": HEARTBEAT_TIMEOUT,
                 "kill_after": "{{ params.kill_after }}",
             },
+            "read_positions": {"saved_positions": "{{ params.saved_positions or '' }}"},
             "wait_replicated": {"quiet_after": "{{ params.quiet_after }}"},
+            "translate": {"first_plan": "{{ params.first_plan or '' }}"},
+            "forecast": {
+                "lost_at": "{{ params.lost_at or '' }}",
+                "max_rate": "{{ params.max_rate }}",
+            },
+            "start_drill": {
+                # A job that writes outside its folders would write there in a drill, too.
+                "sinks": [SOURCE_OUTPUT, "{{ params.sink or '' }}"],
+                "job_folders": {
+                    "source folder": "{{ params.source_folder }}",
+                    "target folder": "{{ params.target_folder }}",
+                },
+            },
+            # A drill is to read something.
+            "wait_started": {"min_records": "{{ 1 if params.mode == 'drill' else 0 }}"},
+            "approve": {
+                "ask": "{{ params.approve }}",
+                "max_read_again": "{{ params.max_read_again }}",
+                "response_timeout": "{{ params.approval_minutes * 60 }}",
+            },
+            "roll_back": {"on_failure": "{{ params.on_failure }}"},
         },
     )

@@ -7,6 +7,7 @@ Spark needs its Kafka source: put it into the ``spark-defaults.conf`` of the mac
 submits, as ``spark.jars.packages org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>``.
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -38,8 +39,15 @@ with DAG(
             "/tmp/orders/source",  # noqa: S108 - an example
             type="string",
             title="Folder of the job",
-            description="Holds checkpoint, control and output of the job on this cluster: never "
+            description="Holds checkpoint and control of the job on this cluster: never "
             "shared by two clusters. Any location that Spark and Airflow both reach.",
+        ),
+        "output": Param(
+            default=None,
+            type=["null", "string"],
+            title="Output",
+            description="Where the job writes: for this cluster and this checkpoint alone. Empty: "
+            "the folder output in the job's folder.",
         ),
         "starting_offsets": Param(
             "earliest",
@@ -67,8 +75,10 @@ with DAG(
             "--control",
             "{{ params.folder }}/control",
             "--output",
-            "{{ params.folder }}/output",
+            "{{ params.output or params.folder ~ '/output' }}",
         ],
-        # A worker that dies leaves its driver running: a retry would start a second one.
-        retries=0,
+        # StopControl lets one driver run: a retry beside one that outlived its worker ends, and
+        # after one that died it goes on from the checkpoint.
+        retries=2,
+        retry_delay=timedelta(seconds=30),
     )

@@ -10,6 +10,7 @@ from airflow_mm2_offsets.archive import COMPACT_OVER, SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.observability import emit_archive
 from airflow_mm2_offsets.operators.failing import fails_at_once
 
 
@@ -62,4 +63,5 @@ class ArchiveSyncsOperator(BaseOperator):
         keep = None if self.keep_days is None else timedelta(days=self.keep_days)
         compacted = archive.compact(over=self.compact_over, keep=keep)
         self.log.info("Archived %d new syncs; %d in all", run.new_syncs, run.total)
+        emit_archive(run.to_json())
         return {**run.to_json(), "compacted": compacted}

@@ -1,232 +1,277 @@
-"""The first step of a failover: it finds problems before the job is stopped."""
+"""The first task of a failover, and a scheduled check: can a failover begin?"""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
-from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, NotReadyError
+from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck, ReadinessReport
+from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.observability import emit_readiness
+from airflow_mm2_offsets.operators.checkpoint import parse_positions
+from airflow_mm2_offsets.operators.drill import find_folder_problems
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.target_dag import find_dag_problems
-from airflow_mm2_offsets.planning.checks import find_problems
-from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import Driver, read_driver
-from airflow_mm2_offsets.spark.fence import read_fence
-from airflow_mm2_offsets.spark.job_checks import (
-    find_fence_problems,
-    find_job_problems,
-    find_target_problems,
-)
-from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
-from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
-from airflow_mm2_offsets.triggers.stop import job_locations
+from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.settings import given, is_true, parse_mode, parse_truth
+from airflow_mm2_offsets.operators.target_dag import find_dag_problems, tells_of_dags
+from airflow_mm2_offsets.readiness import ReadinessRequest, check_readiness
+from airflow_mm2_offsets.readiness.answers import of_sentences
+from airflow_mm2_offsets.readiness.request import MoreChecks
+from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS, THRESHOLDS, Thresholds
+from airflow_mm2_offsets.spark.drill_checks import open_drill_folders
 
-_Check = Callable[[Checkpoint | None], list[str]]
-"""Returns problems as sentences."""
 _FAILURES = {
     False: "the failover can't begin, and nothing was stopped; {} to mend:",
     True: "the failover can't go on; {} to mend:",
 }
 """The line above the problems, by whether the failover is under way."""
-_SUCCESSES = {
-    False: "Clusters, connectors, checkpoints and translations are as they must be",
-    True: "The run's fence stands: this failover is under way",
-}
+_NOTED = frozenset({FailoverMode.PLANNED, FailoverMode.FAILBACK})
+"""The modes whose later steps compare the noted ids."""
 
 
 class CheckFailoverOperator(BaseOperator):
-    """Finds what would make a failover fail, while the source job still runs.
+    """Reports whether a failover can begin, while the source job still runs.
 
-    It asks both clusters and Kafka Connect, and reads the job's checkpoint and control location.
-    These must be the job's own and no copies, no other run may move the job or have moved it, and
-    the job must not read the target. It compares partitions on both sides and translates the
-    positions of this moment. The target's checkpoint location must be free, no fence may stand in
-    its control location, and the sink must not drop a fresh checkpoint's batches. The DAG that is
-    to run the job must exist and not be paused.
+    It asks both clusters, Kafka Connect, the archive and the job's folders, all that the mode
+    needs, and returns every finding as a named check; docs/readiness.md lists them. On a schedule
+    it tells what is wrong before the night on which it is needed.
 
     It changes nothing but a note beside the checkpoint, ``<checkpoint>.clusters.json``: the ids of
-    clusters and topics, which every later step compares.
+    clusters and topics, which every later step compares. ``note_ids=False`` leaves that out.
 
     Once the run's fence stands the failover is under way: then only what is still to come is
     looked at, the DAG and the kept plan.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
+        mode: ``planned``, ``disaster``, ``drill`` or ``failback``. In a disaster, what is lost
+            with the source is unknown or a warning, and never a failure.
         checkpoint: The source job's checkpoint location.
         control: Its control location; None where it has none.
-        target_checkpoint: Where the target job is to keep its checkpoint.
+        target_checkpoint: Where the target job is to keep its checkpoint. None on a schedule,
+            where it is not known yet.
         target_control: The target job's control location: a fence there would end it at once.
         spark_control: The control location as Spark names it. Give it only where Airflow reaches
             the same folder by another name, such as a mount, and the job can't answer any more.
         spark_checkpoint: The same of the checkpoint location.
+        from_folder: In a failback: the folder that the job comes from.
+        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        is_dry_run: Write no note. May be a templated string.
+        source_is_gone: In a disaster: see ``StopSparkStreamingOperator``.
+        saved_positions: In a disaster: see ``ReadSparkCheckpointOperator``, as for ``positions``.
+        positions: See there.
         subscribe_pattern: The ``subscribePattern`` of the job on the target. By default that of the
             job in ``control``; empty text: it subscribes by name.
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in. Of a job without
             control location, a plan there means that this failover is under way.
+        archive: The archive that ``ArchiveSyncsOperator`` keeps.
         sink: Where the target job is to write files or a Delta table, if it does.
+        txn_app_id: What the target job gives its sink as ``txnAppId``, if it does.
         changed_records: See ``TranslateOffsetsOperator``. May be a templated string.
-        txn_app_id: What the job gives Delta as ``txnAppId``, or Hudi as its identifier; empty for
-            none, None if unknown.
-        trigger_dag_id: The DAG that is to be triggered for the target, if one is.
+        trigger_dag_id: The DAG that is to run the job on the target.
+        drill: In a drill: the arguments of ``StartDrillOperator`` that name folders, ``folder``,
+            ``job_folders``, ``other_folders``, ``sinks`` and ``honours_drill``.
         request_id: The stop, as ``StopSparkStreamingOperator`` has it.
+        note_ids: Write the note of ids, in the modes planned and failback. False on a schedule.
+        probe_folder: A folder where a file may be written and removed: only that shows whether an
+            object store lets us write.
+        timeout: Seconds until a broker or a Connect worker must have answered; 30 by default.
+        max_lag_records: See ``readiness.Thresholds``, as for all that follow.
+        max_lag_seconds: Age of the newest heartbeat.
+        max_sync_age: Age of the newest offset sync while records wait for one.
+        max_archive_age: Seconds since the archive's last run.
+        min_retention_left: Seconds until the target deletes the record at a start.
+        max_offset_lag: The connector's ``offset.lag.max``.
+        max_clock_drift: Seconds that a time may lie in the future.
+
+    Returns:
+        The report (``core.readiness``). Beside it the XComs ``summary`` (text) and ``table`` (its
+        lines, for Airflow's page).
 
     Raises:
-        NotReadyError: Each problem is named.
+        NotReadyError: Checks have failed; each is named. The report is pushed.
     """
 
     template_fields: Sequence[str] = (
-        *("mm2_conn_id", "checkpoint", "control", "target_checkpoint", "target_control"),
-        *("spark_control", "spark_checkpoint", "subscribe_pattern", "plan_path", "sink"),
-        *("txn_app_id", "changed_records", "trigger_dag_id", "request_id"),
+        *("mm2_conn_id", "mode", "checkpoint", "control", "target_checkpoint", "target_control"),
+        *("spark_control", "spark_checkpoint", "subscribe_pattern", "plan_path", "archive"),
+        *("sink", "txn_app_id", "changed_records", "trigger_dag_id", "request_id", "note_ids"),
+        *("probe_folder", "from_folder", "exchanged", "is_dry_run", "drill", *THRESHOLDS),
+        *("source_is_gone", "saved_positions", "positions"),
     )
 
     def __init__(
         self,
         *,
         checkpoint: str,
-        target_checkpoint: str,
+        target_checkpoint: str | None = None,
+        mode: str = FailoverMode.PLANNED.value,
         control: str | None = None,
         target_control: str | None = None,
+        from_folder: str | None = None,
+        exchanged: bool | str = False,
+        is_dry_run: bool | str = False,
+        source_is_gone: bool | str = False,
+        saved_positions: str | None = None,
+        positions: Mapping[str, Any] | str | None = None,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
         subscribe_pattern: str | None = None,
         plan_path: str | None = None,
+        archive: str | None = None,
         sink: str | None = None,
         txn_app_id: str | None = None,
         changed_records: bool | str = False,
         trigger_dag_id: str | None = None,
+        drill: Mapping[str, Any] | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        note_ids: bool | str = True,
+        probe_folder: str | None = None,
+        timeout: float | None = None,
+        max_lag_records: float | str = DEFAULT_THRESHOLDS.max_lag_records,
+        max_lag_seconds: float | str = DEFAULT_THRESHOLDS.max_lag_seconds,
+        max_sync_age: float | str = DEFAULT_THRESHOLDS.max_sync_age,
+        max_archive_age: float | str = DEFAULT_THRESHOLDS.max_archive_age,
+        min_retention_left: float | str = DEFAULT_THRESHOLDS.min_retention_left,
+        max_offset_lag: float | str = DEFAULT_THRESHOLDS.max_offset_lag,
+        max_clock_drift: float | str = DEFAULT_THRESHOLDS.max_clock_drift,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.mm2_conn_id = mm2_conn_id
+        self.mode = mode
         self.checkpoint = checkpoint
         self.control = control
         self.target_checkpoint = target_checkpoint
         self.target_control = target_control
+        self.from_folder = from_folder
+        self.exchanged = exchanged
+        self.is_dry_run = is_dry_run
+        self.source_is_gone = source_is_gone
+        self.saved_positions = saved_positions
+        self.positions = positions
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
         self.subscribe_pattern = subscribe_pattern
         self.plan_path = plan_path
+        self.archive = archive
         self.sink = sink
         self.txn_app_id = txn_app_id
         self.changed_records = changed_records
         self.trigger_dag_id = trigger_dag_id
+        self.drill = drill
         self.request_id = request_id
+        self.note_ids = note_ids
+        self.probe_folder = probe_folder
+        self.timeout = timeout
+        self.max_lag_records = max_lag_records
+        self.max_lag_seconds = max_lag_seconds
+        self.max_sync_age = max_sync_age
+        self.max_archive_age = max_archive_age
+        self.min_retention_left = min_retention_left
+        self.max_offset_lag = max_offset_lag
+        self.max_clock_drift = max_clock_drift
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:
-        """Raise if anything stands in the way of the failover."""
-        is_under_way = self._is_under_way()
-        checks: list[_Check] = [self._check_plan, self._check_ids]
-        if not is_under_way:
-            checks += [self._check_fence, self._check_job, self._check_target, self._check_sink]
-            checks += [self._check_clusters]
-        problems = self._run(checks)
-        if self.trigger_dag_id:
-            problems += find_dag_problems(context, self.trigger_dag_id)
-        if problems:
-            listed = "\n".join(f"  - {problem}" for problem in problems)
-            raise NotReadyError(f"{_FAILURES[is_under_way].format(len(problems))}\n{listed}")
-        self.log.info("%s", _SUCCESSES[is_under_way])
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Make the report; raise if a check has failed."""
+        report = check_readiness(self._request(context))
+        push = context["ti"].xcom_push
+        summary = report.summary()
+        push(key="summary", value=summary)
+        # Airflow's page shows a text as one paragraph, and a list line by line.
+        push(key="table", value=summary.splitlines())
+        emit_readiness(report.to_json())
+        self.log.info("%s", summary)
+        if report.failed:
+            # A task that fails returns nothing, and its user needs the report all the more.
+            push(key="return_value", value=report.to_json())
+            raise NotReadyError(_listed(report))
+        return report.to_json()
 
-    def _is_under_way(self) -> bool:
-        try:
-            if not self.control:
-                return self._kept_plan() is not None
-            fence = read_fence(storage_path(self.control))
-        except Mm2OffsetsError:  # a check reports it
-            return False
-        return fence is not None and fence.request_id == self.request_id
+    def parse_settings(self) -> tuple[Thresholds, Positions | None]:
+        """Return thresholds and given positions, and check the other settings.
 
-    def _run(self, checks: Iterable[_Check]) -> list[str]:
-        """Run checks; return the problems that they return or raise, each once."""
-        problems: list[str] = []
-        checkpoint = None
-        try:
-            checkpoint = read_checkpoint(storage_path(self.checkpoint))
-        except Mm2OffsetsError as error:
-            problems.append(str(error))
-        for check in checks:
-            try:
-                problems += check(checkpoint)
-            except Mm2OffsetsError as error:
-                problems.append(str(error))
-        return list(dict.fromkeys(problems))
+        Raises:
+            Mm2OffsetsError: A setting is invalid.
+        """
+        is_number = isinstance(self.timeout, (int, float))
+        if self.timeout is not None and not (is_number and 0 < self.timeout < float("inf")):
+            raise ConfigurationError(
+                f"task {self.task_id}: timeout is {self.timeout!r}; give seconds, or None"
+            )
+        return Thresholds.parse(vars(self)), parse_positions(self, "positions")
 
-    def _kept_plan(self) -> FailoverPlan | None:
-        return read_plan(storage_path(self.plan_path)) if self.plan_path else None
-
-    def _check_plan(self, checkpoint: Checkpoint | None) -> list[str]:
-        """Raise if the kept plan is unusable."""
-        plan = self._kept_plan()
-        if plan is None or checkpoint is None:
-            return []
-        path = storage_path(str(self.plan_path))
-        ids = read_known_ids(Mm2OffsetHook(self.mm2_conn_id).get_conn(), checkpoint.positions)
-        check_plan(plan, path, checkpoint.positions, checkpoint.pending, ids)
-        return []
-
-    def _check_ids(self, checkpoint: Checkpoint | None) -> list[str]:
-        """Note the ids of clusters and topics; raise if one has changed since the last note."""
-        if checkpoint is None:
-            return []
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        with suppress(ClusterUnreachableError):  # _check_clusters reports it
-            now = read_known_ids(pair, checkpoint.positions)
-            path = storage_path(self.checkpoint)
-            check_ids(note_ids(path, checkpoint, self.request_id, now), now)
-        return []
-
-    def _check_fence(self, _checkpoint: Checkpoint | None) -> list[str]:
-        return find_fence_problems(storage_path(self.control)) if self.control else []
-
-    def _check_job(self, checkpoint: Checkpoint | None) -> list[str]:
-        if not self.control:
-            return []
-        return find_job_problems(job_locations(self), checkpoint)
-
-    def _check_target(self, _checkpoint: Checkpoint | None) -> list[str]:
-        control = storage_path(self.target_control) if self.target_control else None
-        return find_target_problems(storage_path(self.target_checkpoint), control, self.request_id)
-
-    def _check_sink(self, checkpoint: Checkpoint | None) -> list[str]:
-        if not self.sink:
-            return []
-        replaced = checkpoint.query_id if checkpoint else None
-        application = None if self.txn_app_id in {None, "None"} else self.txn_app_id
-        writer = SinkWriter(replaced_query_id=replaced, txn_app_id=application)
-        return find_sink_problems(storage_path(self.sink), writer)
-
-    def _check_clusters(self, checkpoint: Checkpoint | None) -> list[str]:
-        hook = Mm2OffsetHook(self.mm2_conn_id)
-        if checkpoint is None:
-            is_reachable, message = hook.test_connection()
-            return [] if is_reachable else [message]
-        driver, pair = self._driver(), hook.get_conn()
-        requested = None if self.subscribe_pattern == "None" else self.subscribe_pattern
-        source = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver else ()
-        options = PlanOptions(changed_records=str(self.changed_records) == "True")
-        return find_problems(
-            pair,
-            checkpoint.positions,
-            reads_from=driver.bootstrap_servers if driver else (),
-            patterns=JobPatterns(requested=requested, source=source),
-            options=options,
+    def _request(self, context: Context) -> ReadinessRequest:
+        mode = parse_mode(self.task_id, self.mode)
+        thresholds, positions = self.parse_settings()
+        return ReadinessRequest(
+            find_pair=partial(pair_of, self, timeout=self.timeout),
+            open=storage_path,
+            mode=mode,
+            thresholds=thresholds,
+            note_ids=mode in _NOTED
+            and is_true(self, "note_ids")
+            and not is_true(self, "is_dry_run"),
+            changed_records=is_true(self, "changed_records"),
+            source_is_gone=is_true(self, "source_is_gone"),
+            saved_positions=given(self.saved_positions),
+            positions=positions,
+            more=self._more_checks(context),
+            request_id=self.request_id,
+            checkpoint=given(self.checkpoint),
+            control=given(self.control),
+            target_checkpoint=given(self.target_checkpoint),
+            target_control=given(self.target_control),
+            from_folder=given(self.from_folder),
+            spark_control=given(self.spark_control),
+            spark_checkpoint=given(self.spark_checkpoint),
+            plan_path=given(self.plan_path),
+            archive=given(self.archive),
+            sink=given(self.sink),
+            txn_app_id=given(self.txn_app_id),
+            probe_folder=given(self.probe_folder),
+            # Empty text has a meaning of its own here.
+            subscribe_pattern=None if self.subscribe_pattern == "None" else self.subscribe_pattern,
         )
 
-    def _driver(self) -> Driver | None:
-        try:
-            return read_driver(storage_path(self.control)) if self.control else None
-        except Mm2OffsetsError:  # _check_job reports it
-            return None
+    def _more_checks(self, context: Context) -> Mapping[CheckName, MoreChecks]:
+        """Return the checks that need Airflow; a subclass may add to them."""
+        checks: dict[CheckName, MoreChecks] = {}
+        if self.trigger_dag_id:
+            dag_id = str(self.trigger_dag_id)
+            checks[CheckName.TARGET_DAG] = lambda: _check_dag(context, dag_id)
+        if self.mode == FailoverMode.DRILL and self.drill and given(self.drill["folder"]):
+            checks[CheckName.DRILL_FOLDERS] = self._check_drill
+        return checks
+
+    def _check_drill(self) -> Iterable[ReadinessCheck]:
+        drill = {"other_folders": {}, "sinks": (), "honours_drill": False, **(self.drill or {})}
+        drill["honours_drill"] = parse_truth(self.task_id, "honours_drill", drill["honours_drill"])
+        folders = open_drill_folders(storage_path, control=given(self.control), **drill)
+        problems = find_folder_problems(folders, self.request_id)
+        return of_sentences(CheckName.DRILL_FOLDERS, problems, otherwise=f"{folders.drill} is free")
+
+
+def _check_dag(context: Context, dag_id: str) -> Iterable[ReadinessCheck]:
+    problems = find_dag_problems(context, dag_id)
+    status, value = CheckStatus.OK, f"DAG {dag_id} exists and is not paused"
+    if not tells_of_dags(context):
+        status, value = CheckStatus.UNKNOWN, f"Airflow before 3.2 does not tell of DAG {dag_id}"
+    if not problems:
+        yield ReadinessCheck(name=CheckName.TARGET_DAG, status=status, value=value)
+    for problem in problems:
+        yield ReadinessCheck(name=CheckName.TARGET_DAG, status=CheckStatus.FAILED, value=problem)
+
+
+def _listed(report: ReadinessReport) -> str:
+    problems = "\n".join(f"  - {problem}" for problem in report.problems)
+    return f"{_FAILURES[report.is_under_way].format(len(report.problems))}\n{problems}"

@@ -1,26 +1,63 @@
-"""Decides which errors Airflow retries; every operator and sensor runs under it."""
+"""Decides which errors Airflow retries; every operator and sensor runs under it.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+What runs under it is a step, too: it has a span, and its log names the run.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
+from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSensorTimeout
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, as_class
+from airflow_mm2_offsets.observability import run_step
+from airflow_mm2_offsets.operators.step import find_step
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-@contextmanager
-def fails_at_once() -> Iterator[None]:
+class _FailsAtOnce:
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Mm2OffsetsError) or error.retryable:
+            return
+        if not isinstance(error, (AirflowFailException, AirflowSensorTimeout)):
+            raise final(error) from error
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorate an operator's method, or any function."""
+
+        @wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            step = find_step([*args, *kwargs.values()])
+            with ExitStack() as stack:
+                if step is not None:
+                    stack.enter_context(run_step(step))
+                stack.enter_context(self)
+                return function(*args, **kwargs)
+
+        return run
+
+
+def fails_at_once() -> _FailsAtOnce:
     """Let an error that no retry can mend fail the task at once; a decorator.
+
+    The method of an operator that it decorates is a step: see ``observability.run_step``.
 
     Raises:
         AirflowFailException: In place of such an error; it also has the error's class.
     """
-    try:
-        yield
-    except Mm2OffsetsError as error:
-        if error.retryable or isinstance(error, (AirflowFailException, AirflowSensorTimeout)):
-            raise
-        raise final(error) from error
+    return _FailsAtOnce()
 
 
 def final(error: Mm2OffsetsError, kind: type[Exception] = AirflowFailException) -> Mm2OffsetsError:

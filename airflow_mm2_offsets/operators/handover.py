@@ -7,10 +7,12 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from upath import UPath
 
-from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import (
     CheckpointError,
+    ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
     NotReadyError,
@@ -19,14 +21,18 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
+from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
+from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
+from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.claim import claim_target, has_claimed
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
 from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start
+from airflow_mm2_offsets.spark.homecoming import has_begun, lift_for_home, prepare_home
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.storage import list_directory, open_location
@@ -52,12 +58,27 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in.
         control: The source job's control location; None where it has none.
         request_id: The stop, as ``StopSparkStreamingOperator`` has it.
+        mode: The mode of the failover. In a failback the job comes home to its old folder, or to a
+            new one: the fence that the first failover left there is lifted.
+        from_folder: In a failback: the folder that the job comes from.
+        target_control: In a failback: the control location that the job returns to.
+        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        locks: The folder of locks, where the failover has one.
+        source_is_gone: As ``StopSparkStreamingOperator`` has it: where the job's folders can't be
+            reached, the positions that were read stand, and the fence is not compared.
+        stopped: What ``StopSparkStreamingOperator`` returned in this run. It is the proof of the
+            stop for a job without ``control``, or whose control location is lost; else the answer
+            in the control location is.
+        approval: What ``ApproveFailoverOperator`` returned: it counts for the plan that it was
+            given for. None: nothing was approved.
+        job_output: Where the target job is to write. The ``conf`` then has it as ``output``, unless
+            it is ``output`` in the conf's ``folder``.
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Raises:
-        HandoverError: The job has run since, or may, or a topic was recreated, or the DAG run
-            exists though no earlier try can have triggered it. The message says whether an
-            earlier try of this task may have triggered the target job.
+        HandoverError: No stop of this run is proved, the job has run since, or may, or a topic was
+            recreated, or the DAG run exists though no earlier try can have triggered it. The
+            message says whether an earlier try of this task may have triggered the target job.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
             contradicts what the clusters say now, as after a reset of MirrorMaker 2.
         AirflowSkipException: The target job has begun: it is not started twice.
@@ -67,7 +88,8 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
     template_fields: Sequence[str] = (
         *TriggerDagRunOperator.template_fields,
         *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
-        *("request_id", "mm2_conn_id"),
+        *("request_id", "mm2_conn_id", "source_is_gone", "mode", "from_folder", "target_control"),
+        *("exchanged", "locks", "approval", "stopped", "job_output"),
     )
 
     def __init__(
@@ -80,6 +102,15 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         plan_path: str,
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        source_is_gone: bool | str = False,
+        mode: str = FailoverMode.PLANNED.value,
+        from_folder: str | None = None,
+        target_control: str | None = None,
+        exchanged: bool | str = False,
+        locks: str | None = None,
+        stopped: Mapping[str, Any] | None = None,
+        approval: Mapping[str, Any] | None = None,
+        job_output: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -92,44 +123,123 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
         self.plan_path = plan_path
         self.control = control
         self.request_id = request_id
+        self.source_is_gone = source_is_gone
+        self.mode = mode
+        self.from_folder = from_folder
+        self.target_control = target_control
+        self.exchanged = exchanged
+        self.locks = locks
+        self.stopped = stopped
+        self.approval = approval
+        self.job_output = job_output
         self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
     def execute(self, context: Context) -> None:
         """Compare, mark the job as moved, and trigger its DAG."""
-        control = storage_path(self.control) if self.control else None
+        control = self._reachable(self.control)
         earlier_run = self._earlier_run(control)
         if earlier_run:
             self._skip_if_begun(earlier_run)
-        checkpoint = confirm_handover(
+        positions, pending = self._confirm(control, earlier_run)
+        plan = self._check_plan(positions, pending)
+        home = self._prepare_home(plan.target_positions())
+        self._check_target(context, earlier_run)
+        if not earlier_run:
+            confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
+        target = storage_path(self.target_checkpoint)
+        claim_target(target, self.request_id, has_fence=control is not None)
+        if control is not None:
+            mark_moved(control, self.request_id, self.moved_to, plan=self.plan_path)
+        if home is not None:
+            lift_for_home(*home, request_id=self.request_id, positions=plan.target_positions())
+        lift_locks_at_target(self)
+        self.conf = with_output(self.conf, self.job_output)
+        super().execute(context)
+
+    def parse_settings(self) -> None:
+        """Raise ConfigurationError where the folder of locks can't be opened from here."""
+        check_location(self, "locks")
+
+    def _reachable(self, location: str | None) -> UPath | None:
+        """Return a folder of the source job; None where it is lost, by the user's word."""
+        if not location:
+            return None
+        path = storage_path(location)
+        if not is_true(self, "source_is_gone"):
+            return path
+        if lost := why_lost(path):
+            self.log.warning("Not compared, by your word (source_is_gone): %s", lost)
+            return None
+        return path
+
+    def _confirm(
+        self, control: UPath | None, earlier_run: str | None
+    ) -> tuple[Positions, Positions | None]:
+        """Return the source job's positions and pending batch, which are those that were read."""
+        confirmed = confirm_handover(
             control=control,
             checkpoint=storage_path(self.checkpoint),
             request_id=self.request_id,
             read=self.read,
             earlier_run=earlier_run,
+            checkpoint_is_lost=self._is_checkpoint_lost(control),
+            stopped=self.stopped,
+            # What was given and is not there is lost.
+            is_lost=control is None and bool(self.control),
         )
-        self._check_plan(checkpoint)
-        self._check_target(context, earlier_run)
-        claim_target(storage_path(self.target_checkpoint), self.request_id)
-        if control is not None:
-            mark_moved(control, self.request_id, self.moved_to)
-        super().execute(context)
+        if confirmed is not None:
+            return confirmed.positions, confirmed.pending
+        pending = self.read.get("pending")
+        return parse_offsets(self.read["positions"]), parse_offsets(pending) if pending else None
+
+    def _is_checkpoint_lost(self, control: UPath | None) -> bool:
+        """Tell whether the positions stand that were read: the checkpoint is lost since.
+
+        In a disaster a fence proves that the job has not run; else the user's word counts.
+        """
+        is_fenced = control is not None and self.mode == FailoverMode.DISASTER
+        if not is_fenced and not is_true(self, "source_is_gone"):
+            return False
+        lost = why_lost(storage_path(self.checkpoint))
+        if lost:
+            self.log.warning("The positions are not compared with the checkpoint: %s", lost)
+        return lost is not None
 
     def _earlier_run(self, control: UPath | None) -> str | None:
         """Return the DAG run that an earlier try of this task may have triggered, if any.
 
         The claim comes before the mark, and the mark before the trigger.
         """
+        target = storage_path(self.target_checkpoint)
         fence = read_fence(control) if control else None
         if fence and fence.request_id == self.request_id:
-            may_exist = fence.state is FenceState.MOVED
+            is_moved = fence.state is FenceState.MOVED
+            may_exist = is_moved or has_claimed(target, self.request_id, without_fence=True)
         else:
-            may_exist = has_claimed(storage_path(self.target_checkpoint), self.request_id)
+            may_exist = has_claimed(target, self.request_id)
         if not may_exist:
             return None
         return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
 
-    def _check_plan(self, checkpoint: Checkpoint) -> None:
+    def _prepare_home(self, positions: Positions) -> tuple[UPath, UPath] | None:
+        """Free the folder that the job comes home to; return checkpoint and control location."""
+        if parse_mode(self.task_id, self.mode) is not FailoverMode.FAILBACK:
+            return None
+        if not self.from_folder or not self.target_control:
+            raise ConfigurationError(
+                f"task {self.task_id}: a failback needs from_folder and target_control; give both"
+            )
+        home = storage_path(self.target_checkpoint), storage_path(self.target_control)
+        prepare_home(
+            *home,
+            request_id=self.request_id,
+            from_folder=self.from_folder,
+            positions=positions,
+        )
+        return home
+
+    def _check_plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
         path = storage_path(self.plan_path)
         plan = read_plan(path)
         if plan is None:
@@ -137,13 +247,32 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"{path} is gone, and the target job is to start from it: clear the task that "
                 f"translates, with all after it"
             )
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
-        positions, pending = checkpoint.positions, checkpoint.pending
+        pair = pair_of(self)
         ids = read_known_ids(pair, positions)
         if noted_ids := self.read.get("clusters"):
             check_ids(PairIds.from_json(noted_ids), ids)
         check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
         self._check_conf(plan.target_positions(), path)
+        self._check_approval(plan, path)
+        return plan
+
+    def _check_approval(self, plan: FailoverPlan, path: UPath) -> None:
+        """Raise where it was rejected, or another plan was approved.
+
+        A cleared translation may have made a new plan. A user may have marked a rejected
+        ``approve`` as success: the answer stands.
+        """
+        if self.approval and self.approval.get("approved") is False:
+            raise HandoverError(
+                f"the failover was rejected: {self.approval.get('why')}: nothing was started by "
+                f"this try. Clear the task that approves, with all after it, to ask again"
+            )
+        approved = self.approval.get("plan_digest") if self.approval else None
+        if approved is not None and approved != (digest := plan.to_json()["digest"]):
+            raise PlanError(
+                f"the plan in {path} has the digest {digest}, and {approved} was approved: nothing "
+                f"was started by this try. Clear the task that approves, with all after it"
+            )
 
     def _check_conf(self, planned: Positions, path: UPath) -> None:
         """Raise where the conf names no offsets, or others than the plan: those of an older one."""
@@ -200,4 +329,7 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
 
     def _files_at_target(self) -> list[str]:
         root = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        return sorted(list_directory(root, CheckpointError))
+        names = sorted(list_directory(root, CheckpointError))
+        # The way home writes the start before the job begins.
+        is_home = parse_mode(self.task_id, self.mode) is FailoverMode.FAILBACK
+        return [] if is_home and not has_begun(root) else names

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, NoReturn
 
-from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, conf
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context, conf
 
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
@@ -17,7 +17,9 @@ from airflow_mm2_offsets.errors import (
     as_class,
     error_from_json,
 )
-from airflow_mm2_offsets.operators.failing import final
+from airflow_mm2_offsets.observability import current_step
+from airflow_mm2_offsets.operators.failing import fails_at_once, final
+from airflow_mm2_offsets.operators.step import BEGAN
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
 TRIGGERER_GRACE_SECONDS = 300.0
@@ -66,6 +68,14 @@ class DeferrablePolling(BaseOperator):
             )
         return seconds
 
+    def check_number(self, field: str) -> None:
+        """Raise ConfigurationError where a field is not a number of seconds, from 0."""
+        value = getattr(self, field)
+        if not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+            raise ConfigurationError(
+                f"task {self.task_id}: {field} is {value!r}; give a number of seconds, from 0"
+            )
+
     def wait_in_triggerer(
         self, trigger: PollingTrigger, method_name: str = "execute_complete"
     ) -> NoReturn:
@@ -73,7 +83,17 @@ class DeferrablePolling(BaseOperator):
         left = max(trigger.deadline - time.time(), 0.0)
         # The trigger keeps its own deadline, and its event says what was missing.
         limit = timedelta(seconds=left + TRIGGERER_GRACE_SECONDS)
-        self.defer(trigger=trigger, method_name=method_name, timeout=limit)
+        step = current_step()
+        kwargs = {BEGAN: step.began} if step else {}
+        self.defer(trigger=trigger, method_name=method_name, timeout=limit, kwargs=kwargs)
+
+    @fails_at_once()
+    def resume_execution(
+        self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context
+    ) -> Any:  # noqa: ANN401 - Airflow's signature
+        """Go on after a wait, as a part of the step that began before it."""
+        kwargs = {name: value for name, value in (next_kwargs or {}).items() if name != BEGAN}
+        return super().resume_execution(next_method, kwargs, context)
 
     def execute_complete(
         self,

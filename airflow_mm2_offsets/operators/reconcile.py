@@ -11,7 +11,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core import Direction, FailoverPlan
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -20,9 +21,12 @@ from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.settings import check_location, parse_mode, whole_number
 from airflow_mm2_offsets.reconcile import read_report
 from airflow_mm2_offsets.reconcile.ranges import (
     Partitions,
+    exchange_syncs,
     partitions_of_plan,
     partitions_of_ranges,
     partitions_of_topics,
@@ -60,6 +64,9 @@ class ReconcileOperator(SparkSubmitOperator):
             sink does not keep them as they are.
         max_duplicates: Without a plan: how many duplicates are allowed.
         examples: How many differences of each kind the report shows.
+        mode: The mode of the failover. In a drill the source job runs on: only what the drill's
+            job has read is compared.
+        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
         source_properties: A file of Kafka's Java client properties where the driver runs; None
             makes them of the connection.
         target_properties: Likewise.
@@ -76,6 +83,7 @@ class ReconcileOperator(SparkSubmitOperator):
         *SparkSubmitOperator.template_fields,
         *("report", "mm2_conn_id", "plan", "committed", "ranges", "topics", "start_time"),
         *("end_time", "sinks", "kafka", "source_properties", "target_properties"),
+        *("mode", "exchanged"),
     )
 
     def __init__(
@@ -95,6 +103,8 @@ class ReconcileOperator(SparkSubmitOperator):
         kafka: Mapping[str, str | None] | None = None,
         max_duplicates: int = 0,
         examples: int = 10,
+        mode: str = FailoverMode.PLANNED.value,
+        exchanged: bool | str = False,
         source_properties: str | None = None,
         target_properties: str | None = None,
         **kwargs: Any,
@@ -115,6 +125,8 @@ class ReconcileOperator(SparkSubmitOperator):
         self.kafka = kafka
         self.max_duplicates = max_duplicates
         self.examples = examples
+        self.mode = mode
+        self.exchanged = exchanged
         self.source_properties = source_properties
         self.target_properties = target_properties
 
@@ -122,8 +134,9 @@ class ReconcileOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override] # it has a result
         """Let Spark compare; fail if the report has more differences than were announced."""
         self._check_arguments()
+        self.parse_settings()
         plan = self._parse_plan()
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        pair = pair_of(self)
         with self._job_arguments(pair, self._request(pair, plan)):
             self._submit(context)
         max_duplicates = plan.max_reread if plan else self.max_duplicates
@@ -174,7 +187,7 @@ class ReconcileOperator(SparkSubmitOperator):
     def _request(self, pair: ClusterPair, plan: FailoverPlan | None) -> Request:
         return make_request(
             self._partitions(pair, plan),
-            self.sinks,
+            self._compared_sinks(),
             kafka=self.kafka,
             time=self._time_range(),
             examples=self.examples,
@@ -185,11 +198,13 @@ class ReconcileOperator(SparkSubmitOperator):
             index = None
             if {*self.read} == {*SIDES}:
                 index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
+                if pair.direction is Direction.EXCHANGED:
+                    index = exchange_syncs(index, pair.mirrored.naming)
             return partitions_of_plan(
                 plan,
                 index=index,
                 committed=parse_offsets(self.committed) if self.committed else None,
-                records_before=self.records_before,
+                records_before=0 if self._is_drill() else self.records_before,
             )
         if self.ranges is not None:
             source, target = (self.ranges.get(side) or {} for side in SIDES)
@@ -200,6 +215,15 @@ class ReconcileOperator(SparkSubmitOperator):
         }
         cluster = pair.source if "source" in self.read else pair.target
         return partitions_of_topics(cluster, names, pair.naming)
+
+    def _is_drill(self) -> bool:
+        return parse_mode(self.task_id, self.mode) is FailoverMode.DRILL
+
+    def _compared_sinks(self) -> Sequence[Mapping[str, Any]]:
+        """Return the sinks; in a drill the source's own job runs on, and its sink with it."""
+        if not self._is_drill():
+            return self.sinks
+        return [sink for sink in self.sinks if sink.get("cluster") != "source"]
 
     def _parse_plan(self) -> FailoverPlan | None:
         if self.plan is None:
@@ -212,16 +236,30 @@ class ReconcileOperator(SparkSubmitOperator):
                 f"task {self.task_id}: this release can't read plan: {error!r}"
             ) from error
 
+    def parse_settings(self) -> None:
+        """Raise ConfigurationError where a time, a number or a sink is invalid."""
+        for field in ("records_before", "max_duplicates", "examples"):
+            whole_number(self, field)
+        check_location(self, "report")
+        self._time_range()
+        try:
+            make_request([], self.sinks)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"task {self.task_id}: sinks is {self.sinks!r}: {error}"
+            ) from error
+
     def _time_range(self) -> tuple[int, int] | None:
         if not self.start_time and not self.end_time:
             return None
         times = []
-        for field in ("start_time", "end_time"):
-            time = parse_zoned(getattr(self, field) or "")
+        for text in (self.start_time, self.end_time):
+            time = parse_zoned(text or "")
             if time is None:
                 raise ConfigurationError(
-                    f"task {self.task_id}: {field} is {getattr(self, field)!r}; give both times "
-                    f"with their zone, such as 2026-11-21T09:10:00+00:00"
+                    f"task {self.task_id}: start_time is {self.start_time!r}, and end_time is "
+                    f"{self.end_time!r}; give both times with their zone, such as "
+                    f"2026-11-21T09:10:00+00:00"
                 )
             times.append(round(time.timestamp() * 1000))
         return times[0], times[1]

@@ -3,19 +3,27 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import Context
 
-from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.locking import take_lock
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.operators.settings import check_location, is_true
+from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.spark.fence import new_fence
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.originals import check_before_stop
+from airflow_mm2_offsets.spark.rollback import FailoverRun, check_not_handed_over
+from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
@@ -58,6 +66,15 @@ class StopSparkStreamingOperator(DeferrablePolling):
         spark_control: The control location as Spark names it. Give it only where Airflow reaches
             the same folder by another name, such as a mount, and the job can't answer any more.
         spark_checkpoint: The same of the checkpoint location.
+        target_checkpoint: In a failover: where the target job is to keep its checkpoint. Without
+            ``control``, or with ``locks``, the stop then locks both checkpoints for the run;
+            ``ReportFailoverOperator`` releases the lock.
+        mode: The mode of the failover, for the lock. In a ``disaster`` the checkpoint may be gone:
+            then the control location alone proves the stop.
+        locks: A folder of locks that outlives the source's storage; None: there is none.
+        source_is_gone: Your word that no driver of the job runs, and that none will be started on
+            the source. It counts only where the job's folder can't be reached: then no stop can be
+            requested and no fence raised. May be a templated string.
         timeout: Seconds to wait at most; after a kill, from there on.
         poll_interval: Seconds between two looks.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -65,9 +82,12 @@ class StopSparkStreamingOperator(DeferrablePolling):
     Returns:
         ``request_id``, ``application_id``, ``batch_id`` (the last one that the job says it
         committed), ``clean`` (stopped between batches), ``error`` (why the query had failed, if
-        it had) and ``proof``: acknowledged, ended, silent or killed.
+        it had) and ``proof``: acknowledged, ended, silent, killed or asserted. Asserted, it has
+        ``next``, too: the command that raises the fence later. Without ``control`` it has
+        ``checkpoint_files``, a digest that the hand-over compares.
 
     Raises:
+        HandoverError: This run has handed the job over before, and its fence was lifted since.
         StopError: The proof did not come in time, or differs from the checkpoint; another run
             moves the job, or has; the control location can't be used, or the driver killed.
         ConfigurationError: Neither ``control`` nor ``kill_after`` is given, or a duration is
@@ -85,9 +105,11 @@ class StopSparkStreamingOperator(DeferrablePolling):
         "driver_id",
         "spark_control",
         "spark_checkpoint",
+        *("source_is_gone", "target_checkpoint", "mode", "locks"),
     )
     wait_for = SparkStoppedTrigger.wait_for
     error = StopError
+    trigger_class: ClassVar[type[SparkStoppedTrigger]] = SparkStoppedTrigger
 
     def __init__(
         self,
@@ -103,6 +125,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
         driver_id: str | None = None,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
+        source_is_gone: bool | str = False,
+        target_checkpoint: str | None = None,
+        mode: str = FailoverMode.PLANNED.value,
+        locks: str | None = None,
         timeout: float = 600.0,
         poll_interval: float = 2.0,
         **kwargs: Any,
@@ -122,12 +148,24 @@ class StopSparkStreamingOperator(DeferrablePolling):
         self.driver_id = driver_id
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
+        self.source_is_gone = source_is_gone
+        self.target_checkpoint = target_checkpoint
+        self.mode = mode
+        self.locks = locks
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask, and wait for the proof."""
-        heartbeat_timeout, kill_after = map(self.seconds, ("heartbeat_timeout", "kill_after"))
-        self._check_times(heartbeat_timeout, kill_after)
+        heartbeat_timeout, kill_after = self.parse_settings()
+        is_gone = is_true(self, "source_is_gone")
+        lost = why_lost(storage_path(self.control or self.checkpoint)) if is_gone else None
+        if not lost:
+            self._check_not_handed_over()
+        for problem in take_lock(self, source_may_be_gone=is_gone):
+            self.log.warning("%s", problem)
+        self._forget_roll_back()
+        if lost:
+            return self._take_word(lost)
         if self.control is None:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
         else:
@@ -140,6 +178,55 @@ class StopSparkStreamingOperator(DeferrablePolling):
                 timeout=kill_after,
                 method_name="execute_complete" if kill_after is None else "kill_then_wait",
             )
+
+    def parse_settings(self) -> tuple[float | None, float | None]:
+        """Return ``heartbeat_timeout`` and ``kill_after``, and check the other settings.
+
+        Raises:
+            ConfigurationError: One is invalid, or the stop could never be proved.
+        """
+        for field in ("timeout", "poll_interval", "quiet_period"):
+            self.check_number(field)
+        check_location(self, "locks")
+        times = self.seconds("heartbeat_timeout"), self.seconds("kill_after")
+        self.check_times(*times)
+        return times
+
+    @property
+    def checkpoint_may_be_lost(self) -> bool:
+        """Whether this is a disaster, in which the checkpoint's storage may be gone."""
+        return self.mode == FailoverMode.DISASTER
+
+    def _forget_roll_back(self) -> None:
+        """Let a run that was rolled back, and stops the job anew, hand it over again.
+
+        ``begin_stop`` does so in the control location; here it is the mark of a roll-back that
+        found none.
+        """
+        if self.target_checkpoint:
+            target = storage_path(self.target_checkpoint)
+            forget_mark(mark_path(None, target, self.request_id), self.request_id)
+
+    def _check_not_handed_over(self) -> None:
+        """Raise where this run has moved the job before, and the job may have come home since."""
+        if self.control is not None and self.target_checkpoint:
+            check_not_handed_over(
+                FailoverRun(
+                    request_id=self.request_id,
+                    control=storage_path(self.control),
+                    target_checkpoint=storage_path(self.target_checkpoint),
+                )
+            )
+
+    def check_times(self, heartbeat_timeout: float | None, kill_after: float | None) -> None:
+        """Raise ConfigurationError where the stop could never be proved; see ``stop_times``."""
+        check_times(
+            self.task_id,
+            can_be_asked=self.control is not None,
+            heartbeat_timeout=heartbeat_timeout,
+            kill_after=kill_after,
+            timeout=self.timeout,
+        )
 
     def on_kill(self) -> None:
         """Withdraw the stop: the job runs on."""
@@ -196,6 +283,25 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.on_kill()
             raise
 
+    def _take_word(self, lost: str) -> dict[str, Any]:
+        step = "No fence stands on the source: see that nothing starts the old job there."
+        if self.control is not None:
+            step += (
+                f" When its storage is back: airflow-mm2-offsets fence raise {self.control} "
+                f"--request-id '{self.request_id}' --moved-to '{self.moved_to}'"
+            )
+        step = without_login(step)
+        self.log.warning("By your word (source_is_gone) no driver runs: %s. %s", lost, step)
+        return {
+            "request_id": self.request_id,
+            "application_id": None,
+            "batch_id": None,
+            "clean": False,
+            "error": lost,
+            "proof": StopProof.ASSERTED.value,
+            "next": step,
+        }
+
     def _kill(self) -> bool:
         """Kill the driver, and tell whether the cluster has confirmed its end."""
         driver = read_driver(storage_path(self.control)) if self.control is not None else None
@@ -204,21 +310,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
             if problem := locations.control_problem(driver) or locations.note_problem(driver):
                 raise StopError(f"nothing was killed: {problem}")
         return SparkKillHook(self.spark_conn_id).kill(driver, self.driver_id)
-
-    def _check_times(self, heartbeat_timeout: float | None, kill_after: float | None) -> None:
-        if self.control is None and kill_after is None:
-            raise ConfigurationError(
-                f"task {self.task_id}: a job without a control location can't be asked to stop; "
-                f"give control, or kill_after to have it killed"
-            )
-        name = "timeout" if kill_after is None else "kill_after"
-        limit = self.timeout if kill_after is None else kill_after
-        if heartbeat_timeout is not None and heartbeat_timeout >= limit:
-            raise ConfigurationError(
-                f"task {self.task_id}: heartbeat_timeout is {heartbeat_timeout:.0f} s and would "
-                f"never pass, for the wait ends after {name}, {limit:.0f} s; give less, or a "
-                f"longer {name}"
-            )
 
     def _wait(
         self,
@@ -230,12 +321,13 @@ class StopSparkStreamingOperator(DeferrablePolling):
         **settings: Any,
     ) -> dict[str, Any]:
         """Wait for the proof, and go on with the method."""
-        trigger = SparkStoppedTrigger(
+        trigger = self.trigger_class(
             control=self.control,
             checkpoint=self.checkpoint,
             request_id=self.request_id,
             spark_control=self.spark_control,
             spark_checkpoint=self.spark_checkpoint,
+            checkpoint_may_be_lost=self.checkpoint_may_be_lost,
             quiet_period=self.quiet_period,
             heartbeat_timeout=heartbeat_timeout,
             deadline=time.time() + (self.timeout if timeout is None else timeout),

@@ -1,10 +1,13 @@
 """Whether the DAG that runs the job on the target can be triggered: ``check`` and hand-over ask."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 from airflow.sdk.exceptions import AirflowRuntimeError
+
+from airflow_mm2_offsets.operators.settings import given
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +45,20 @@ def find_dag_problems(context: Context, dag_id: str) -> list[str]:
         f"unpauses it: unpause it first"
     )
     return [problem]
+
+
+def with_output(conf: Any, output: str | None) -> Any:  # noqa: ANN401 - what users give
+    """Return a conf that names the job's output, where it is not ``output`` in its folder."""
+    if given(output) is None or not isinstance(conf, Mapping):
+        return conf
+    if str(output).rstrip("/") == f"{conf.get('folder')}/output":
+        return conf
+    return {**conf, "output": output}
+
+
+def tells_of_dags(context: Context) -> bool:
+    """Tell whether this Airflow tells a task about DAGs: 3.2 and later do."""
+    return getattr(context["ti"], "get_dag", None) is not None
 
 
 def has_dag_run(context: Context, dag_id: str, run_id: str) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
+from upath import UPath
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -17,21 +18,35 @@ from airflow_mm2_offsets.core import (
     summarize,
 )
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.observability import emit_plan
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.settings import (
+    check_location,
+    given,
+    is_true,
+    leaves_job_alone,
+    parse_mode,
+)
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
+from airflow_mm2_offsets.planning.lost_parts import LostParts, with_what_is_left
 from airflow_mm2_offsets.planning.options import (
     DEFAULT_OPTIONS,
     PLAN_OPTIONS,
+    PlanOptions,
     parse_plan_options,
 )
-from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.planning.partial_plan import plan_without
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.handover import check_unmoved
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
@@ -51,6 +66,14 @@ class TranslateOffsetsOperator(BaseOperator):
         clusters: The ids of clusters and topics when the positions were first read:
             ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
             refused; without them only what happens after this task can be noticed.
+        mode: The mode of the failover (``core.mode``). In a disaster the answer comes from what is
+            left of the source; in a drill the job runs on, and no plan is kept.
+        exchanged: The job moves against the copying: from the target of ``mm2_conn_id`` to its
+            source; see docs/failback.md. May be a templated string.
+        first_plan: With ``exchanged``: the file of the plan that the job was moved by, or None.
+        home_control: With ``exchanged``: the control location that the job returns to; its fence
+            names the first plan where ``first_plan`` does not.
+        is_dry_run: The job runs on, and no plan is kept. May be a templated string.
         plan_path: A file to keep the plan in, for retries and for auditors. A retry returns that
             plan if it is whole, of these positions, clusters and topics, and not contradicted by
             what MirrorMaker 2 has copied since.
@@ -101,6 +124,11 @@ class TranslateOffsetsOperator(BaseOperator):
         "on_unmapped",
         "unmapped_time",
         "changed_records",
+        "mode",
+        "exchanged",
+        "first_plan",
+        "home_control",
+        "is_dry_run",
     )
 
     def __init__(
@@ -111,6 +139,11 @@ class TranslateOffsetsOperator(BaseOperator):
         pending: Mapping[str, Any] | str | None = None,
         checkpoint: str | None = None,
         clusters: Mapping[str, Any] | None = None,
+        mode: str = FailoverMode.PLANNED.value,
+        exchanged: bool | str = False,
+        first_plan: str | None = None,
+        home_control: str | None = None,
+        is_dry_run: bool | str = False,
         plan_path: str | None = None,
         archive: str | None = None,
         skip_damaged: bool = False,
@@ -131,6 +164,11 @@ class TranslateOffsetsOperator(BaseOperator):
         self.pending = pending
         self.checkpoint = checkpoint
         self.clusters = clusters
+        self.mode = mode
+        self.exchanged = exchanged
+        self.first_plan = first_plan
+        self.home_control = home_control
+        self.is_dry_run = is_dry_run
         self.plan_path = plan_path
         self.archive = archive
         self.skip_damaged = skip_damaged
@@ -147,7 +185,9 @@ class TranslateOffsetsOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the plan, or take the one that an earlier try made."""
         positions, pending = self._read_positions()
-        plan = self._plan(positions, pending)
+        plan = self._plan(positions, pending, context.get("run_id"))
+        content = plan.to_json()
+        emit_plan(content)
         push = context["ti"].xcom_push
         summary = summarize(plan)
         push(key="summary", value=summary)
@@ -156,52 +196,130 @@ class TranslateOffsetsOperator(BaseOperator):
         self.log.info("%s", summary)
         if plan.refused:
             # A task that fails returns nothing, and its user needs the plan all the more.
-            push(key="return_value", value=plan.to_json())
+            push(key="return_value", value=content)
         targets = plan.target_positions()
         push(key="starting_offsets", value=format_offsets(targets))
         push(key="target_topics", value=",".join(targets))
-        return plan.to_json()
+        return content
 
     def _read_positions(self) -> tuple[Positions, Positions | None]:
-        if self.positions is None and self.checkpoint is None:
+        if self.positions is None and not self.checkpoint:
             raise ConfigurationError(
                 f"task {self.task_id}: give positions, checkpoint or both; neither is given"
             )
-        checkpoint = read_checkpoint(storage_path(self.checkpoint)) if self.checkpoint else None
-        if self.positions is None and checkpoint is not None:
+        if self.positions is None:
+            checkpoint = read_checkpoint(storage_path(str(self.checkpoint)))
             return checkpoint.positions, checkpoint.pending
         positions = _parse(self.positions)
         pending = _parse(self.pending) if self.pending else None
-        if checkpoint is not None:
-            check_unmoved(checkpoint, positions, pending)
+        if self.checkpoint and not leaves_job_alone(self):
+            self._check_unmoved(storage_path(self.checkpoint), positions, pending)
         return positions, pending
+
+    def _check_unmoved(
+        self, location: UPath, positions: Positions, pending: Positions | None
+    ) -> None:
+        """Raise if the job has run since its positions were read."""
+        if self._mode() is FailoverMode.DISASTER and (lost := why_lost(location)):
+            self.log.warning("The positions are not compared with the checkpoint: %s", lost)
+            return
+        check_unmoved(read_checkpoint(location), positions, pending)
+
+    def _mode(self) -> FailoverMode:
+        return parse_mode(self.task_id, self.mode)
 
     def _archive(self) -> SyncArchive | None:
         if not self.archive:
             return None
-        return SyncArchive(storage_path(self.archive), skip_damaged=self.skip_damaged)
+        skip_damaged = is_true(self, "skip_damaged")
+        return SyncArchive(storage_path(self.archive), skip_damaged=skip_damaged)
 
-    def _plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
-        path = storage_path(self.plan_path) if self.plan_path else None
-        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+    def _plan(
+        self, positions: Positions, pending: Positions | None, run_id: str | None
+    ) -> FailoverPlan:
+        keeps = self.plan_path and not leaves_job_alone(self)
+        path = storage_path(str(self.plan_path)) if keeps else None
+        pair = pair_of(self)
         kept = read_plan(path) if path else None
-        ids = self._checked_ids(pair, positions) if kept or self.clusters else None
-        if path is not None and kept is not None and ids is not None:
-            check_kept_plan(kept, path, pair, positions=positions, pending=pending, ids=ids)
+
+        def plan_or_check(lost: LostParts) -> FailoverPlan:
+            if path is not None and kept is not None:
+                ids = self._checked_ids(pair, positions, lost)
+                check_kept_plan(kept, path, pair, positions=positions, pending=pending, ids=ids)
+                return kept
+            return self._make_plan(pair, positions, pending, lost)
+
+        is_disaster = self._mode() is FailoverMode.DISASTER
+        plan = (
+            with_what_is_left(pair, positions, plan_or_check)
+            if is_disaster
+            else plan_or_check(LostParts())
+        )
+        if kept is not None:
             self.log.info("Took the plan of %s from %s", kept.created_at, path)
             return kept
-        values = {name: getattr(self, name) for name in PLAN_OPTIONS}
-        options = replace(parse_plan_options(values), archive=self._archive())
-        plan = plan_failover(pair, positions, pending=pending, options=options)
-        if ids is not None:
-            check_ids(ids, plan.ids)
+        plan = replace(plan, run_id=run_id)
         if path is not None and not plan.refused:
             save_plan(path, plan)
         return plan
 
-    def _checked_ids(self, pair: ClusterPair, positions: Positions) -> PairIds:
+    def _make_plan(
+        self, pair: ClusterPair, positions: Positions, pending: Positions | None, lost: LostParts
+    ) -> FailoverPlan:
+        """Return a new plan; its clusters and topics are those that the positions are of."""
+        ids = self._checked_ids(pair, positions, lost) if self.clusters else None
+        plan = plan_without(lost, pair, positions, pending=pending, options=self._options())
+        if ids is not None:
+            check_ids(ids, plan.ids)
+        return plan
+
+    def parse_settings(self) -> PlanOptions:
+        """Return the options with the first plan that is named.
+
+        Raises:
+            ConfigurationError: A setting is invalid, or the first plan is not there.
+        """
+        # Jinja writes a param that is null as "None".
+        values = {
+            name: None if (value := getattr(self, name)) == "None" else value
+            for name in PLAN_OPTIONS
+        }
+        return replace(parse_plan_options(values), first_plan=self._named_first_plan())
+
+    def _options(self) -> PlanOptions:
+        options = self.parse_settings()
+        if options.first_plan is None and is_true(self, "exchanged"):
+            options = replace(options, first_plan=self._plan_of_fence())
+        return replace(options, archive=self._archive())
+
+    def _named_first_plan(self) -> FailoverPlan | None:
+        """Return the plan that the user names as the one that the job was moved by."""
+        if not is_true(self, "exchanged") or not (named := given(self.first_plan)):
+            return None
+        check_location(self, "first_plan")
+        plan = read_plan(storage_path(named))
+        if plan is None:
+            raise PlanError(
+                "there is no such file, and first_plan names it: give the plan that the job "
+                "was moved by, or leave first_plan out",
+                file=named,
+            )
+        return plan
+
+    def _plan_of_fence(self) -> FailoverPlan | None:
+        """Return the plan that the job was moved by, as the fence at home names it."""
+        fence = read_fence(storage_path(self.home_control)) if self.home_control else None
+        if fence is None or not fence.plan:
+            return None
+        plan = read_plan(storage_path(fence.plan))
+        if plan is None:
+            self.log.warning("The first plan is gone, more may be refused: %s", fence.plan)
+        return plan
+
+    def _checked_ids(self, pair: ClusterPair, positions: Positions, lost: LostParts) -> PairIds:
         """Return the present ids; they must be those of when the positions were first read."""
-        now = read_known_ids(pair, positions, ask_source=self.read_source)
+        ask_source = self.read_source and not lost.source_is_silent
+        now = read_known_ids(pair, positions, ask_source=ask_source)
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), now)
         return now

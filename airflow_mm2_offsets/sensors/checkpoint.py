@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_mm2_offsets.errors import TargetJobError
+from airflow_mm2_offsets.operators.settings import given, whole_number
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 
@@ -17,6 +18,9 @@ class SparkStartedSensor(PollingSensor):
             if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated
             (``migrate.output["committed_batch"]``): the job must commit a later one.
+        min_records: How many records the job must have read since its start, of all partitions
+            together. A drill needs some: of none, nothing can be compared. May be a templated
+            string.
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -31,7 +35,12 @@ class SparkStartedSensor(PollingSensor):
             first batch began elsewhere, or the checkpoint is damaged.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "starting_offsets", "after_batch")
+    template_fields: Sequence[str] = (
+        "checkpoint",
+        "starting_offsets",
+        "after_batch",
+        "min_records",
+    )
     wait_for = SparkStartedTrigger.wait_for
     error = TargetJobError
 
@@ -41,6 +50,7 @@ class SparkStartedSensor(PollingSensor):
         checkpoint: str,
         starting_offsets: str | None = None,
         after_batch: int | None = None,
+        min_records: int | str = 0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -48,12 +58,25 @@ class SparkStartedSensor(PollingSensor):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
+        self.min_records = min_records
 
     def new_trigger(self, **times: float) -> SparkStartedTrigger:
         """Return the trigger that reads the checkpoint."""
+        after_batch, min_records = self.parse_settings()
         return SparkStartedTrigger(
             checkpoint=self.checkpoint,
             starting_offsets=self.starting_offsets,
-            after_batch=self.after_batch,
+            after_batch=after_batch,
+            min_records=min_records,
             **times,
         )
+
+    def parse_settings(self) -> tuple[int | None, int]:
+        """Return ``after_batch`` and ``min_records``.
+
+        Raises:
+            ConfigurationError: One is not a whole number.
+        """
+        has_batch = given(self.after_batch) is not None
+        after_batch = whole_number(self, "after_batch") if has_batch else None
+        return after_batch, whole_number(self, "min_records")

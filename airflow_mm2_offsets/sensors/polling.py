@@ -49,6 +49,7 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
             times: Its ``deadline`` and ``poll_interval``.
         """
 
+    @fails_at_once()
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
         """Wait in the triggerer or in the worker."""
         if self.deferrable:

@@ -6,6 +6,7 @@ from typing import Any
 from airflow_mm2_offsets.core import check_positions
 from airflow_mm2_offsets.errors import ConfigurationError, NotReplicatedError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.operators.settings import is_true
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -28,6 +29,7 @@ class Mm2ReplicatedSensor(PollingSensor):
             the last records before a position are in doubt; None: never. A transform that drops
             the last records leaves no proof that MirrorMaker 2 has processed them. The plan is
             then bounded; records that are copied later are read again. May be a templated string.
+        exchanged: The job moves against the copying: see ``TranslateOffsetsOperator``.
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -40,7 +42,13 @@ class Mm2ReplicatedSensor(PollingSensor):
         ConfigurationError: ``quiet_after`` with ``mode="reschedule"``.
     """
 
-    template_fields: Sequence[str] = ("mm2_conn_id", "positions", "clusters", "quiet_after")
+    template_fields: Sequence[str] = (
+        "mm2_conn_id",
+        "positions",
+        "clusters",
+        "quiet_after",
+        "exchanged",
+    )
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
 
@@ -51,6 +59,7 @@ class Mm2ReplicatedSensor(PollingSensor):
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         clusters: Mapping[str, Any] | None = None,
         quiet_after: float | str | None = None,
+        exchanged: bool | str = False,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -59,17 +68,11 @@ class Mm2ReplicatedSensor(PollingSensor):
         self.positions = positions
         self.clusters = clusters
         self.quiet_after = quiet_after
+        self.exchanged = exchanged
 
     def new_trigger(self, **times: float) -> ReplicatedTrigger:
         """Return the trigger that reads both clusters."""
-        positions, quiet_after = self.positions, self.seconds("quiet_after")
-        if quiet_after is not None and self.reschedule and not self.deferrable:
-            # Each look has a process of its own, and Airflow deletes the task's XComs before it.
-            raise ConfigurationError(
-                f"task {self.task_id}: quiet_after compares the clusters with those of the look "
-                f"before, and mode='reschedule' ends the process between two looks; give "
-                f"deferrable=True or mode='poke', or leave out quiet_after"
-            )
+        positions = self.positions
         return ReplicatedTrigger(
             mm2_conn_id=self.mm2_conn_id,
             positions=(
@@ -78,6 +81,23 @@ class Mm2ReplicatedSensor(PollingSensor):
                 else check_positions(positions)
             ),
             clusters=self.clusters,
-            quiet_after=quiet_after,
+            quiet_after=self.parse_settings(),
+            exchanged=is_true(self, "exchanged"),
             **times,
         )
+
+    def parse_settings(self) -> float | None:
+        """Return ``quiet_after`` in seconds.
+
+        Raises:
+            ConfigurationError: It is something else, or ``mode`` is ``reschedule``.
+        """
+        quiet_after = self.seconds("quiet_after")
+        if quiet_after is not None and self.reschedule and not self.deferrable:
+            # Each look has a process of its own, and Airflow deletes the task's XComs before it.
+            raise ConfigurationError(
+                f"task {self.task_id}: quiet_after compares the clusters with those of the look "
+                f"before, and mode='reschedule' ends the process between two looks; give "
+                f"deferrable=True or mode='poke', or leave out quiet_after"
+            )
+        return quiet_after

@@ -6,10 +6,9 @@ no transactions and keeps only the last records. These clients answer in microse
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from confluent_kafka import (
@@ -27,10 +26,19 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka import clients
 from airflow_mm2_offsets.testing.clusters import InMemoryCluster, find_cluster
+from airflow_mm2_offsets.testing.descriptions import (
+    UNKNOWN_TOPIC,
+    DescribingAdmin,
+    done,
+    failed,
+)
 from airflow_mm2_offsets.testing.logs import PartitionLog, Record
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 _PARTITION_EOF = KafkaError(KafkaError._PARTITION_EOF)  # noqa: SLF001 - the library's local error
-_UNKNOWN_TOPIC = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+_TIMED_OUT = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the library's local error
 _NO_OFFSET = -1
 
 
@@ -78,9 +86,17 @@ class _Client:
         host, port = self._cluster.bootstrap_servers.split(":")
         return SimpleNamespace(
             cluster_id=self._cluster.cluster_id,
-            topics=dict(self._cluster.topics),
+            topics={name: self._partitions(name) for name in list(self._cluster.topics)},
             brokers={1: SimpleNamespace(host=host, port=int(port))},
         )
+
+    def _partitions(self, topic: str) -> SimpleNamespace:
+        numbers = range(len(self._cluster.topics[topic].partitions))
+        leaderless = {number for name, number in self._cluster.leaderless if name == topic}
+        leaders = {
+            each: SimpleNamespace(leader=-1 if each in leaderless else 1) for each in numbers
+        }
+        return SimpleNamespace(partitions=leaders)
 
     def poll(self, _: float) -> None:
         pass
@@ -89,18 +105,18 @@ class _Client:
         pass
 
 
-class _Admin(_Client):
+class _Admin(_Client, DescribingAdmin):
     def describe_topics(self, names: TopicCollection, **_: object) -> dict[str, "Future[Any]"]:
         outage = self._outage()
         return {name: self._describe(name, outage) for name in names.topic_names}
 
     def _describe(self, name: str, outage: KafkaException | None) -> "Future[Any]":
         if outage is not None:
-            return _failed(outage)
+            return failed(outage)
         topic = self._cluster.topics.get(name)
         if topic is None:
-            return _failed(KafkaException(_UNKNOWN_TOPIC))
-        return _done(
+            return failed(KafkaException(UNKNOWN_TOPIC))
+        return done(
             SimpleNamespace(name=name, partitions=topic.partitions, topic_id=topic.topic_id)
         )
 
@@ -108,7 +124,7 @@ class _Admin(_Client):
         self, specs: Mapping[TopicPartition, Any], **_: object
     ) -> dict[TopicPartition, "Future[Any]"]:
         if outage := self._outage():
-            return dict.fromkeys(specs, _failed(outage))
+            return dict.fromkeys(specs, failed(outage))
         return {
             partition: self._first_since(partition, spec._value)  # noqa: SLF001 - no other way
             for partition, spec in specs.items()
@@ -118,21 +134,9 @@ class _Admin(_Client):
         try:
             records = self._cluster.log(partition.topic, partition.partition).committed_records(0)
         except TopicNotFoundError:
-            return _failed(KafkaException(_UNKNOWN_TOPIC))
+            return failed(KafkaException(UNKNOWN_TOPIC))
         offsets = (offset for offset, record in records if record.timestamp >= timestamp)
-        return _done(SimpleNamespace(offset=next(offsets, _NO_OFFSET)))
-
-
-def _done(result: object) -> "Future[Any]":
-    future: Future[Any] = Future()
-    future.set_result(result)
-    return future
-
-
-def _failed(error: KafkaException) -> "Future[Any]":
-    future: Future[Any] = Future()
-    future.set_exception(error)
-    return future
+        return done(SimpleNamespace(offset=next(offsets, _NO_OFFSET)))
 
 
 class _Consumer(_Client):
@@ -141,14 +145,17 @@ class _Consumer(_Client):
     ) -> list[SimpleNamespace]:
         if outage := self._outage():
             raise outage
-        return [self._watermark(partition) for partition in partitions]
+        requested = list(partitions)
+        if self._cluster.leaderless & {(each.topic, each.partition) for each in requested}:
+            raise KafkaException(_TIMED_OUT)  # a real client waits for a leader
+        return [self._watermark(partition) for partition in requested]
 
     def _watermark(self, requested: TopicPartition) -> SimpleNamespace:
         result = SimpleNamespace(topic=requested.topic, partition=requested.partition, error=None)
         try:
             log = self._cluster.log(requested.topic, requested.partition)
         except TopicNotFoundError:
-            result.offset, result.error = _NO_OFFSET, _UNKNOWN_TOPIC
+            result.offset, result.error = _NO_OFFSET, UNKNOWN_TOPIC
         else:
             result.offset = log.low if requested.offset == OFFSET_BEGINNING else self._end(log)
         return result
@@ -181,7 +188,7 @@ class _Consumer(_Client):
         try:
             log = self._cluster.log(start.topic, start.partition)
         except TopicNotFoundError as error:
-            raise KafkaException(_UNKNOWN_TOPIC) from error
+            raise KafkaException(UNKNOWN_TOPIC) from error
         append_time = self._cluster.topics[start.topic].log_append_time
         kind = TIMESTAMP_LOG_APPEND_TIME if append_time else TIMESTAMP_CREATE_TIME
         end = self._end(log)

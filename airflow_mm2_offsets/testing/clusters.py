@@ -1,6 +1,6 @@
 """A Kafka cluster in memory: its topics, and the methods by which a test changes them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from weakref import WeakValueDictionary
@@ -23,6 +23,8 @@ class InMemoryTopic:
     partitions: Sequence[PartitionLog]
     log_append_time: bool = False
     """``message.timestamp.type`` is LogAppendTime."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """``retention.ms`` and the like; a topic in memory deletes nothing by itself."""
 
 
 @dataclass(slots=True, kw_only=True, weakref_slot=True, eq=False)
@@ -33,10 +35,14 @@ class InMemoryCluster:
     log_type: Callable[[], PartitionLog] = field(default=SourceLog, repr=False)
     """Makes a partition's log."""
     topics: dict[str, InMemoryTopic] = field(default_factory=dict, repr=False)
+    groups: dict[str, Collection[TopicPartition]] = field(default_factory=dict)
+    """The partitions that the members of each consumer group are assigned."""
     before_answer: Callable[[], None] = field(default=lambda: None, repr=False)
     """Called before each answer, so that a test can change the cluster while it is read."""
     is_running: bool = True
     """Set to False for an outage: after its timeout a client raises ClusterUnreachableError."""
+    leaderless: set[tuple[str, int]] = field(default_factory=set, repr=False)
+    """The partitions whose broker is gone while others answer: nothing can be read of them."""
     bootstrap_servers: str = field(init=False)
 
     def __post_init__(self) -> None:

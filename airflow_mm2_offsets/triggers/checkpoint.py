@@ -3,6 +3,7 @@
 import time
 
 from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import (
     CheckpointError,
     CheckpointNotBegunError,
@@ -31,10 +32,12 @@ class SparkStartedTrigger(PollingTrigger):
             if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated: the job must
             commit a later one.
+        min_records: How many records the job must have read since its start, of all partitions
+            together; offsets without a record count, too.
     """
 
     wait_for = "the Spark job to commit its first batch"
-    settings = ("checkpoint", "starting_offsets", "after_batch")
+    settings = ("checkpoint", "starting_offsets", "after_batch", "min_records")
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class SparkStartedTrigger(PollingTrigger):
         checkpoint: str,
         starting_offsets: str | None,
         after_batch: int | None = None,
+        min_records: int = 0,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -49,6 +53,7 @@ class SparkStartedTrigger(PollingTrigger):
         self.checkpoint = checkpoint
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
+        self.min_records = min_records
 
     def poll(self) -> Done | NotYet:
         """Read the checkpoint."""
@@ -65,6 +70,11 @@ class SparkStartedTrigger(PollingTrigger):
         if self.after_batch is not None and batch <= self.after_batch:
             return NotYet(
                 reason=f"{self.checkpoint} has no committed batch after {self.after_batch}"
+            )
+        if (count := _records_read(checkpoint)) < self.min_records:
+            return NotYet(
+                reason=f"{self.checkpoint}: the job has read {count} of {self.min_records} records "
+                f"since its start"
             )
         return Done(
             result={
@@ -98,6 +108,13 @@ class SparkStartedTrigger(PollingTrigger):
                 f"the target job can't go on from its checkpoint: {damage}. Look into the job's "
                 f"log; stop it before you mend its checkpoint or give another"
             ) from error
+
+
+def _records_read(checkpoint: Checkpoint) -> int:
+    """Return how far all partitions together are from where the first batch began."""
+    starts = by_topic_partition(checkpoint.start)
+    ends = by_topic_partition(checkpoint.positions)
+    return sum(end - starts.get(partition, 0) for partition, end in ends.items())
 
 
 def _check_start(checkpoint: Checkpoint, expected: Positions) -> None:

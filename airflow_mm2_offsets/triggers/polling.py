@@ -11,6 +11,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
+from airflow_mm2_offsets.triggers.step import waits_for_task
 
 LOG_EVERY = 30.0
 """Seconds between two lines in the log about what is missing."""
@@ -73,9 +74,14 @@ class PollingTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait in the triggerer; send one event."""
-        while (event := self._event(await self._look_in_thread())) is None:  # noqa: ASYNC110 - no event comes from outside
-            await asyncio.sleep(self.poll_interval)
-        yield TriggerEvent(event)
+        yield TriggerEvent(await self._wait_as_step())
+
+    async def _wait_as_step(self) -> dict[str, Any]:
+        # Not in ``run``: Airflow may close that generator in another context than it ran in.
+        with waits_for_task(self):
+            while (event := self._event(await self._look_in_thread())) is None:  # noqa: ASYNC110 - no event comes from outside
+                await asyncio.sleep(self.poll_interval)
+            return event
 
     def wait(self) -> dict[str, Any]:
         """Wait in the worker; return the event."""

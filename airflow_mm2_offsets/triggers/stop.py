@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from asgiref.sync import sync_to_async
 
-from airflow_mm2_offsets.errors import Mm2OffsetsError, StopError
+from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.answers import check_answer, check_ended
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
@@ -16,7 +16,9 @@ from airflow_mm2_offsets.spark.control import (
     read_driver,
     read_last_acknowledgement,
 )
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.originals import JobLocations, check_stopped
+from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
     is_withdrawn,
@@ -35,14 +37,20 @@ class StopSettings(Protocol):
     spark_control: str | None
     spark_checkpoint: str | None
 
+    @property
+    def checkpoint_may_be_lost(self) -> bool:
+        """Whether this is a disaster, in which the checkpoint's storage may be gone."""
+
 
 def job_locations(stop: StopSettings) -> JobLocations:
     """Return the folders of a job that has a control location."""
+    checkpoint = storage_path(stop.checkpoint)
     return JobLocations(
         control=storage_path(str(stop.control)),
-        checkpoint=storage_path(stop.checkpoint),
+        checkpoint=checkpoint,
         spark_control=stop.spark_control,
         spark_checkpoint=stop.spark_checkpoint,
+        checkpoint_is_lost=stop.checkpoint_may_be_lost and why_lost(checkpoint) is not None,
     )
 
 
@@ -89,12 +97,13 @@ class SparkStoppedTrigger(PollingTrigger):
         proof_if_silent: The ``StopProof`` of the end of such a driver.
         spark_control: The control location as Spark names it, where that differs.
         spark_checkpoint: The checkpoint location as Spark names it, where that differs.
+        checkpoint_may_be_lost: In a disaster: the proof does without a checkpoint that is gone.
     """
 
     wait_for = "the proof that the Spark job has stopped"
     settings = (
         *("control", "checkpoint", "request_id", "quiet_period", "heartbeat_timeout"),
-        *("proof_if_silent", "spark_control", "spark_checkpoint"),
+        *("proof_if_silent", "spark_control", "spark_checkpoint", "checkpoint_may_be_lost"),
     )
 
     def __init__(
@@ -108,6 +117,7 @@ class SparkStoppedTrigger(PollingTrigger):
         proof_if_silent: str = StopProof.SILENT,
         spark_control: str | None = None,
         spark_checkpoint: str | None = None,
+        checkpoint_may_be_lost: bool = False,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -120,6 +130,7 @@ class SparkStoppedTrigger(PollingTrigger):
         self.proof_if_silent = str(proof_if_silent)
         self.spark_control = spark_control
         self.spark_checkpoint = spark_checkpoint
+        self.checkpoint_may_be_lost = checkpoint_may_be_lost
         self._last_state: tuple[object, ...] = ()
         self._unchanged_since = 0.0
 
@@ -131,22 +142,39 @@ class SparkStoppedTrigger(PollingTrigger):
     def poll(self) -> Done | NotYet:
         """Look at acknowledgement, heartbeat and checkpoint."""
         driver, answer = self._read_control()
-        unchanged = self._unchanged_seconds(driver, answer, listing(storage_path(self.checkpoint)))
+        files = self._files()
+        unchanged = self._unchanged_seconds(driver, answer, files)
         required = self._required_seconds(driver, answer)
         if required is not None and unchanged >= required:
             self._check_proof(driver, answer)
-            return Done(result=self._result(driver, answer))
+            # Without a control location nothing else tells that the job was started again.
+            proved = {FILES: digest_of(files)} if self.control is None else {}
+            return Done(result={**self._result(driver, answer), **proved})
         if self.control is not None and answer is None:
             keep_asking(storage_path(self.control), self.request_id, self.poll_interval)
         return NotYet(reason=self._missing(driver, answer, unchanged, required))
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
         """Raise if the proof is of another job, or of a copy of this job's folders."""
-        if driver is not None:
-            check_ended(driver, storage_path(self.checkpoint))
-        agrees = answer is not None and check_answer(answer, storage_path(self.checkpoint))
-        if self.control is not None:
-            check_stopped(job_locations(self), self.request_id, driver, answer, agrees=agrees)
+        if self.control is None:
+            return
+        locations = job_locations(self)
+        agrees = False
+        if not locations.checkpoint_is_lost:
+            if driver is not None:
+                check_ended(driver, locations.checkpoint)
+            agrees = answer is not None and check_answer(answer, locations.checkpoint)
+        check_stopped(locations, self.request_id, driver, answer, agrees=agrees)
+
+    def _files(self) -> frozenset[ListedFile]:
+        """Return the files of the checkpoint; none where it is lost."""
+        location = storage_path(self.checkpoint)
+        try:
+            return listing(location)
+        except CheckpointError:
+            if not (self.checkpoint_may_be_lost and why_lost(location)):
+                raise
+            return frozenset()
 
     def _missing(
         self,

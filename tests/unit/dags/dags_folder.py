@@ -12,7 +12,7 @@ try:
 except ImportError:  # before Airflow 3.2
     from airflow.models.dagbag import DagBag  # type: ignore[no-redef]
 
-__all__ = ["FILES", "FOLDER", "STEPS", "DagBag", "parse", "templated_reads"]
+__all__ = ["FILES", "FOLDER", "OTHERS", "STEPS", "DagBag", "parse", "templated_reads"]
 FOLDER = Path(__file__).parents[3] / "dags"
 FILES = sorted(FOLDER.glob("*.py"))
 STEPS = (
@@ -21,12 +21,16 @@ STEPS = (
     "read_positions",
     "wait_replicated",
     "translate",
+    "forecast",
+    "approve",
     "submit_target",
     "wait_started",
-    "report",
     "verify",
+    "report",
 )
-"""The tasks of mm2_failover, in order."""
+"""The tasks of a planned failover, in order."""
+OTHERS = ("start_drill", "tear_down", "roll_back")
+"""The tasks of mm2_failover that a planned failover skips."""
 
 
 def parse(place: Path) -> DagBag:

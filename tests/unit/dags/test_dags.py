@@ -4,13 +4,14 @@ import ast
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG, conf
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
-from tests.unit.dags.dags_folder import FILES, FOLDER, STEPS, DagBag, parse, templated_reads
+from tests.unit.dags.dags_folder import FILES, FOLDER, OTHERS, STEPS, DagBag, parse, templated_reads
 
 ON_THE_FLOOR = {
     # Airflow 3.1.8, seen there; what it moved since comes through common.compat.
@@ -18,6 +19,7 @@ ON_THE_FLOOR = {
     "airflow.timetables.assets": {"AssetOrTimeSchedule"},
     "airflow.timetables.trigger": {"CronTriggerTimetable"},
     "airflow.sdk.exceptions": {"AirflowRuntimeError"},
+    "airflow.sdk.execution_time.task_runner": {"RuntimeTaskInstance"},
     "airflow.sdk.io": {"has_fs"},
     "airflow.triggers.base": {"BaseEventTrigger", "BaseTrigger", "TriggerEvent"},
     "airflow.api_fastapi.app": {"get_auth_manager"},
@@ -103,8 +105,19 @@ def test_the_steps_of_the_failover(failover: DAG) -> None:
     for task_id in STEPS:
         before = set(STEPS[: STEPS.index(task_id)])
         upstream = failover.get_task(task_id).get_flat_relative_ids(upstream=True)
-        assert upstream == before
-    assert set(failover.task_ids) == set(STEPS)
+        assert upstream - set(OTHERS) == before
+    assert set(failover.task_ids) == {*STEPS, *OTHERS}
+
+
+def test_the_steps_of_the_other_modes(failover: DAG) -> None:
+    """A drill starts after the approval's place, and ends before the report."""
+    upstream = {
+        name: failover.get_task(name).get_flat_relative_ids(upstream=True) for name in OTHERS
+    }
+    assert upstream["start_drill"] == set(STEPS[: STEPS.index("submit_target")])
+    assert {"start_drill", "verify"} <= upstream["tear_down"]
+    assert "wait_started" not in upstream["roll_back"]
+    assert "submit_target" in upstream["roll_back"]
 
 
 def test_each_task_waits_itself_for_what_it_reads(failover: DAG) -> None:
@@ -119,9 +132,13 @@ def test_each_task_waits_itself_for_what_it_reads(failover: DAG) -> None:
 
 
 def test_a_failed_step_ends_the_failover(failover: DAG) -> None:
-    """Only the wait for the target job goes on past a skip: a run that was there already."""
+    """A skipped step belongs to another mode, and the next one runs; after a failed one, none."""
     rules = {task.task_id: task.trigger_rule.value for task in failover.tasks}
-    assert rules == dict.fromkeys(STEPS, "all_success") | {"wait_started": "none_failed"}
+    assert rules == dict.fromkeys((*STEPS, *OTHERS), "none_failed") | {
+        "tear_down": "all_done",
+        "roll_back": "one_failed",
+        "report": "all_done",
+    }
     assert vars(failover.get_task("submit_target"))["skip_when_already_exists"]
 
 
@@ -131,9 +148,14 @@ NO_SECOND_HARM = {
     "read_positions": "reads",
     "wait_replicated": "reads",
     "translate": "the plan is made once and kept, and a kept one is checked",
+    "forecast": "reads, and is kept",
+    "approve": "asks again, and starts nothing",
+    "start_drill": "marks the folder once, and finds the run that it triggered",
+    "tear_down": "stops what runs, and removes what is there",
+    "roll_back": "undoes what is there, and restarts the job under one run id",
     "submit_target": "looks again, and the run that it triggers has an id that derives from this",
     "wait_started": "reads",
-    "report": "returns what it is given",
+    "report": "writes what it is given to the same files",
 }
 """Why a task may be tried again, whatever the worker had done when it was lost."""
 
@@ -142,7 +164,7 @@ def test_a_lost_worker_does_not_end_the_failover(failover: DAG) -> None:
     """Each task is tried again, after a while; all but the comparison, whose driver lives on."""
     tries = {
         task_id: (failover.get_task(task_id).retries, failover.get_task(task_id).retry_delay)
-        for task_id in STEPS
+        for task_id in (*STEPS, *OTHERS)
     }
     again = (2, timedelta(seconds=30))
     assert {task_id: tries.pop(task_id) for task_id in NO_SECOND_HARM} == dict.fromkeys(
@@ -159,22 +181,37 @@ def test_the_failover_waits_in_the_triggerer(failover: DAG) -> None:
         for task in failover.tasks
         if isinstance(task, DeferrablePolling)
     }
-    assert waits == dict.fromkeys(("stop_source", "wait_replicated", "wait_started"), True)
+    names = ("stop_source", "wait_replicated", "wait_started", "tear_down")
+    assert waits == dict.fromkeys(names, True)
 
 
-def test_one_failover_at_a_time(failover: DAG) -> None:
-    """Neither a schedule nor a second run moves a job that is being moved."""
-    assert failover.max_active_runs == 1
+def test_several_jobs_are_moved_at_a_time(failover: DAG) -> None:
+    """No drill and no other job delays a failover; fence and lock keep one job's runs apart."""
+    assert failover.max_active_runs == 16
+    assert not failover.max_active_tasks < 16
     assert failover.catchup is False
     assert failover.schedule is None
 
 
-def test_the_job_is_never_started_twice_by_a_retry(bag: DagBag) -> None:
-    """A worker that died may have left its driver running."""
-    assert bag.dags["orders_stream"].get_task("stream").retries == 0
+def test_the_job_outlives_a_lost_worker(bag: DagBag) -> None:
+    """Airflow starts it again; StopControl refuses a second driver beside a first that lives."""
+    stream = bag.dags["orders_stream"].get_task("stream")
+    assert (stream.retries, stream.retry_delay) == (2, timedelta(seconds=30))
+    script = (FOLDER / "jobs" / "orders_stream.py").read_text()
+    assert "StopControl(" in script
 
 
 def test_a_copy_of_the_folder_needs_nothing_else(tmp_path: Path) -> None:
     """The DAGs import from any folder, as users will copy them."""
     copy = shutil.copytree(FOLDER, tmp_path / "dags")
     assert parse(copy).import_errors == {}
+
+
+@pytest.mark.parametrize(("output", "expected"), [(None, "/job/output"), ("/lake", "/lake")])
+def test_the_job_writes_where_its_conf_says(bag: DagBag, output: str | None, expected: str) -> None:
+    """Without ``output`` in its conf, it writes in its folder."""
+    stream = bag.dags["orders_stream"].get_task("stream")
+    arguments = vars(stream)["application_args"]
+    template = arguments[arguments.index("--output") + 1]
+    context: Any = {"params": {"folder": "/job", "output": output}}
+    assert stream.render_template(template, context) == expected

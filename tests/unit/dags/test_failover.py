@@ -6,12 +6,20 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
-from airflow_mm2_offsets.errors import NotReadyError, ReconciliationError, StopError
+from airflow_mm2_offsets.errors import (
+    HandoverError,
+    NotReadyError,
+    ReconciliationError,
+    StopError,
+)
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.spark.fence import FenceState, new_fence
+from airflow_mm2_offsets.spark.stopping import begin_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
-from tests.unit.dags.dags_folder import STEPS
-from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.dags.dags_folder import FOLDER, STEPS, parse
+from tests.unit.dags.failovers import MOVING, STARTING, Failover
 from tests.unit.operators.clusters import Clusters, define
+from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import events, rebuild
 from tests.unit.spark import checkpoints
 
@@ -19,7 +27,9 @@ RUN = "mm2_failover__manual__1"
 
 
 def _outcome(run: Failover) -> dict[Any, Any]:
-    kept = {key: value for key, value in run.worker.xcoms.items() if key[0] in STEPS}
+    # The check's report is of a moment: a cleared check finds its failover under way.
+    # A report has the times of its own run.
+    kept = {key: value for key, value in run.worker.xcoms.items() if key[0] in STEPS[1:-1]}
     return {**kept, "asked": run.source.requested_stop(), "triggered": dict(run.worker.triggered)}
 
 
@@ -146,3 +156,67 @@ def test_the_target_job_reads_the_target(
     run.run("submit_target")
     (conf,) = run.worker.triggered.values()
     assert conf["kafka_conn_id"] == (conn_id or "kafka_target")
+
+
+def test_two_jobs_are_moved_at_the_same_time(run: Failover) -> None:
+    """Step by step beside each other, each ends with its own job on the target."""
+    worker, conf, xcoms = run.worker, run.worker.conf, run.worker.xcoms
+    job = Job(run.source.folder.parent / "refunds", 4, 0, 0, 0)
+    dag = parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
+    other = Failover(worker, dag, job, "refunds-target")
+    runs = [(run, "manual__1", conf, xcoms), (other, "manual__2", worker.conf, {})]
+    for task_id in MOVING:
+        for each, worker.run_id, worker.conf, worker.xcoms in runs:
+            each.run(task_id)
+    folders = {key[1]: conf["folder"] for key, conf in worker.triggered.items()}
+    assert folders == {RUN: str(run.target), "mm2_failover__manual__2": str(other.target)}
+    assert run.fence_state() is other.fence_state() is FenceState.MOVED
+
+
+def test_of_two_runs_for_one_job_only_the_later_stop_may_start_it(run: Failover) -> None:
+    """The second run takes over the fence of a stop that was answered; the first starts nothing."""
+    run.run_until("submit_target")
+    begin_stop(str(run.source.control), new_fence("mm2_failover:manual__2", "elsewhere"))
+    with pytest.raises(HandoverError, match="the fence is not of 'mm2_failover:manual__1'"):
+        run.run("submit_target")
+    assert not run.worker.triggered
+
+
+def test_the_job_gets_its_output_where_the_user_gives_one(run: Failover) -> None:
+    """What ``check`` has looked at is where the job writes, and what is compared."""
+    sink = str(run.target.parent / "lake")
+    run.worker.conf = {**run.worker.conf, "sink": sink, "source_sink": "/was/here"}
+    for task_id in MOVING:
+        run.run(task_id)
+    (conf,) = run.worker.triggered.values()
+    assert conf["output"] == sink
+    checks = run.worker.xcoms["check", "return_value"]["checks"]
+    (looked_at,) = [each for each in checks if each["name"] == "sink"]
+    assert sink in looked_at["value"]
+    verify = run.task("verify")
+    assert isinstance(verify, ReconcileOperator)
+    context = {"params": {**run.dag.params.dump(), **run.worker.conf}}
+    sinks = verify.render_template(verify.sinks, context)  # type: ignore[arg-type]
+    assert [each["path"] for each in sinks] == ["/was/here", sink]
+
+
+def test_a_job_that_is_started_again_writes_where_it_wrote(run: Failover) -> None:
+    """A roll-back with ``restart`` gives the job on the source its own output."""
+    conf = {"on_failure": "restart", "source_sink": "/was/here", "sink": "/is/to/be"}
+    run.worker.conf = {**run.worker.conf, **conf}
+    run.run_until("submit_target")
+    run.run("roll_back")
+    (restarted,) = run.worker.triggered.values()
+    assert restarted["output"] == "/was/here"
+    assert restarted["folder"] == str(run.source.folder)
+
+
+def test_a_drill_writes_in_its_own_folder(run: Failover) -> None:
+    """Its job gets no ``output``, and what is compared is in the drill's folder."""
+    run.worker.conf = {**run.worker.conf, "mode": "drill"}
+    verify = run.task("verify")
+    assert isinstance(verify, ReconcileOperator)
+    context = {"params": {**run.dag.params.dump(), **run.worker.conf, "sink": "/lake"}}
+    sinks = verify.render_template(verify.sinks, context)  # type: ignore[arg-type]
+    assert sinks[1]["path"] == f"{run.target}-drill/output"
+    assert "output" not in vars(run.task("start_drill"))["conf"]

@@ -7,10 +7,13 @@ from functools import partial
 import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
+from upath import UPath
 
-from airflow_mm2_offsets.errors import HandoverError, NotReadyError, StopError
+from airflow_mm2_offsets.errors import HandoverError, NotReadyError, PlanError, StopError
 from airflow_mm2_offsets.operators import handover
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence
+from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
+from airflow_mm2_offsets.spark.rollback import FailoverRun, roll_back
 from airflow_mm2_offsets.spark.stopping import forget_stop
 from tests.unit.dags.failovers import STARTING, STOP, Failover, tells_of_dags
 
@@ -51,7 +54,7 @@ def test_before_the_mark_nothing_can_have_been_started(
     """Claimed, and the mark failed: the source job has run since, and a new run is the step."""
     run.run_until("submit_target")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise StopError("no storage")
 
     with monkeypatch.context() as patch:
@@ -130,7 +133,7 @@ def test_a_job_that_has_begun_is_left_alone_whatever_became_of_the_source(run: F
 def test_without_a_control_location_the_claim_tells(run: Failover) -> None:
     """A job without stop control has no fence: what was started is known all the same."""
     run.run_until("submit_target")
-    vars(run.dag.get_task("submit_target"))["control"] = None
+    run.remove_control()
     run.run("submit_target")
     assert len(run.worker.triggered) == 1
     run.source.commit(1, 8, 0, 0, 0)
@@ -163,10 +166,12 @@ def test_a_dag_run_of_a_former_life_is_not_taken_for_this_ones(
     The DAG run of that id is long dead, and was given other offsets. Deleted, the task goes on.
     """
     if not has_control:
-        vars(run.dag.get_task("submit_target"))["control"] = None
+        run.remove_control()
     run.run_until("wait_started")
     forget_stop(str(run.source.control), STOP)
     shutil.rmtree(run.target)
+    if not has_control:
+        run.remove_control()
     run.source.beat(1, run_id="r2")
     run.source.commit(1, 9, 0, 0, 0)
     vars(run.source)["acknowledge"] = partial(run.source.acknowledge, batch_id=1)
@@ -181,3 +186,38 @@ def test_a_dag_run_of_a_former_life_is_not_taken_for_this_ones(
     run.run("submit_target")
     (conf,) = run.worker.triggered.values()
     assert conf["starting_offsets"] == STARTING.replace("9", "14")
+
+
+def test_without_a_control_location_a_run_that_was_rolled_back_begins_anew(run: Failover) -> None:
+    """Its stop forgets the mark of the roll-back, as it does in a control location."""
+    run.run_until("submit_target")
+    run.remove_control()
+    target = UPath(run.target) / "checkpoint"
+    roll_back(FailoverRun(request_id=STOP, control=None, target_checkpoint=target, has_killed=True))
+    with pytest.raises(HandoverError, match="was rolled back, since"):
+        run.run("submit_target")
+    run.run("stop_source")
+    run.run("submit_target")
+    assert len(run.worker.triggered) == 1
+
+
+def test_another_plan_than_the_approved_one_starts_nothing(run: Failover) -> None:
+    """As where the plan was deleted and made anew, and only its own task was cleared."""
+    run.run_until("submit_target")
+    run.worker.xcoms["approve", "return_value"]["plan_digest"] = "0" * 64
+    with pytest.raises(PlanError, match=r"was approved: nothing was started by this try"):
+        run.run("submit_target")
+    assert not run.worker.triggered
+    run.run("forecast")
+    run.run("approve")
+    run.run("submit_target")
+    assert len(run.worker.triggered) == 1
+
+
+def test_without_a_control_location_the_check_finds_another_run(run: Failover) -> None:
+    """By its lock, before the job is killed."""
+    source = UPath(run.source.checkpoint)
+    acquire_lock(LockPlaces(source=source, target=None), new_lock("another:1", "planned"))
+    vars(run.task("check"))["control"] = None
+    with pytest.raises(NotReadyError, match=r"the run 'another:1' \(planned\) works on it, since"):
+        run.run("check")

@@ -78,9 +78,9 @@ def test_the_step_leads_to_a_start_after_a_reset(run: Failover, clusters: Cluste
     """A new plan is of the newest copies."""
     run.run_until("submit_target")
     _copy_all_again(clusters)
-    (path,) = (run.target / "plans").iterdir()
+    path = run.target / "plans" / "manual__1.json"
     path.unlink()
-    for each in ("translate", "submit_target"):
+    for each in ("translate", "forecast", "approve", "submit_target"):
         run.run(each)
     (conf,) = run.worker.triggered.values()
     assert conf["starting_offsets"] == STARTING.replace("9", "19")

@@ -80,7 +80,7 @@ def test_a_target_checkpoint_that_came_meanwhile_is_refused(run: Failover) -> No
 def test_a_plan_that_was_edited_or_lost_starts_nothing(run: Failover) -> None:
     """Neither check nor hand-over goes by it."""
     run.run_until("submit_target")
-    (path,) = (run.target / "plans").iterdir()
+    path = run.target / "plans" / "manual__1.json"
     whole = path.read_text()
     path.write_text(whole.replace('"target": "9"', '"target": "999999"'))
     with pytest.raises(PlanError, match=r"orders\[0\]: target is 999999, above high 9"):

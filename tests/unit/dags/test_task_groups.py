@@ -4,15 +4,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, AirflowFailException
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseOperator
 from airflow.providers.standard.operators.empty import EmptyOperator
+from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.spark.drill import mark_drill
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.task_groups import failover_tasks
-from tests.unit.dags.dags_folder import STEPS, templated_reads
-from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.dags.dags_folder import templated_reads
+from tests.unit.dags.failovers import MOVING, STARTING, Failover
 from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
@@ -52,7 +54,7 @@ def test_two_jobs_are_moved_by_two_groups_of_one_dag(
     """Each group has its own XComs, fence, plan and target run."""
     clusters.copy_the_rest()
     for failover in _failovers(worker, _two_groups(tmp_path), tmp_path):
-        for step in STEPS[:-1]:
+        for step in MOVING:
             failover.run(step)
         assert worker.xcoms[f"{failover.prefix}report", "return_value"]["plan"]
     assert worker.triggered == {
@@ -76,7 +78,7 @@ def test_two_groups_do_not_move_one_job_twice(
     """The second group, given the first one's folder by mistake, finds that job moved."""
     clusters.copy_the_rest()
     first, second = _failovers(worker, _two_groups(tmp_path, ("orders", "orders")), tmp_path)
-    for step in STEPS[:-1]:
+    for step in MOVING:
         first.run(step)
     with pytest.raises(NotReadyError, match=r"was moved to .* by 'evacuate:manual__1:orders'"):
         second.run("check")
@@ -87,7 +89,7 @@ def test_a_group_fits_into_a_dag(tmp_path: Path) -> None:
     dag = _two_groups(tmp_path)
     assert set(dag.task_ids) == {
         *("begin", "end"),
-        *(f"{name}.{step}" for name in NAMES for step in STEPS[:-1]),
+        *(f"{name}.{step}" for name in NAMES for step in (*MOVING, "roll_back")),
     }
     stop = dag.get_task("refunds.stop_source")
     assert (stop.retries, stop.retry_delay, stop.owner) == (2, timedelta(seconds=30), "refunds")
@@ -173,3 +175,45 @@ def test_a_template_says_whether_to_verify(
     with pytest.raises(ConfigurationError, match="verify is 'perhaps'") as caught:
         worker.run(verify)
     assert isinstance(caught.value, AirflowFailException)
+
+
+@pytest.mark.parametrize("output", [None, "lake"])
+def test_the_check_looks_at_the_output_that_the_job_is_given(
+    worker: Worker, source: Job, output: str | None
+) -> None:
+    """An output with batches of another run would be overwritten from batch 0 on."""
+    root = source.folder.parent
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(
+            prefix_group_id=False,
+            source_folder=str(source.folder),
+            target_folder=str(root / "target"),
+            target_output=output and str(root / output),
+            stream_dag_id="orders_stream",
+        )
+    (root / (output or "target/output") / "batch_id=0").mkdir(parents=True)
+    check = dag.get_task("check")
+    assert isinstance(check, BaseOperator)
+    with pytest.raises(NotReadyError, match=r"batch_id=0.*it would overwrite them one by one"):
+        worker.run(check)
+    assert source.requested_stop() is None
+
+
+def test_a_drill_may_find_the_output_of_the_drill_before(worker: Worker, source: Job) -> None:
+    """Its start removes what was left in its folder."""
+    source.beat(1, bootstrap_servers=["source:9092"])
+    folder = source.folder.parent / "drill"
+    mark_drill(UPath(folder), "evacuate:before")
+    (folder / "output" / "batch_id=0").mkdir(parents=True)
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(
+            mode="drill",
+            prefix_group_id=False,
+            source_folder=str(source.folder),
+            target_folder=str(folder),
+            stream_dag_id="orders_stream",
+        )
+    check = dag.get_task("check")
+    assert isinstance(check, BaseOperator)
+    worker.run(check)
+    assert worker.xcoms["check", "return_value"]["totals"]["failed"] == 0

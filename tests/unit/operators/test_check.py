@@ -26,12 +26,14 @@ def _files(root: Path) -> dict[Path, bytes]:
 
 @pytest.mark.usefixtures("all_copied")
 def test_what_is_ready_passes(worker: Worker, job: Job, tmp_path: Path) -> None:
-    """With all well the task succeeds; it pushes nothing, and writes but the topics' ids."""
+    """With all well the task succeeds and returns its report; it writes but the topics' ids."""
     note = {job.checkpoint.with_name("checkpoint.clusters.json")}
     before = _files(tmp_path)
     assert worker.run(check(job)).type == "SucceedTask"
     assert worker.run(check(job, control=None, plan_path=None)).type == "SucceedTask"
-    assert not worker.xcoms
+    report = worker.xcoms["check", "return_value"]
+    assert (report["schema_version"], report["totals"]["failed"]) == (1, 0)
+    assert worker.xcoms["check", "table"] == worker.xcoms["check", "summary"].splitlines()
     after = _files(tmp_path)
     assert after.keys() - before.keys() == note
     assert after.items() >= before.items()
@@ -76,10 +78,10 @@ def test_a_bad_checkpoint_does_not_hide_the_clusters(
     define(monkeypatch, "mm2_default", extra={})
     impatient(monkeypatch)
     (job.checkpoint / "metadata").unlink()
-    checkpoint, clusters = problems(worker, check(job))
+    checkpoint, source, target = problems(worker, check(job))
     assert checkpoint.endswith("is not a checkpoint of a Spark query")
-    assert "source: source cluster (kafka_source)" in clusters
-    assert "target: target cluster (kafka_target)" in clusters
+    assert source.startswith("source cluster (kafka_source)")
+    assert target.startswith("target cluster (kafka_target)")
 
 
 @pytest.mark.usefixtures("clusters")

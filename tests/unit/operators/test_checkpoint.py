@@ -34,6 +34,9 @@ def test_what_is_read_is_pushed_one_by_one(worker: Worker, tmp_path: Path) -> No
         "driver_run_id": None,
         "heartbeat": None,
         "clusters": None,
+        "topics": "orders",
+        "as_of": None,
+        "origin": "checkpoint",
     }
     assert pushed.pop("return_value") == expected
     assert pushed == expected

@@ -217,8 +217,11 @@ def test_the_hand_over_wants_what_was_proved(worker: Worker, job: Job) -> None:
 
 
 def test_a_hand_over_without_a_proof_compares_the_job_s_names(job: Job) -> None:
-    """Somebody has marked the stop as successful."""
+    """Somebody has marked the stop as successful: without the job's answer nothing is started."""
     begin_stop(str(job.control), new_fence(REQUEST_ID, "the target"))
+    with pytest.raises(HandoverError, match="holds no proof that the stop"):
+        _hand_over(job, job.checkpoint)
+    job.acknowledge(queries=[job.query_answer(0, 4, 6)])
     copy = _copy(job)
     _hand_over(job, job.checkpoint)
     with pytest.raises(HandoverError, match="is not the control location of the job"):

@@ -49,6 +49,7 @@ PLANS = st.builds(
     syncs_read=st.integers(0),
     syncs_skipped=st.integers(0),
     ids=st.builds(PairIds, source=IDS, target=IDS),
+    run_id=st.none() | st.text(),
     partitions=st.lists(
         st.builds(
             PartitionPlan,
@@ -89,3 +90,26 @@ def test_a_plan_that_was_edited_is_refused(plan: FailoverPlan, data: st.DataObje
     place[field] = value
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         FailoverPlan.from_json(written)
+
+
+def test_a_plan_of_before_run_ids_is_read() -> None:
+    """Its JSON lacks the field, and its digest was made without; nor has a plan made by hand it."""
+    plan = FailoverPlan(
+        created_at="", strategy=Strategy.SAFE, syncs_read=0, syncs_skipped=0, partitions=()
+    )
+    assert "run_id" not in plan.to_json()
+    assert FailoverPlan.from_json(plan.to_json()).run_id is None
+
+
+def test_a_changed_run_id_is_noticed() -> None:
+    """An auditor can rely on it: the digest covers it."""
+    plan = FailoverPlan(
+        created_at="",
+        strategy=Strategy.SAFE,
+        syncs_read=0,
+        syncs_skipped=0,
+        partitions=(),
+        run_id="manual__1",
+    )
+    with pytest.raises(ValueError, match="digest"):
+        FailoverPlan.from_json(plan.to_json() | {"run_id": "manual__2"})

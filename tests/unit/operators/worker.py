@@ -5,20 +5,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import structlog
 from airflow.models.trigger import Trigger
 from airflow.providers.common.compat.module_loading import import_string
-from airflow.providers.common.compat.sdk import BaseOperator
+from airflow.providers.common.compat.sdk import BaseOperator, DagRunState
 from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import (
+    DagRunStateResult,
     DeferTask,
     DRCount,
     ErrorResponse,
     GetConnection,
+    GetDagRunState,
     GetDRCount,
     GetTaskRescheduleStartDate,
     GetXCom,
@@ -63,6 +66,12 @@ class Worker:
     """Whether each existing DAG is paused."""
     triggered: dict[tuple[str, str], Any] = field(default_factory=dict)
     """The conf of each triggered run, by its DAG id and run id."""
+    run_states: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The state of each triggered run, by its DAG id and run id; running unless it is here."""
+    questions: list[Any] = field(default_factory=list)
+    """What tasks have asked a person."""
+    states: dict[str, str] = field(default_factory=dict)
+    """Of the other tasks of the run."""
     rescheduled_from: datetime | None = None
     """The end of the first look of a task in reschedule mode."""
 
@@ -70,7 +79,7 @@ class Worker:
         """Answer one message of the task."""
         if GetDag is not None and isinstance(msg, GetDag):
             return self._dag(msg.dag_id)
-        answer: object = None
+        answer = self._about_tasks(msg)
         match msg:
             case SetXCom():
                 self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
@@ -81,6 +90,9 @@ class Worker:
             case GetDRCount():
                 runs = [each for each in self.triggered if each[0] == msg.dag_id]
                 answer = DRCount(count=sum(run_id in (msg.run_ids or ()) for _, run_id in runs))
+            case GetDagRunState():
+                state = self.run_states.get((msg.dag_id, msg.run_id), "running")
+                answer = DagRunStateResult(state=DagRunState(state))
             case RescheduleTask():
                 self.rescheduled_from = self.rescheduled_from or msg.end_date
             case GetTaskRescheduleStartDate():
@@ -88,6 +100,18 @@ class Worker:
             case TriggerDagRun():
                 answer = self._trigger(msg)
         return answer
+
+    def _about_tasks(self, msg: object) -> object:
+        """Answer a message about a person or the run's other tasks; None to all else."""
+        match type(msg).__name__:
+            case "CreateHITLDetailPayload":
+                self.questions.append(msg)
+            case "GetTaskStates":
+                return SimpleNamespace(task_states={self.run_id: self.states})
+            case "GetTaskBreadcrumbs":
+                crumbs = [{"task_id": name, "duration": 1.5} for name in self.states]
+                return SimpleNamespace(breadcrumbs=crumbs)
+        return None
 
     def _xcom(self, msg: GetXCom | GetXComSequenceSlice) -> object:
         value = self.xcoms.get((msg.task_id, msg.key))
@@ -121,7 +145,10 @@ class Worker:
             BaseException: What the task raised.
         """
         resumed = (
-            {"next_method": after.next_method, "next_kwargs": encode({"event": event})}
+            {
+                "next_method": after.next_method,
+                "next_kwargs": encode({**(after.next_kwargs or {}), "event": event}),
+            }
             if after
             else {}
         )

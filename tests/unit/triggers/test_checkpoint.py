@@ -52,6 +52,16 @@ def test_a_job_that_began_where_it_should_is_there(tmp_path: Path) -> None:
     assert _started(tmp_path) == Done(result=expected)
 
 
+def test_a_drill_waits_until_there_is_something_to_compare(tmp_path: Path) -> None:
+    """Records since the start of the job count, of all partitions together: 3 and 4 here."""
+    root = str(checkpoints.simple(tmp_path))
+    trigger = partial(SparkStartedTrigger, checkpoint=root, starting_offsets=None, **TIMES)
+    assert trigger(min_records=8).poll() == NotYet(
+        reason=f"{root}: the job has read 7 of 8 records since its start"
+    )
+    assert isinstance(trigger(min_records=7).poll(), Done)
+
+
 def test_a_migrated_checkpoint_has_batches_before_the_job(tmp_path: Path) -> None:
     """Only a batch after those that came with it shows that the job runs."""
     root = str(checkpoints.simple(tmp_path))

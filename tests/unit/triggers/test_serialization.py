@@ -8,6 +8,7 @@ from airflow.providers.common.compat.module_loading import import_string
 
 from airflow_mm2_offsets.core import check_positions
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
+from airflow_mm2_offsets.triggers.drill import DagRunEndedTrigger, DrillStoppedTrigger
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
@@ -20,9 +21,12 @@ from tests.unit.triggers.times import TIMES
         ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
         SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, after_batch=7, **TIMES),
         SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
-        SparkStoppedTrigger(
-            control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES
+        *(
+            kind(control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES)
+            for kind in (SparkStoppedTrigger, DrillStoppedTrigger)
         ),
+        SparkStartedTrigger(checkpoint="/c", starting_offsets=None, min_records=9, **TIMES),
+        DagRunEndedTrigger(dag_id="orders_stream", run_id="manual__1+00:00", **TIMES),
     ],
 )
 def test_a_trigger_survives_serialization(trigger: PollingTrigger) -> None:

@@ -1,0 +1,159 @@
+"""The step that tells what a failover costs, before anything is started."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.forecast import ForecastRequest
+from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.observability import emit_forecast
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.settings import given, is_true, leaves_job_alone, parse_mode
+from airflow_mm2_offsets.planning.forecast import parse_lost_at
+from airflow_mm2_offsets.planning.forecast_file import forecast_once
+
+
+class ForecastFailoverOperator(BaseOperator):
+    """Tells how many records a failover loses and reads again, as ranges; changes nothing.
+
+    Args:
+        plan: What ``TranslateOffsetsOperator`` returned.
+        mode: ``planned``, ``disaster``, ``drill`` or ``failback``.
+        archive: Location of the archive that ``ArchiveSyncsOperator`` keeps: its watermarks bound
+            the end of a source that is lost.
+        skip_damaged: Go on without the archive's damaged or missing files.
+        lost_at: When the source was lost, as ISO 8601 with a time zone; None: by the time of the
+            first forecast.
+        max_rate: How many records per second each partition was written at, at most, after the
+            archive's last run; with transactions, their markers count too. None: twice the highest
+            rate between two of its runs.
+        positions_as_of: When the positions were read, as ISO 8601, if the job may have gone on
+            since: ``as_of`` of ``ReadSparkCheckpointOperator``.
+        forecast_path: A file to keep the forecast in, so that a retry says the same.
+        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        is_dry_run: Keep nothing. May be a templated string.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+
+    Returns:
+        The forecast (``core.forecast``). Beside it the XComs ``summary`` and ``table`` (its lines).
+
+    Raises:
+        PlanError: The plan was changed, or a cluster or topic has another id than in it.
+        ConfigurationError: A time, the rate or the mode is wrong.
+        Mm2OffsetsError: See ``planning.forecast.forecast_failover``.
+    """
+
+    template_fields: Sequence[str] = (
+        "plan",
+        "mode",
+        "archive",
+        "lost_at",
+        "max_rate",
+        "positions_as_of",
+        "forecast_path",
+        "exchanged",
+        "is_dry_run",
+        "mm2_conn_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        plan: Mapping[str, Any],
+        mode: str = FailoverMode.DISASTER.value,
+        archive: str | None = None,
+        skip_damaged: bool = False,
+        lost_at: str | None = None,
+        max_rate: float | str | None = None,
+        positions_as_of: str | None = None,
+        forecast_path: str | None = None,
+        exchanged: bool | str = False,
+        is_dry_run: bool | str = False,
+        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.plan = plan
+        self.mode = mode
+        self.archive = archive
+        self.skip_damaged = skip_damaged
+        self.lost_at = lost_at
+        self.max_rate = max_rate
+        self.positions_as_of = positions_as_of
+        self.forecast_path = forecast_path
+        self.exchanged = exchanged
+        self.is_dry_run = is_dry_run
+        self.mm2_conn_id = mm2_conn_id
+
+    @fails_at_once()
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Make the forecast, or take the one that an earlier try made."""
+        plan = self._plan()
+        archive, path = given(self.archive), given(self.forecast_path)
+        if leaves_job_alone(self):
+            path = None
+        forecast = forecast_once(
+            pair_of(self),
+            plan,
+            self._request(plan.to_json()["digest"]),
+            archive=SyncArchive(storage_path(archive), skip_damaged=is_true(self, "skip_damaged"))
+            if archive
+            else None,
+            path=storage_path(path) if path else None,
+        )
+        summary = summarize_forecast(forecast)
+        context["ti"].xcom_push(key="summary", value=summary)
+        # Airflow's page shows a text as one paragraph, and a list line by line.
+        context["ti"].xcom_push(key="table", value=summary.splitlines())
+        self.log.info("%s", summary)
+        emit_forecast(forecast.to_json())
+        return forecast.to_json()
+
+    def _plan(self) -> FailoverPlan:
+        try:
+            return FailoverPlan.from_json(self.plan)
+        except (ValueError, KeyError, TypeError) as error:
+            raise PlanError(
+                f"task {self.task_id}: plan is not what TranslateOffsetsOperator returned: {error}"
+            ) from error
+
+    def parse_settings(self) -> None:
+        """Raise ConfigurationError where a time or the rate is invalid."""
+        parse_lost_at(self._request(plan_digest=""))
+
+    def _request(self, plan_digest: str) -> ForecastRequest:
+        return ForecastRequest(
+            mode=parse_mode(self.task_id, self.mode),
+            plan_digest=plan_digest,
+            lost_at=given(self.lost_at),
+            max_rate=parse_rate(given(self.max_rate)),
+            positions_as_of=given(self.positions_as_of),
+        )
+
+
+def parse_rate(text: str | None) -> float | None:
+    """Return a rate as a number.
+
+    Raises:
+        ConfigurationError: It is not a number from 0.
+    """
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate < float("inf"):
+        raise ConfigurationError(
+            f"{text!r} is not a number of records per second, from 0", setting="max_rate"
+        )
+    return rate

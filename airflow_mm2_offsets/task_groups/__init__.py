@@ -1,0 +1,129 @@
+"""The tasks of a failover as one group: for users' own DAGs and the example ``mm2_failover``."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import TaskGroup
+
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.task_groups.failover import OPERATORS, FailoverTasks
+
+RETRIES: Mapping[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30)}
+"""For a lost worker, or a cluster that does not answer for a moment."""
+
+
+def failover_tasks(
+    *,
+    source_folder: str,
+    target_folder: str,
+    stream_dag_id: str,
+    mode: str = FailoverMode.PLANNED.value,
+    mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+    source_kafka_conn_id: str = "kafka_source",
+    target_kafka_conn_id: str = "kafka_target",
+    archive: str | None = None,
+    source_is_gone: bool | str = False,
+    exchanged: bool | str = False,
+    changed_records: bool | str = False,
+    verify: bool | str = False,
+    dry_run: bool | str = False,
+    reports_folder: str | None = None,
+    source_output: str | None = None,
+    target_output: str | None = None,
+    deferrable: bool | None = True,
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    group_id: str = "failover",
+    prefix_group_id: bool = True,
+    default_args: Mapping[str, Any] | None = None,
+) -> TaskGroup:
+    """Add the tasks that move one Spark job to the target cluster, and return their group.
+
+    Call it inside a DAG. It checks all that can be known before the stop, stops the job, reads its
+    positions, waits for MirrorMaker 2, translates, tells what may be lost and read again, asks for
+    approval above thresholds, triggers the job's DAG for the target, waits for the first batch
+    there, and reports. A failover that fails before the job is handed over is rolled back. Texts
+    may be templates.
+
+    Args:
+        source_folder: The job's folder: it holds ``checkpoint`` and ``control``.
+        target_folder: The job's folder on the target; the plan is kept there, too. In a drill the
+            throw-away folder.
+        stream_dag_id: The DAG that runs the job. It is triggered with the conf ``kafka_conn_id``,
+            ``topic`` (several: separated by commas), ``folder`` and ``starting_offsets``, and with
+            ``output`` where the output is elsewhere.
+        mode: ``planned``, ``disaster``, ``drill`` or ``failback``. A template adds the tasks of all
+            modes; each run skips those of the others.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        source_kafka_conn_id: Id of the Kafka connection of the cluster that the job leaves, to
+            start the job there again.
+        target_kafka_conn_id: Id of the Kafka connection of the cluster that the job moves to, for
+            that conf.
+        archive: See ``TranslateOffsetsOperator``. A disaster needs it where the syncs topic lies on
+            the source.
+        source_is_gone: See ``StopSparkStreamingOperator``.
+        exchanged: See ``TranslateOffsetsOperator``.
+        changed_records: See ``TranslateOffsetsOperator``.
+        verify: Compare both clusters and the outputs at the end. False adds no such task; a
+            template that renders as ``False`` skips it. A drill always compares.
+        dry_run: Say what each step would do, and change nothing.
+        reports_folder: Where the reports of all runs are kept; by default the folder beside
+            ``target_folder`` with ``-reports`` at its end.
+        source_output: Where the job writes on the source; by default ``output`` in
+            ``source_folder``. It is compared, and the job gets it if it is started there again.
+        target_output: Where the job is to write on the target; by default ``output`` in
+            ``target_folder``. Leave it out of a drill, whose job writes in the drill's folder.
+        deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker, as
+            without a triggerer; None: as ``[operators] default_deferrable`` says.
+        arguments: Further arguments of the operators, by task id without prefix, such as
+            ``{"stop_source": {"kill_after": 600}, "wait_started": {"timeout": 3600}}``.
+            They count before those of this function.
+        group_id: The group's id. Each group of a DAG moves another job.
+        prefix_group_id: Begin the task ids with the group's, as Airflow does.
+        default_args: Of the group's tasks; two retries by default.
+
+    Raises:
+        ConfigurationError: ``arguments`` names a task that the group does not have.
+    """
+    tasks_arguments = arguments or {}
+    if unknown := ", ".join(sorted(set(tasks_arguments) - set(OPERATORS))):
+        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(OPERATORS)}")
+    defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
+    with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        # Part of the stop's name, so that no group takes the fence of another for its own.
+        names = ["{{ dag.dag_id }}", "{{ run_id }}", *([group.group_id] if prefix_group_id else [])]
+        FailoverTasks(
+            mode=mode,
+            dry_run=dry_run,
+            shared={
+                "mode": mode,
+                "is_dry_run": dry_run,
+                "checkpoint": f"{source_folder}/checkpoint",
+                "control": f"{source_folder}/control",
+                "request_id": ":".join(map(str, names)),
+                "target_checkpoint": f"{target_folder}/checkpoint",
+                "plan_path": f"{target_folder}/plans/{{{{ run_id }}}}.json",
+                "forecast_path": f"{target_folder}/plans/{{{{ run_id }}}}.forecast.json",
+                "moved_to": target_folder,
+                "reports": reports_folder or f"{target_folder}-reports",
+                "mm2_conn_id": mm2_conn_id,
+                "archive": archive,
+                "source_is_gone": source_is_gone,
+                "exchanged": exchanged,
+                "changed_records": changed_records,
+                "trigger_dag_id": stream_dag_id,
+                "trigger_run_id": "__".join(map(str, names)),
+            },
+            source_folder=source_folder,
+            target_folder=target_folder,
+            source_output=source_output or f"{source_folder}/output",
+            target_output=target_output or f"{target_folder}/output",
+            source_kafka_conn_id=source_kafka_conn_id,
+            target_kafka_conn_id=target_kafka_conn_id,
+            verify=verify,
+            deferrable=deferrable,
+            arguments=tasks_arguments,
+        ).add()
+    return group

@@ -1,0 +1,342 @@
+"""Builds the tasks of a failover, for all modes; ``failover_tasks`` calls it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from airflow.providers.common.compat.sdk import BaseOperator, XComArg, chain
+
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.drill import StartDrillOperator
+from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
+from airflow_mm2_offsets.operators.forecast import ForecastFailoverOperator
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.operators.report import ReportFailoverOperator
+from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from airflow_mm2_offsets.task_groups.first_gate import FirstGate
+from airflow_mm2_offsets.task_groups.gates import INTENT, Gate
+
+PLANNED, DISASTER, DRILL, FAILBACK = FailoverMode
+MOVING = frozenset({PLANNED, DISASTER, FAILBACK})
+"""The modes in which the job itself is moved."""
+COPYING = frozenset({PLANNED, DRILL, FAILBACK})
+"""The modes in which both clusters are up."""
+
+OPERATORS = (
+    *("check", "stop_source", "read_positions", "wait_replicated", "translate", "forecast"),
+    *("approve", "submit_target", "start_drill", "wait_started", "verify", "tear_down"),
+    *("roll_back", "report"),
+)
+"""The tasks that take arguments, without the group's prefix."""
+READING = frozenset({"check", "read_positions", "translate", "forecast"})
+"""The tasks that read clusters and storage, and wait for nothing else."""
+READ_TIMEOUT = timedelta(minutes=15)
+"""For a storage that takes requests and never answers: the job may have stopped meanwhile."""
+JOB_FIELDS = frozenset({"checkpoint", "control", "target_checkpoint", "moved_to", "source_is_gone"})
+"""The shared arguments that name the source job."""
+INTENTS = {
+    "stop_source": "raise a fence in {control}, ask the job there to stop, and wait for the proof",
+    "approve": "ask a person where the numbers are above the thresholds",
+    "submit_target": "mark the job as moved to {moved_to} and trigger {trigger_dag_id}",
+    "start_drill": "trigger {trigger_dag_id} with the throw-away folder {folder}",
+    "wait_started": "wait for the first batch in {checkpoint}",
+    "verify": "compare both clusters and the outputs, and report to {report}",
+    "tear_down": "stop the job of the drill and remove {folder}",
+    "roll_back": "take back what this run has done to the job in {checkpoint}",
+}
+"""What each task that changes something would do, for a dry run."""
+
+REPORTED = {
+    "stopped": "stop_source",
+    "plan": "translate",
+    "forecast": "forecast",
+    "approval": "approve",
+    "started": "wait_started",
+    "verified": "verify",
+    "drill": "tear_down",
+    "rollback": "roll_back",
+}
+"""The task whose result each part of the report holds."""
+
+OperatorT = TypeVar("OperatorT", bound=BaseOperator)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailoverTasks:
+    """Adds the tasks of one group. Texts may be templates."""
+
+    mode: str
+    dry_run: bool | str
+    shared: Mapping[str, Any]
+    """Arguments of several operators: each operator takes those that it has a template field of."""
+    source_folder: str
+    target_folder: str
+    source_output: str
+    target_output: str
+    source_kafka_conn_id: str
+    target_kafka_conn_id: str
+    verify: bool | str
+    deferrable: bool | None
+    arguments: Mapping[str, Mapping[str, Any]]
+    """The user's arguments, by task id; they count before all others."""
+    gates: dict[str, Gate] = field(default_factory=dict)
+    """Of the tasks that were added, by task id with the group's prefix."""
+
+    def add(self) -> None:
+        """Add the tasks of the modes that the group can have."""
+        check = self._add(
+            CheckFailoverOperator,
+            "check",
+            is_first=True,
+            target_control=f"{self.target_folder}/control",
+            from_folder=self.source_folder,
+            sink=self.target_output,
+            **self._stand_ins(),
+            drill=self._drill_folders() if self._can_run(frozenset({DRILL})) else None,
+        )
+        stop = self._add(StopSparkStreamingOperator, "stop_source", runs_in=MOVING)
+        read = self._add(ReadSparkCheckpointOperator, "read_positions")
+        positions: dict[str, Any] = {
+            name: XComArg(read, name) for name in ("positions", "clusters")
+        }
+        wait = self._add(Mm2ReplicatedSensor, "wait_replicated", runs_in=COPYING, **positions)
+        translate = self._add(
+            TranslateOffsetsOperator,
+            "translate",
+            pending=XComArg(read, "pending"),
+            home_control=f"{self.target_folder}/control",
+            **positions,
+        )
+        forecast = self._add(
+            ForecastFailoverOperator,
+            "forecast",
+            plan=XComArg(translate),
+            positions_as_of=XComArg(read, "as_of"),
+        )
+        approve = self._add(
+            ApproveFailoverOperator,
+            "approve",
+            runs_in=MOVING,
+            plan=XComArg(translate),
+            forecast=XComArg(forecast),
+            job=self.source_folder,
+        )
+        start = [
+            *self._add_submit(stop, read, translate, approve),
+            *self._add_start_drill(translate),
+        ]
+        started = self._add(
+            SparkStartedSensor,
+            "wait_started",
+            checkpoint=self.shared["target_checkpoint"],
+            starting_offsets=XComArg(translate, "starting_offsets"),
+        )
+        steps = [check, stop, read, wait, translate, forecast, approve]
+        chain(*steps, start, started)
+        ends = [*self._add_verify(translate, started), *self._add_tear_down()]
+        chain(started, *ends)
+        undone = self._add_roll_back(stop, read)
+        for task in undone:  # at most one
+            chain([*steps, *start], task)
+        self._add_report([*steps, *start, started, *ends, *undone])
+
+    def _add_submit(
+        self,
+        stop: BaseOperator,
+        read: BaseOperator,
+        translate: BaseOperator,
+        approve: BaseOperator,
+    ) -> list[BaseOperator]:
+        if not self._can_run(MOVING):
+            return []
+        submit = self._add(
+            TriggerTargetDagOperator,
+            "submit_target",
+            runs_in=MOVING,
+            read=XComArg(read),
+            conf=self._conf(translate),
+            stopped=XComArg(stop),
+            approval=XComArg(approve),
+            from_folder=self.source_folder,
+            target_control=f"{self.target_folder}/control",
+            job_output=self.target_output,
+            # A cleared task finds the run that it triggered. It is skipped, and the next goes on.
+            skip_when_already_exists=True,
+        )
+        # Cleared together with the task whose XComs its conf pulls, it must wait for that one.
+        chain(translate, submit)
+        return [submit]
+
+    def _add_start_drill(self, translate: BaseOperator) -> list[BaseOperator]:
+        if not self._can_run(frozenset({DRILL})):
+            return []
+        start = self._add(
+            StartDrillOperator,
+            "start_drill",
+            runs_in=frozenset({DRILL}),
+            conf=self._conf(translate),
+            **self._drill_folders(),
+        )
+        chain(translate, start)
+        return [start]
+
+    def _stand_ins(self) -> dict[str, Any]:
+        """Return what stands in for a lost checkpoint: the check looks at it before the stop."""
+        told = self.arguments.get("read_positions", {})
+        return {name: told.get(name) for name in ("saved_positions", "positions")}
+
+    def _drill_folders(self) -> dict[str, Any]:
+        """Return what a drill must keep apart; its check and its start look at the same."""
+        reads = self.arguments.get("read_positions", {})
+        folders = {
+            "folder": self.target_folder,
+            "sinks": [self.source_output],
+            "job_folders": {"source folder": self.source_folder},
+            "other_folders": {
+                "archive": self.shared["archive"],
+                "saved positions": reads.get("saved_positions"),
+                "reports folder": self.shared["reports"],
+            },
+            "honours_drill": False,
+        }
+        told = self.arguments.get("start_drill", {})
+        return {name: told.get(name, value) for name, value in folders.items()}
+
+    def _add_verify(self, translate: BaseOperator, started: BaseOperator) -> list[BaseOperator]:
+        if self.verify is False and not self._can_run(frozenset({DRILL})):
+            return []
+        sinks = [
+            {"cluster": "source", "path": self.source_output},
+            {"cluster": "target", "path": self.target_output},
+        ]
+        # In a dry run there is no result, and the template is rendered before the gate skips.
+        result = f"(ti.xcom_pull(task_ids='{started.task_id}') or {{}})"
+        verify = self._add(
+            ReconcileOperator,
+            "verify",
+            runs_in=COPYING,
+            optional_in=frozenset({PLANNED, FAILBACK}),
+            wanted=self.verify,
+            plan=XComArg(translate),
+            # ``started`` waits for a batch of the target's job, and returns its positions.
+            committed=f"{{{{ {result}.get('positions') }}}}",
+            sinks=sinks,
+            report=f"{self.target_folder}/verified",
+            # A lost worker leaves its Spark driver behind, which may still write the report.
+            retries=0,
+        )
+        return [verify]
+
+    def _add_tear_down(self) -> list[BaseOperator]:
+        if not self._can_run(frozenset({DRILL})):
+            return []
+        tear_down = self._add(
+            TearDownDrillOperator,
+            "tear_down",
+            runs_in=frozenset({DRILL}),
+            trigger_rule="all_done",
+            folder=self.target_folder,
+            without=JOB_FIELDS,  # It stops the drill's job, and not the one that runs on.
+        )
+        return [tear_down]
+
+    def _add_roll_back(self, stop: BaseOperator, read: BaseOperator) -> list[BaseOperator]:
+        if not self._can_run(MOVING):
+            return []
+        roll_back = self._add(
+            RollbackFailoverOperator,
+            "roll_back",
+            runs_in=MOVING,
+            trigger_rule="one_failed",
+            stopped=XComArg(stop),
+            restart_conf={
+                "kafka_conn_id": self.source_kafka_conn_id,
+                "topic": _pull(read, "topics"),
+                "folder": self.source_folder,
+                "starting_offsets": _pull(read, "positions"),
+            },
+            restart_output=self.source_output,
+            restart_run_id=f"{self.shared['trigger_run_id']}__restart",
+        )
+        return [roll_back]
+
+    def _add_report(self, tasks: list[BaseOperator]) -> None:
+        by_step = {task.task_id.rpartition(".")[2]: task for task in tasks}
+        results: dict[str, Any] = {
+            name: XComArg(by_step[step]) for name, step in REPORTED.items() if step in by_step
+        }
+        report = self._add(
+            ReportFailoverOperator,
+            "report",
+            trigger_rule="all_done",
+            source_folder=self.source_folder,
+            target_folder=self.target_folder,
+            intents=[_pull(task, INTENT) for step, task in by_step.items() if step in INTENTS],
+            **results,
+        )
+        chain(tasks, report)
+
+    def _conf(self, translate: BaseOperator) -> dict[str, str]:
+        return {
+            "kafka_conn_id": self.target_kafka_conn_id,
+            "topic": _pull(translate, "target_topics"),
+            "folder": self.target_folder,
+            "starting_offsets": _pull(translate, "starting_offsets"),
+        }
+
+    def _add(
+        self,
+        operator: type[OperatorT],
+        task_id: str,
+        *,
+        runs_in: frozenset[FailoverMode] = frozenset(FailoverMode),
+        optional_in: frozenset[FailoverMode] = frozenset(),
+        wanted: bool | str = True,
+        without: Collection[str] = (),
+        is_first: bool = False,
+        **settings: Any,
+    ) -> OperatorT:
+        """Add a task; ``without`` names shared arguments that it does not take.
+
+        The first task parses the settings of all.
+        """
+        fields = set(operator.template_fields) - set(without)
+        shared = {name: value for name, value in self.shared.items() if name in fields}
+        if issubclass(operator, DeferrablePolling):
+            shared["deferrable"] = self.deferrable
+        gate = Gate(
+            mode=self.mode,
+            dry_run=self.dry_run,
+            runs_in=runs_in,
+            optional_in=optional_in,
+            wanted=wanted,
+            wanted_name=task_id,
+            intent=INTENTS.get(task_id),
+        )
+        hook = FirstGate(gate=gate, gates=self.gates) if is_first else gate
+        defaults: dict[str, Any] = {"trigger_rule": "none_failed", "pre_execute": hook}
+        if task_id in READING:
+            defaults["execution_timeout"] = READ_TIMEOUT
+        arguments = {**defaults, **shared, **settings, **self.arguments.get(task_id, {})}
+        task = operator(task_id=task_id, **arguments)
+        self.gates[task.task_id] = gate
+        return task
+
+    def _can_run(self, runs_in: frozenset[FailoverMode]) -> bool:
+        """Tell whether a task can ever run; a mode that is a template may be any."""
+        return self.mode not in set(FailoverMode) or FailoverMode(self.mode) in runs_in
+
+
+def _pull(task: BaseOperator, key: str) -> str:
+    # An XComArg that is absent would fail before the operator can say what to do.
+    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}') }}}}"

@@ -1,0 +1,77 @@
+"""Decides whether a task of a failover runs: by the mode, and in a dry run.
+
+``failover`` gives each task its gate; Airflow calls it before the task, with rendered fields.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
+
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.settings import parse_mode, parse_truth
+
+INTENT = "intent"
+"""The XCom of what a task would have done in a dry run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Skips a task that is no part of the mode, was not asked for, or changes something.
+
+    Texts may be templates.
+    """
+
+    mode: str
+    """The mode of the failover."""
+    dry_run: bool | str = False
+    """Whether the failover only tells what it would do."""
+    runs_in: frozenset[FailoverMode] = field(default_factory=lambda: frozenset(FailoverMode))
+    optional_in: frozenset[FailoverMode] = frozenset()
+    """The modes in which ``wanted`` decides."""
+    wanted: bool | str = True
+    wanted_name: str = ""
+    """What messages call ``wanted``."""
+    intent: str | None = None
+    """What the task changes, for a dry run: a sentence's end, with the task's fields in braces.
+    None: the task changes nothing, and runs in a dry run too."""
+
+    @fails_at_once()
+    def __call__(self, context: Context) -> None:
+        """Raise AirflowSkipException unless the task is to run."""
+        task: Any = context["task"]  # Airflow says that it may be a mapped one
+        if reason := self.why_left_out(task, context):
+            raise AirflowSkipException(reason)
+        if self.intent is not None and self.is_dry_run(task, context):
+            intent = without_login(self.intent.format(**vars(task)))
+            context["ti"].xcom_push(key=INTENT, value=intent)
+            raise AirflowSkipException(f"dry run: it would {intent}")
+
+    def why_left_out(self, task: BaseOperator, context: Context) -> str | None:
+        """Return why the task is no part of this failover; None where it is one.
+
+        Raises:
+            ConfigurationError: ``mode`` or ``wanted`` is invalid.
+        """
+        mode = parse_mode(task.task_id, _render(task, self.mode, context))
+        if mode not in self.runs_in:
+            return f"a failover in mode {mode} has no such step"
+        if mode not in self.optional_in:
+            return None
+        wanted = _render(task, self.wanted, context)
+        is_wanted = parse_truth(task.task_id, self.wanted_name, wanted)
+        return None if is_wanted else f"{self.wanted_name} is False"
+
+    def is_dry_run(self, task: BaseOperator, context: Context) -> bool:
+        """Tell whether the failover only tells what it would do.
+
+        Raises:
+            ConfigurationError: ``dry_run`` is invalid.
+        """
+        return parse_truth(task.task_id, "dry_run", _render(task, self.dry_run, context))
+
+
+def _render(task: BaseOperator, text: bool | str, context: Context) -> str:  # noqa: FBT001 - a value
+    return str(task.render_template(str(text), context))

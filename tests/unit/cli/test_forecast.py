@@ -1,0 +1,32 @@
+"""``forecast``."""
+
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from tests.unit.cli.conftest import CommandLine
+
+HELD = '{"orders": {"0": 50}}'
+
+
+def test_a_live_pair_is_told_with_its_verdict(line: CommandLine) -> None:
+    """The source answers: at risk is what it holds after the last copy."""
+    told = line.data("forecast", "--positions", HELD)
+    assert told["verdict"] == "ready"
+    assert told["totals"]["at_risk"] == {"at_least": 0, "at_most": 1}
+    assert told["lost_at"] is None
+    assert line.run("forecast", "--positions", HELD).stdout.startswith("READY: at risk: at most 1")
+
+
+def test_a_lost_source_is_told_with_what_would_bound_it(line: CommandLine) -> None:
+    """Without an archive nothing bounds what is at risk; read again is bounded all the same."""
+    line.pair.source.is_running = False
+    told = line.data("forecast", "--positions", HELD, "--timeout", "0.1", "--max-rate", "5")
+    assert told["totals"]["at_risk"]["at_most"] is None
+    assert told["totals"]["read_again"]["at_most"] is not None
+    assert told["left_out"][0]["part"] == "source"
+    assert told["request"]["max_rate"] == 5
+
+
+def test_a_refused_plan_is_told_by_the_code(line: CommandLine) -> None:
+    """The numbers are printed all the same."""
+    beyond = '{"orders": {"0": 4711}}'
+    told = line.data("forecast", "--positions", beyond, code=ExitCode.REFUSED)
+    assert told["verdict"] == "refused"
