@@ -5,11 +5,12 @@ from typing import Annotated
 from typer import Exit, Option, Typer, echo
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import inspect, plan, serve
+from airflow_mm2_offsets.cli import forecast, inspect, plan, readiness, serve
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES
 from airflow_mm2_offsets.cli.fences import fence
+from airflow_mm2_offsets.cli.locks import lock
 
 app = Typer(
     no_args_is_help=True,
@@ -21,10 +22,13 @@ app = Typer(
 )
 app.command(epilog=plan.TRANSLATE_EXAMPLE)(plan.translate)
 app.command(epilog=plan.PLAN_EXAMPLE)(plan.plan)
+app.command(epilog=forecast.EXAMPLE)(forecast.forecast)
+app.command(epilog=readiness.EXAMPLE)(readiness.check)
 app.command(epilog=inspect.SYNCS_EXAMPLE)(inspect.syncs)
 app.add_typer(checkpoint, name="checkpoint")
 app.add_typer(archive, name="archive")
 app.add_typer(fence, name="fence")
+app.add_typer(lock, name="lock")
 app.command("check-connection", epilog=inspect.CHECK_EXAMPLE)(inspect.check_connection)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
 

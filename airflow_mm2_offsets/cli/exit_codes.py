@@ -19,6 +19,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     UNUSABLE = 4
+    NOT_READY = 5
+    WARNINGS = 6
     DEFECT = 70  # EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # as a shell says of one that ended by SIGINT
     BROKEN_PIPE = 141  # likewise by SIGPIPE
@@ -32,6 +34,8 @@ Exit codes:
   3    a cluster, or Kafka Connect, did not answer
   4    it answered, and what is there can't be used: no such topic, no offset
        syncs, a damaged checkpoint or archive, a missing right
+  5    check: a failover can't begin
+  6    check --strict: it can, and a check warns or is unknown
   130  interrupted (Ctrl-C); 141: the reader of a pipe went away
   70   a defect in this program"""
 

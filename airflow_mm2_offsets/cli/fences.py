@@ -1,4 +1,4 @@
-"""``fence show`` and ``fence lift``: who moved a job away, and how to let it run again."""
+"""``fence show``, ``raise`` and ``lift``: who moved a job away, and whether it may run again."""
 
 from typing import Annotated
 
@@ -6,7 +6,15 @@ from typer import Argument, Option, Typer
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
-from airflow_mm2_offsets.spark.fence import Fence, read_fence
+from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.spark.control import read_driver
+from airflow_mm2_offsets.spark.fence import (
+    Fence,
+    mark_moved,
+    new_fence,
+    raise_fence,
+    read_fence,
+)
 from airflow_mm2_offsets.spark.stopping import forget_stop
 
 SHOW_EXAMPLE = """\
@@ -18,6 +26,13 @@ LIFT_EXAMPLE = """\
 Example:
   airflow-mm2-offsets fence lift s3://bucket/control/orders \\
     --request-id 'mm2_failover:manual__2026-11-21T10:00:00+00:00'"""
+
+RAISE_EXAMPLE = """\
+\b
+Example:
+  airflow-mm2-offsets fence raise s3://bucket/control/orders \\
+    --request-id 'mm2_failover:manual__2026-11-21T10:00:00+00:00' \\
+    --moved-to s3://other/orders"""
 
 fence = Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -42,6 +57,34 @@ def show(*, url: Location) -> Answer:
     return Answer(
         text=f"No job runs here: {current_fence}", data={"fence": _to_json(current_fence)}
     )
+
+
+@fence.command(name="raise", epilog=RAISE_EXAMPLE)
+@grouped
+@answering
+def raise_(
+    *,
+    url: Location,
+    request_id: Annotated[
+        str, Option("--request-id", metavar="ID", help="The failover that moved the job.")
+    ],
+    moved_to: Annotated[
+        str, Option("--moved-to", metavar="FOLDER", help="The job's folder on the target.")
+    ],
+    plan: Annotated[
+        str | None,
+        Option("--plan", metavar="FILE", help="The plan of the move: the way home needs it."),
+    ] = None,
+) -> Answer:
+    """Raise the fence of a job that was moved while its storage was out of reach.
+
+    From then on no driver of the job runs here; one that runs ends before its next batch.
+    """
+    if read_driver(url) is None:
+        raise StopError(f"{url}: no job has ever run with this control location; is it right?")
+    raise_fence(url, new_fence(request_id, moved_to))
+    standing = mark_moved(url, request_id, moved_to, plan=plan)
+    return Answer(text=f"Raised: {standing}", data={"fence": _to_json(standing)})
 
 
 @fence.command(epilog=LIFT_EXAMPLE)

@@ -62,10 +62,15 @@ class JobOptions:
         if self.checkpoint is not None:
             checkpoint = read_checkpoint(clusters.open(self.checkpoint))
             return checkpoint.positions, checkpoint.pending
-        return parse_offsets(_text(self.positions or "")), None
+        return parse_offsets(read_text_option("--positions", self.positions or "")), None
 
 
-def _text(source: str) -> str:
+def read_text_option(name: str, source: str) -> str:
+    """Return the text of an option that is a file, JSON itself, or - for stdin.
+
+    Raises:
+        ConfigurationError: The file can't be read.
+    """
     if source == "-":
         return sys.stdin.read()
     if source.lstrip().startswith("{"):
@@ -76,5 +81,5 @@ def _text(source: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise ConfigurationError(
             f"{source} can't be read: {reason}; give a file, JSON, or - for stdin",
-            setting="--positions",
+            setting=name,
         ) from error

@@ -32,8 +32,8 @@ class _Words(RegexHighlighter):
     base_style = "mm2."
     highlights = (
         r"\b(?P<good>exact|READY|ok)\b",
-        r"\b(?P<fair>bounded|by (?:earliest|latest|timestamp)|FALLBACK)\b",
-        r"\b(?P<bad>refused|REFUSED|FAILED|NOT SAFE)\b",
+        r"\b(?P<fair>bounded|by (?:earliest|latest|timestamp)|FALLBACK|warning|WITH WARNINGS)\b",
+        r"\b(?P<bad>refused|REFUSED|FAILED|failed|NOT SAFE|NOT READY)\b",
     )
 
 

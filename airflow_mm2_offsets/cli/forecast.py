@@ -1,0 +1,97 @@
+"""``forecast``: what a failover loses and reads again, from whatever still answers."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from typer import Option
+
+from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
+from airflow_mm2_offsets.cli.command import answering, grouped
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
+from airflow_mm2_offsets.cli.output import Answer, waiting
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.forecast import ForecastRequest
+from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.planning.forecast import forecast_failover
+from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
+
+EXAMPLE = """\
+\b
+Examples:
+  airflow-mm2-offsets forecast --positions positions.json --archive s3://bucket/syncs
+  airflow-mm2-offsets forecast --checkpoint s3://bucket/checkpoints/orders --max-rate 500"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossOptions:
+    """What the user knows of the loss."""
+
+    mode: Annotated[FailoverMode, Option("--mode", help="Why the job is moved.")] = (
+        FailoverMode.DISASTER
+    )
+    lost_at: Annotated[
+        str | None,
+        Option("--lost-at", metavar="TIME", help="When the source was lost; else now."),
+    ] = None
+    max_rate: Annotated[
+        float | None,
+        Option(
+            "--max-rate",
+            metavar="RECORDS",
+            min=0,
+            help="How many records per second each partition was written at, at most; else twice "
+            "the highest rate that the archive has seen.",
+        ),
+    ] = None
+    positions_as_of: Annotated[
+        str | None,
+        Option(
+            "--positions-as-of",
+            metavar="TIME",
+            help="When the positions were read, if the job may have gone on since.",
+        ),
+    ] = None
+
+    def request(self, failover_plan: FailoverPlan) -> ForecastRequest:
+        """Return the request of a forecast of a plan."""
+        return ForecastRequest(
+            mode=self.mode,
+            plan_digest=failover_plan.to_json()["digest"],
+            lost_at=self.lost_at,
+            max_rate=self.max_rate,
+            positions_as_of=self.positions_as_of,
+        )
+
+
+@grouped
+@answering
+def forecast(
+    *,
+    job: JobOptions,
+    loss: LossOptions,
+    options: PlanOptions,
+    archive: ArchiveOptions,
+    pair_options: ClusterOptions,
+) -> Answer:
+    """Tell what a failover loses and reads again.
+
+    It plans with what still answers: source, Connect and syncs topic may be lost.
+    """
+    clusters = find_clusters(pair_options)
+    positions, pending = job.read(clusters)
+    options = replace(options, archive=archive.open(clusters))
+    with waiting("Asking what is left of the clusters"):
+        failover_plan = plan_from_what_is_left(
+            clusters.pair, positions, pending=pending, options=options
+        )
+        told = forecast_failover(
+            clusters.pair, failover_plan, loss.request(failover_plan), archive=options.archive
+        )
+    return Answer(
+        text=f"{failover_plan.verdict.value.upper()}: {summarize_forecast(told)}",
+        data=told.to_json() | {"verdict": failover_plan.verdict.value},
+        exit_code=ExitCode.REFUSED if failover_plan.refused else ExitCode.OK,
+    )
