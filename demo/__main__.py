@@ -1,4 +1,8 @@
-"""``run`` carries out a failover and proves it; ``up`` and ``down`` start and stop the demo."""
+"""Carries out a failover and proves it.
+
+``run`` moves the job between two clusters that are up, ``disaster`` after the source was killed;
+``up`` and ``down`` start and stop everything to look around in.
+"""
 
 import argparse
 import os
@@ -12,13 +16,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from demo.background import READY, AlreadyUpError, Background
+from demo.disaster import Disaster, DisasterReport, make_demo
 from demo.environment import BUILD, Demo
 from demo.failover import FailedRunError, Failover
+from demo.report import Report
 from stack.local import Ports
 from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError
 
 REPORT = BUILD / "demo-report.json"
+DISASTER_REPORT = BUILD / "demo-disaster-report.json"
 KEPT_RUNS = 3
 FIXED_PORTS = Ports(
     source=19092, source_controller=19093, target=29092, target_controller=29093, connect=18083
@@ -29,7 +36,8 @@ AIRFLOW_PORT = 18080
 def main() -> int:
     """Run what the command line asks for; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("what", choices=["run", "up", "down", "serve"], nargs="?", default="run")
+    kinds = ["run", "disaster", "up", "down", "serve"]
+    parser.add_argument("what", choices=kinds, nargs="?", default="run")
     # On SIGTERM it stops its servers first, as on Ctrl-C.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     background = Background(BUILD / "up", say)
@@ -43,6 +51,8 @@ def main() -> int:
             case "serve":
                 with background.locked():
                     serve()
+            case "disaster":
+                return run_disaster()
             case _:
                 return run()
     except (ProgramError, WaitTimeoutError, FailedRunError, AlreadyUpError) as error:
@@ -60,9 +70,23 @@ def run() -> int:
         seconds = {"start everything": time.monotonic() - began}
         report = Failover(demo).run()
     seconds |= report.seconds
-    report = replace(report, seconds=seconds | {"in all": time.monotonic() - began})
-    report.write(REPORT)
-    print(f"\n{report}\n\nThe report is in {REPORT}", flush=True)
+    seconds["in all"] = time.monotonic() - began
+    return _show(replace(report, seconds=seconds), REPORT)
+
+
+def run_disaster() -> int:
+    """Lose the source, fail over, print forecast and truth; return 0 if the forecast holds."""
+    began = time.monotonic()
+    with make_demo(_new_folder("disaster"), say) as demo:
+        seconds = {"start everything": time.monotonic() - began}
+        report = Disaster(demo).run()
+    seconds |= {**report.seconds, "in all": time.monotonic() - began}
+    return _show(replace(report, seconds=seconds), DISASTER_REPORT)
+
+
+def _show(report: Report | DisasterReport, file: Path) -> int:
+    report.write(file)
+    print(f"\n{report}\n\nThe report is in {file}", flush=True)
     return 0 if report.holds else 1
 
 

@@ -1,10 +1,13 @@
 """The programs of the demo: two clusters, MirrorMaker 2, Airflow and a producer."""
 
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
+
+from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
@@ -14,12 +17,18 @@ from demo.producer import PARTITIONS, NumberedProducer, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow
 from stack.local import LocalStack, Ports
+from stack.s3 import BUCKET, S3Storage
 from stack.topics import create_topic
 from stack.waiting import Progress, wait_until
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build"
 TOPIC = "orders"
+LAKE = "lake"
+"""The connection to a storage."""
+STORED = "orders/source"
+"""The job's folder in a storage's bucket."""
+ARCHIVE_EXAMPLE = "/tmp/mm2-syncs"  # noqa: S108 - what dags/mm2_archive_syncs.py names
 
 
 class Demo:
@@ -30,6 +39,10 @@ class Demo:
         progress: Called with what is being waited for.
         ports: Fixed ports of the clusters; None takes free ones.
         airflow_port: The port of Airflow's UI; None takes a free one.
+        syncs_location: The cluster of the offset-syncs topic; MirrorMaker 2's default is the
+            source, with which it is lost.
+        storage: Where the source's job has its folder, which may be lost with the source. None:
+            on the local disk, as on the target.
     """
 
     def __init__(
@@ -39,17 +52,28 @@ class Demo:
         *,
         ports: Ports | None = None,
         airflow_port: int | None = None,
+        syncs_location: SyncsLocation = SyncsLocation.TARGET,
+        storage: S3Storage | None = None,
     ) -> None:
         """Prepare the programs without starting them."""
         self.folder = folder
+        self.syncs_location = syncs_location
         self.progress = progress
+        self.archive = folder / "archive"
+        self.storage = storage
         fetched = jars.fetch(BUILD, progress=progress)
+        s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
         self.stack = LocalStack(folder / "kafka", fetched.kafka, ports=ports, progress=progress)
         self.airflow = Airflow(
             folder / "airflow",
-            ROOT / "dags",
-            connections=_connections(self.stack),
-            env=spark.configure(folder / "spark", fetched.spark, Path(sys.executable)),
+            copy_dags(folder / "dags", archive=self.archive),
+            connections=_connections(self.stack, syncs_location, storage),
+            env=spark.configure(
+                folder / "spark",
+                (*fetched.spark, *s3a),
+                Path(sys.executable),
+                conf=storage.spark_conf() if storage else None,
+            ),
             port=airflow_port,
             progress=progress,
         )
@@ -65,13 +89,31 @@ class Demo:
             naming=Naming(
                 source_alias="source", target_alias="target", policy=ReplicationPolicy.IDENTITY
             ),
-            syncs_location=SyncsLocation.TARGET,
+            syncs_location=self.syncs_location,
             connect=ConnectClient(url=self.stack.connect_url),
         )
 
     def job_folder(self, side: str) -> Path:
         """Return where the job keeps checkpoint, control and output on one cluster."""
         return self.folder / "orders" / side
+
+    def location(self, side: str, *, connection: str = "") -> str:
+        """Return the job's folder on one cluster, as Spark names it.
+
+        Args:
+            side: ``source`` or ``target``.
+            connection: The Airflow connection to a storage: as Airflow names it then.
+        """
+        if side == "target" or self.storage is None:
+            return str(self.job_folder(side))
+        place = f"{BUCKET}/{STORED}"
+        return f"s3://{connection}@{place}" if connection else f"s3a://{place}"
+
+    def output(self, side: str) -> Path | UPath:
+        """Return where the job writes its rows on one cluster."""
+        if side == "target" or self.storage is None:
+            return self.job_folder(side) / "output"
+        return self.storage.path(f"{STORED}/output")
 
     def wait(self, what: str, condition: Callable[[], bool], seconds: float = 600) -> None:
         """Wait for a condition while Airflow runs.
@@ -90,18 +132,21 @@ class Demo:
     def __enter__(self) -> Self:
         """Start everything; if a start fails, stop what was started."""
         with ExitStack() as starting:
+            if self.storage:
+                starting.enter_context(self.storage)
             starting.callback(self.airflow.stop)
             self.airflow.start_database()
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
             create_topic(self.stack.source, TOPIC, PARTITIONS)
             write_deleted_history(self.stack.source, TOPIC)
-            self.stack.create_mirror(f"{TOPIC}.*")
+            location = {"offset-syncs.topic.location": self.syncs_location.value}
+            self.stack.create_mirror(f"{TOPIC}.*", **location)
             self.progress("the source has a deleted history; MirrorMaker 2 runs")
             self.producer.start(self.stack.source)
             starting.callback(self.producer.stop)
             self.airflow.start()
-            self.airflow.api.wait_dags("orders_stream", "mm2_failover")
+            self.airflow.api.wait_dags("orders_stream", "mm2_failover", "mm2_archive_syncs")
             self.progress(f"Airflow runs at {self.airflow.url}")
             self._running = starting.pop_all()
         return self
@@ -112,8 +157,33 @@ class Demo:
         self._running.close()
 
 
-def _connections(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
+def copy_dags(folder: Path, *, archive: Path) -> Path:
+    """Copy the examples as a user does, with the archive at a location of its own.
+
+    The archive's DAG also runs by itself, when there are syncs, with the location in its file.
+
+    Raises:
+        ValueError: That file names another location than this function replaces.
+    """
+    shutil.copytree(ROOT / "dags", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "mm2_archive_syncs.py"
+    text = file.read_text()
+    if ARCHIVE_EXAMPLE not in text:
+        raise ValueError(f"{file} does not name {ARCHIVE_EXAMPLE}, the archive to replace")
+    file.write_text(text.replace(ARCHIVE_EXAMPLE, str(archive)))
+    return folder
+
+
+def _connections(
+    stack: LocalStack, syncs: SyncsLocation, storage: S3Storage | None
+) -> dict[str, Mapping[str, Any]]:
+    clusters = {
+        "replication_policy": "identity",
+        "connect_url": stack.connect_url,
+    }
+    stored = {LAKE: storage.connection()} if storage else {}
     return {
+        **stored,
         "kafka_source": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.source}},
         "kafka_target": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.target}},
         "spark_default": {"conn_type": "spark", "host": "local[1]"},
@@ -124,9 +194,19 @@ def _connections(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
                 "target_kafka_conn_id": "kafka_target",
                 "source_alias": "source",
                 "target_alias": "target",
-                "replication_policy": "identity",
+                "offset_syncs_topic_location": syncs.value,
+                **clusters,
+            },
+        },
+        "mm2_reverse": {
+            "conn_type": "mm2",
+            "extra": {
+                "source_kafka_conn_id": "kafka_target",
+                "target_kafka_conn_id": "kafka_source",
+                "source_alias": "target",
+                "target_alias": "source",
                 "offset_syncs_topic_location": "target",
-                "connect_url": stack.connect_url,
+                **clusters,
             },
         },
     }

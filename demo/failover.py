@@ -1,7 +1,7 @@
 """Moves the running job through Airflow, as a user would, and gathers the proof."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
@@ -9,12 +9,15 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.reconcile import Reconciliation
 from airflow_mm2_offsets.spark.stopping import request_stop
-from demo.environment import TOPIC, Demo
+from demo.environment import LAKE, TOPIC, Demo
 from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink
+from demo.timeline import Timeline, read_intervals
 
-STREAM, FAILOVER, VERIFY = "orders_stream", "mm2_failover", "verify"
+STREAM, FAILOVER, ARCHIVE = "orders_stream", "mm2_failover", "mm2_archive_syncs"
+VERIFY = "verify"
+SIDES = ("source", "target")
 DONE = {"success", "skipped"}
 BEFORE = 900
 """Numbers that the job must have delivered from the source before it is moved."""
@@ -33,7 +36,7 @@ class Failover:
         """Prepare a failover without starting it."""
         self.demo = demo
         self.seconds: dict[str, float] = {}
-        self.sink = Sink(demo.job_folder(side) / "output" for side in ("source", "target"))
+        self.sink = Sink(map(demo.output, SIDES))
         self.run_id = ""
 
     def run(self) -> Report:
@@ -43,14 +46,14 @@ class Failover:
             FailedRunError: A DAG run failed.
             WaitTimeoutError: A step did not end in time.
         """
-        with self._step("stream from the source"):
+        with self.step("stream from the source"):
             self.start_stream()
-        with self._step("failover"):
+        with self.step("failover"):
             self.trigger(verify=True)
             self.wait_for_task("translate")
             self.move_producer()
             self.wait_for_end()
-        with self._step("catch up on the target"):
+        with self.step("catch up on the target"):
             self.catch_up()
         return self.report()
 
@@ -62,6 +65,7 @@ class Failover:
         return Report(
             plan=plan,
             straight_line=self.straight_line(plan),
+            timeline=self.timeline(),
             produced=self.demo.producer.produced,
             delivered=self.sink.numbers,
             seconds=self.seconds,
@@ -71,19 +75,21 @@ class Failover:
     def start_stream(self, numbers: int = BEFORE) -> str:
         """Start the job on the source and wait for its first numbers; return the run id."""
         airflow = self.demo.airflow
-        folder = str(self.demo.job_folder("source"))
+        folder = self.demo.location("source")
         run_id = airflow.api.trigger(STREAM, {"kafka_conn_id": "kafka_source", "folder": folder})
+        self.wait_delivered(numbers, lambda: self.has_ended(STREAM, run_id))
+        return run_id
+
+    def wait_delivered(self, numbers: int = BEFORE, has_ended: Callable[[], bool] = bool) -> None:
+        """Wait until the job, which must not end before, has delivered numbers from the source."""
         self.demo.wait(
             "the job to deliver from the source",
-            lambda: not self._ended(STREAM, run_id) and len(self.sink.refresh()) >= numbers,
+            lambda: not has_ended() and len(self.sink.refresh()) >= numbers,
         )
-        return run_id
 
     def trigger(self, **params: object) -> None:
         """Trigger the failover DAG; other params keep their defaults."""
-        folders = {
-            f"{side}_folder": str(self.demo.job_folder(side)) for side in ("source", "target")
-        }
+        folders = {f"{side}_folder": self.demo.location(side, connection=LAKE) for side in SIDES}
         self.run_id = self.demo.airflow.api.trigger(FAILOVER, {**folders, **params})
 
     def wait_for_task(self, task_id: str) -> None:
@@ -91,14 +97,14 @@ class Failover:
         self.demo.wait(
             f"task {task_id}",
             lambda: (
-                self._ended(FAILOVER, self.run_id)
+                self.has_ended(FAILOVER, self.run_id)
                 or self.demo.airflow.api.tasks(FAILOVER, self.run_id)[task_id].state in DONE
             ),
         )
 
     def wait_for_end(self) -> None:
         """Wait until the failover has ended."""
-        self.demo.wait("the failover's end", lambda: self._ended(FAILOVER, self.run_id))
+        self.demo.wait("the failover's end", lambda: self.has_ended(FAILOVER, self.run_id))
 
     def move_producer(self) -> None:
         """Stop the producer, let MirrorMaker 2 copy the rest, and write to the target."""
@@ -122,7 +128,7 @@ class Failover:
         producer.stop()
         self.demo.wait(
             "every record to be delivered",
-            lambda: len(self.sink.refresh()) >= producer.produced,
+            lambda: set(producer.due) <= self.sink.refresh().keys(),
             seconds=120,
         )
         self._end_target_job()
@@ -141,6 +147,18 @@ class Failover:
         report = airflow.api.xcom(FAILOVER, self.run_id, VERIFY)
         return Reconciliation(report=report, allowed=report["allowed"])
 
+    def timeline(self) -> Timeline:
+        """Return whose the seconds were until the first record on the target."""
+        airflow = self.demo.airflow
+        tasks = airflow.api.tasks(FAILOVER, self.run_id).values()
+        logs = airflow.logs(FAILOVER, self.run_id)
+        return Timeline.of(
+            tasks,
+            {task.task_id: read_intervals(logs, task) for task in tasks},
+            triggered=airflow.api.triggered_at(FAILOVER, self.run_id),
+            first_record=self.sink.first_record(self.demo.job_folder("target") / "output"),
+        )
+
     def straight_line(self, plan: FailoverPlan) -> FailoverPlan:
         """Return the plan by the formula of older tools."""
         options = PlanOptions(strategy=Strategy.LINEAR)
@@ -150,10 +168,15 @@ class Failover:
         # What the job delivers after the last number can only be a duplicate: let it end first.
         request_stop(str(self.demo.job_folder("target") / "control"), "demo-end")
         run_id = f"{FAILOVER}__{self.run_id}"
-        self.demo.wait("the target job to end", lambda: self._ended(STREAM, run_id))
+        self.demo.wait("the target job to end", lambda: self.has_ended(STREAM, run_id))
         self.sink.refresh()
 
-    def _ended(self, dag_id: str, run_id: str) -> bool:
+    def has_ended(self, dag_id: str, run_id: str) -> bool:
+        """Tell whether a run has succeeded.
+
+        Raises:
+            FailedRunError: It failed.
+        """
         airflow = self.demo.airflow
         state = airflow.api.state(dag_id, run_id)
         if state == "failed":
@@ -164,7 +187,8 @@ class Failover:
         return state == "success"
 
     @contextmanager
-    def _step(self, name: str) -> Iterator[None]:
+    def step(self, name: str) -> Iterator[None]:
+        """Say that a step begins, and note how long it takes."""
         self.demo.progress(f"== {name}")
         began = time.monotonic()
         yield

@@ -1,8 +1,10 @@
 """Writes uniquely numbered records in transactions, some of which it aborts."""
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
@@ -11,6 +13,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, bu
     OffsetSpec,
 )
 
+_SILENT = logging.getLogger(__name__)
+"""A lost cluster would fill the terminal with failed connections. Errors are raised anyway."""
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
 PARTITIONS = 3
 BATCH = 30
 """Records of one transaction."""
@@ -18,6 +24,15 @@ PAUSE_SECONDS = 0.2
 OPEN_SECONDS = 3.0
 """How long a transaction stays open before it is aborted. Meanwhile no consumer reads past its
 beginning, so that the job often stops at a gap of the source."""
+
+
+@dataclass(eq=False, slots=True)
+class _Writing:
+    """What writes to one cluster, from start to stop."""
+
+    stopping: threading.Event = field(default_factory=threading.Event)
+    threads: list[threading.Thread] = field(default_factory=list)
+    error: BaseException | None = None
 
 
 class NumberedProducer:
@@ -31,23 +46,34 @@ class NumberedProducer:
         """Prepare a producer without starting it."""
         self._topic = topic
         self._next = 0
-        self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._error: BaseException | None = None
+        self._counting = threading.Lock()
+        self._writing = _Writing()
+        self._abandoned: list[threading.Thread] = []
+        self._transactional_ids: list[str] = []
+        self._first_due = 0
 
     @property
     def produced(self) -> int:
-        """How many numbers were committed: all below this one."""
+        """The number after the last committed one.
+
+        All below are committed, except that a lost cluster may not hold its last transaction.
+        """
         return self._next
+
+    @property
+    def due(self) -> range:
+        """The numbers that no cluster was lost with: the job must deliver each."""
+        return range(self._first_due, self._next)
 
     def start(self, servers: str) -> None:
         """Write to a cluster from now on."""
-        self._stopping.clear()
-        self._threads = [
-            threading.Thread(target=self._run, args=(write, servers), daemon=True)
-            for write in (self._write_numbers, self._write_aborted)
-        ]
-        for thread in self._threads:
+        self._writing = writing = _Writing()
+        for write in (self._write_numbers, self._write_aborted):
+            producer = self._open(servers)
+            writing.threads.append(
+                threading.Thread(target=_run, args=(write, producer, writing), daemon=True)
+            )
+        for thread in writing.threads:
             thread.start()
 
     def stop(self) -> None:
@@ -56,29 +82,58 @@ class NumberedProducer:
         Raises:
             KafkaException: Writing had failed.
         """
-        self._stopping.set()
-        for thread in self._threads:
+        self._writing.stopping.set()
+        for thread in self._writing.threads:
             thread.join()
-        if self._error is not None:
-            raise self._error
+        if self._writing.error is not None:
+            raise self._writing.error
 
-    def _run(self, write: Callable[[Producer], None], servers: str) -> None:
-        try:
-            write(_open(servers))
-        except BaseException as error:  # noqa: BLE001 - stop() raises it in the caller's thread
-            self._error = error
+    def abandon(self) -> None:
+        """Stop writing to a cluster that is lost, without waiting for its answers.
 
-    def _write_numbers(self, producer: Producer) -> None:
-        while not self._stopping.wait(PAUSE_SECONDS):
-            numbers = range(self._next, self._next + BATCH)
+        The transaction that was open is uncertain: its numbers are not written again.
+        """
+        with self._counting:
+            self._writing.stopping.set()
+            self._abandoned += self._writing.threads
+            self._writing = _Writing()
+            self._next += BATCH
+            self._first_due = self._next
+
+    def wait_abandoned(self) -> None:
+        """Wait until nothing tries to write to a lost cluster any more: it may come back then."""
+        for thread in self._abandoned:
+            thread.join()
+
+    def abort_open(self, servers: str) -> None:
+        """Abort the transactions that were left open on a cluster which is back.
+
+        Until then no committed record after their beginning is delivered.
+        """
+        for each in self._transactional_ids:
+            _make_producer(servers, each)
+
+    def _open(self, servers: str) -> Producer:
+        self._transactional_ids.append(f"demo-{uuid4()}")
+        return _make_producer(servers, self._transactional_ids[-1])
+
+    def _write_numbers(self, producer: Producer, writing: _Writing) -> None:
+        while not writing.stopping.wait(PAUSE_SECONDS):
+            with self._counting:
+                if writing is not self._writing:
+                    return
+                numbers = range(self._next, self._next + BATCH)
             _begin(producer, self._topic, numbers)
             producer.commit_transaction(30)
-            self._next = numbers.stop
+            with self._counting:
+                if writing is not self._writing:
+                    return  # The cluster was given up meanwhile.
+                self._next = numbers.stop
 
-    def _write_aborted(self, producer: Producer) -> None:
-        while not self._stopping.wait(PAUSE_SECONDS):
+    def _write_aborted(self, producer: Producer, writing: _Writing) -> None:
+        while not writing.stopping.wait(PAUSE_SECONDS):
             _begin(producer, self._topic, range(-BATCH, 0))
-            self._stopping.wait(OPEN_SECONDS)
+            writing.stopping.wait(OPEN_SECONDS)
             producer.abort_transaction(30)
 
 
@@ -87,7 +142,7 @@ def write_deleted_history(servers: str, topic: str) -> None:
 
     The source's offsets then start well above those that the target will have.
     """
-    producer = _open(servers)
+    producer = _make_producer(servers, f"demo-{uuid4()}")
     for number in range(12):
         _begin(producer, topic, range(-BATCH, 0))
         if number % 3:
@@ -105,9 +160,20 @@ def write_deleted_history(servers: str, topic: str) -> None:
         deletion.result(30)
 
 
-def _open(servers: str) -> Producer:
+def _run(
+    write: Callable[[Producer, _Writing], None], producer: Producer, writing: _Writing
+) -> None:
+    try:
+        write(producer, writing)
+    except BaseException as error:  # noqa: BLE001 - stop() raises it in the caller's thread
+        writing.error = error
+
+
+def _make_producer(servers: str, transactional_id: str) -> Producer:
+    """Return a producer whose id has no open transaction."""
     producer = Producer(
-        {"bootstrap.servers": servers, "transactional.id": f"demo-{uuid4()}", "linger.ms": 5}
+        {"bootstrap.servers": servers, "transactional.id": transactional_id, "linger.ms": 5},
+        logger=_SILENT,
     )
     producer.init_transactions(30)
     return producer

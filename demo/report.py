@@ -11,6 +11,7 @@ from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.reconcile import Outcome, Reconciliation
 from demo.producer import PARTITIONS
+from demo.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,8 @@ class Report:
     delivered: Counter[int]
     """How often each number is in the sink."""
     seconds: Mapping[str, float]
+    timeline: Timeline
+    """Whose the seconds were until the first record on the target."""
     verified: Reconciliation | None = None
     """The result of the DAG's task verify; None if it was skipped."""
 
@@ -62,6 +65,7 @@ class Report:
             ],
             "verified": self.verified and self.verified.to_json(),
             "seconds": dict(self.seconds),
+            "first_record": self.timeline.to_json(),
         }
 
     def write(self, path: Path) -> None:
@@ -71,7 +75,8 @@ class Report:
     def __str__(self) -> str:
         """Return the report as tables."""
         verified = [f"The task verify: {self.verified.summary()}"] if self.verified else []
-        return "\n\n".join([self._partitions(), *verified, self._steps(), self._verdict()])
+        parts = [self._partitions(), *verified, self._steps(), str(self.timeline), self._verdict()]
+        return "\n\n".join(parts)
 
     def _lost(self, partition: int) -> int:
         return sum(n not in self.delivered for n in range(partition, self.produced, PARTITIONS))

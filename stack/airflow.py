@@ -7,7 +7,6 @@ again that has died.
 import json
 import os
 import secrets
-import signal
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -110,14 +109,23 @@ class Airflow:
         self._supervisor.check()
 
     def kill(self, part: str) -> None:
-        """SIGKILL a part, with all that it runs, and wait until it is back."""
+        """SIGKILL a part, with all that it runs, and wait until it is back.
+
+        The scheduler dies with its workers and their tasks, as with a container. Workers that
+        outlive it would keep its connection to the database, and with that its locks: the next
+        scheduler then schedules nothing of a run that was locked.
+        """
         killed = datetime.now(UTC)
-        self._parts[part].signal(signal.SIGKILL)
+        self._supervisor.kill(self._parts[part])
         self._wait_healthy(since=killed)
+
+    def logs(self, dag_id: str, run_id: str) -> Path:
+        """Return the folder of the logs of a run."""
+        return self.home / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
 
     def log(self, dag_id: str, run_id: str, task_id: str) -> str:
         """Return the last lines of a task's newest log."""
-        folder = self.home / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}" / f"task_id={task_id}"
+        folder = self.logs(dag_id, run_id) / f"task_id={task_id}"
         logs = sorted(folder.glob("attempt=*.log"), key=lambda path: path.stat().st_mtime)
         lines = logs[-1].read_text(errors="replace").splitlines() if logs else []
         return "\n".join(map(_readable, lines[-LOG_LINES:]))
@@ -198,6 +206,10 @@ def _settings(home: Path, dags: Path, url: str, database: str) -> dict[str, str]
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+        # A run that waits five minutes for its retry holds up the next of the same DAG.
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "10",
+        # The tasks of a killed scheduler run again after a minute, not after five.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "60",
         # spark-submit of the same environment comes first.
         "PATH": f"{programs}:{os.environ['PATH']}",
     }

@@ -21,6 +21,7 @@ class TaskRun:
     """How long it took, its wait included; None while it has not ended."""
     pid: int | None
     """The process that runs it."""
+    ended: datetime | None = None
 
 
 class AirflowApi:
@@ -72,6 +73,10 @@ class AirflowApi:
         """Return the ids of all runs of a DAG."""
         return [run["dag_run_id"] for run in self._get(f"/dags/{dag_id}/dagRuns")["dag_runs"]]
 
+    def triggered_at(self, dag_id: str, run_id: str) -> datetime:
+        """Return when a run was asked for."""
+        return datetime.fromisoformat(self._get(f"/dags/{dag_id}/dagRuns/{run_id}")["queued_at"])
+
     def tasks(self, dag_id: str, run_id: str) -> dict[str, TaskRun]:
         """Return the tasks of a run by their ids."""
         instances = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
@@ -100,6 +105,18 @@ class AirflowApi:
         """End a task as failed, whatever it does."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
         self._ask("PATCH", path, json={"new_state": "failed"}).raise_for_status()
+
+    def question(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any] | None:
+        """Return what a task asks a person; None while it has not asked."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
+        answer = self._ask("GET", path)
+        return dict(answer.json()) if answer.is_success else None
+
+    def answer(self, dag_id: str, run_id: str, task_id: str, option: str) -> None:
+        """Answer what a task asks."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
+        body = {"chosen_options": [option], "params_input": {}}
+        self._ask("PATCH", path, json=body).raise_for_status()
 
     def _get(self, path: str, **params: bool) -> Any:  # noqa: ANN401 - any JSON
         return self._ask("GET", path, params=params).raise_for_status().json()
@@ -135,4 +152,5 @@ def _task_run(instance: Mapping[str, Any]) -> TaskRun:
         state=instance["state"],
         seconds=took,
         pid=instance.get("pid"),
+        ended=datetime.fromisoformat(end) if end else None,
     )

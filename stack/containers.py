@@ -99,6 +99,11 @@ class ContainerStack(Stack):
         """SIGKILL a broker: that cluster is lost."""
         self._brokers[name].get_wrapped_container().kill()
 
+    def start_broker(self, name: Broker) -> None:
+        """Start a killed broker on the data that it left, and wait until it answers."""
+        self._brokers[name].get_wrapped_container().start()
+        self._wait_for_broker(name)
+
     def _wait_for_broker(self, name: Broker) -> None:
         # Asked inside: the engine's proxy takes connections before the broker does.
         broker = self._brokers[name]

@@ -77,10 +77,8 @@ class LocalStack(Stack):
         self._format()
         for broker in self._brokers.values():
             broker.start()
-        # A broker opens its port when it has joined its quorum and can serve.
-        addresses: dict[Broker, str] = {"source": self.source, "target": self.target}
-        for name, address in addresses.items():
-            self._brokers[name].wait_ready(partial(accepts, address), progress=self.progress)
+        for name in self._brokers:
+            self._wait_for_broker(name)
         self.start_connect()
 
     def stop(self) -> None:
@@ -100,6 +98,16 @@ class LocalStack(Stack):
     def stop_broker(self, name: Broker) -> None:
         """SIGKILL a broker: that cluster is lost."""
         self._brokers[name].kill()
+
+    def start_broker(self, name: Broker) -> None:
+        """Start a killed broker on the data that it left, and wait until it answers."""
+        self._brokers[name].start()
+        self._wait_for_broker(name)
+
+    def _wait_for_broker(self, name: Broker) -> None:
+        # A broker opens its port when it has joined its quorum and can serve.
+        address = {"source": self.source, "target": self.target}[name]
+        self._brokers[name].wait_ready(partial(accepts, address), progress=self.progress)
 
     def _format(self) -> None:
         formats = [self._storage_tool(name) for name in self._brokers]

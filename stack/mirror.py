@@ -85,6 +85,10 @@ class Stack(ABC):
     def stop_broker(self, name: Broker) -> None:
         """SIGKILL a broker: that cluster is lost."""
 
+    @abstractmethod
+    def start_broker(self, name: Broker) -> None:
+        """Start a killed broker on the data that it left, and wait until it answers."""
+
     def create_mirror(self, topics: str, **overrides: str | int) -> None:
         """Create or change the three connectors, and wait until they run.
 

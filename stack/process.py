@@ -128,7 +128,8 @@ class Program:
     @property
     def death(self) -> ProgramError | None:
         """How it ended, with the log's last lines; None while it runs, or does not know."""
-        code = self._process.poll() if self._process is not None else None
+        process = self._process  # Another thread may change it meanwhile.
+        code = None if process is None else process.poll()
         return None if code is None else self._ended(code)
 
     def _alive(self) -> bool:

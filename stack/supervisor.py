@@ -1,5 +1,6 @@
 """Starts programs again that die, as a service manager would."""
 
+import signal
 import threading
 import time
 from collections import deque
@@ -47,6 +48,11 @@ class Supervisor:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def kill(self, program: Program) -> None:
+        """SIGKILL a program with all that it started; it did not die by itself, so none counts."""
+        self._deaths[program].clear()
+        program.signal(signal.SIGKILL)
 
     def check(self) -> None:
         """See that no program was given up.
