@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved bench bench-spark bench-api check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill bench bench-spark bench-api check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## Move a running Spark job between two real clusters, and print the proof
 	@$(BIN)/python -m demo
 
+demo-disaster: $(READY)  ## Lose the source in mid-stream, and show what was told beside the truth
+	@$(BIN)/python -m demo disaster
+
 up: $(READY)  ## Start clusters, MirrorMaker 2, Airflow and the job, to look around in
 	@$(BIN)/python -m demo up
 
@@ -37,7 +40,7 @@ spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two w
 test: unit integration e2e  ## Run all tests
 
 unit: $(READY)  ## Run the tests without I/O
-	@$(BIN)/python -m pytest tests/unit
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
 	@$(BIN)/python -m pytest tests/integration
@@ -53,6 +56,18 @@ soak-clearing: $(READY)  ## Clear the tasks of a failover in many orders, and lo
 
 soak-moved: $(READY)  ## Wake and restart the source job of a failover, and look for a second job
 	@$(BIN)/python -m pytest tests/e2e/soak_moved.py
+
+soak-disaster: $(READY)  ## Lose the source at ten random moments, and compare forecast and truth
+	@$(BIN)/python -m pytest tests/e2e/soak_losses.py tests/e2e/soak_disaster.py
+
+soak-kills: $(READY)  ## Kill worker, scheduler and triggerer between each two steps of a failover
+	@$(BIN)/python -m pytest tests/e2e/soak_kills.py
+
+soak-failback: $(READY)  ## Move a job to the target and home, five times under writes
+	@$(BIN)/python -m pytest tests/e2e/soak_failback.py
+
+soak-drill: $(READY)  ## Compare clusters and files before and after drills, one of them killed
+	@$(BIN)/python -m pytest tests/integration/soak_drill.py
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Self
 
 import psutil
 
+from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.spark.control import read_driver
-from demo.environment import Demo
+from demo.environment import BUILD, ROOT, TOPIC, Demo
+from stack import jars, spark
+from stack.process import Program
 
 LOOK_SECONDS = 0.4
 """Far less than a driver takes to start."""
@@ -24,9 +28,10 @@ class DriverWatch:
     A driver is a JVM of spark-submit that was given the control location of one side.
     """
 
-    def __init__(self, demo: Demo) -> None:
-        """Look for nothing yet."""
-        self._controls = {str(demo.job_folder(side) / "control"): side for side in SIDES}
+    def __init__(self, demo: Demo, *folders: Path) -> None:
+        """Look for nothing yet; further folders of the job count by their names."""
+        self._controls = {f"{demo.location(side)}/control": side for side in SIDES}
+        self._controls |= {str(folder / "control"): folder.name for folder in folders}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.looks = 0
@@ -98,6 +103,27 @@ def files(folder: Path) -> frozenset[tuple[str, int]]:
     folders = (folder / "checkpoint", folder / "output")
     files = [path for subfolder in folders for path in subfolder.rglob("*") if path.is_file()]
     return frozenset((str(path), path.stat().st_mtime_ns) for path in files)
+
+
+def source_job(demo: Demo) -> Program:
+    """Return the source job as a service manager starts it, beside Airflow."""
+    folder = demo.job_folder("source")
+    places = {name: folder / name for name in ("checkpoint", "control", "output")}
+    return Program(
+        "the source job",
+        [
+            *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
+            *("--py-files", py_files(), ROOT / "dags" / "jobs" / "orders_stream.py"),
+            *("--bootstrap-servers", demo.stack.source, "--topic", TOPIC),
+            *(part for name, place in places.items() for part in (f"--{name}", place)),
+        ],
+        log=demo.folder / "source-job.log",
+        env=spark.configure(
+            demo.folder / "again",
+            jars.fetch(BUILD, progress=demo.progress).spark,
+            Path(sys.executable),
+        ),
+    )
 
 
 def send(folder: Path, number: signal.Signals) -> None:

@@ -4,18 +4,15 @@
 """
 
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.job import py_files
-from demo.environment import BUILD, ROOT, TOPIC, Demo
+from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
-from stack import jars, spark
-from stack.process import Program, ProgramError
-from tests.e2e.drivers import DriverWatch, files, last_batch, send
+from stack.process import ProgramError
+from tests.e2e.drivers import DriverWatch, files, last_batch, send, source_job
 
 pytestmark = pytest.mark.timeout(1500)
 
@@ -55,30 +52,9 @@ def _log(demo: Demo, run_id: str) -> str:
     return "".join(path.read_text(errors="replace") for path in logs)
 
 
-def _driver(demo: Demo) -> Program:
-    """Return the source job as a service manager starts it, beside Airflow."""
-    folder = demo.job_folder("source")
-    places = {name: folder / name for name in ("checkpoint", "control", "output")}
-    return Program(
-        "the source job",
-        [
-            *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
-            *("--py-files", py_files(), ROOT / "dags" / "jobs" / "orders_stream.py"),
-            *("--bootstrap-servers", demo.stack.source, "--topic", TOPIC),
-            *(part for name, place in places.items() for part in (f"--{name}", place)),
-        ],
-        log=demo.folder / "source-job.log",
-        env=spark.configure(
-            demo.folder / "again",
-            jars.fetch(BUILD, progress=demo.progress).spark,
-            Path(sys.executable),
-        ),
-    )
-
-
 def _start_again(demo: Demo, times: int) -> None:
     """Start the source job again and again; each driver ends by itself, and says why."""
-    program = _driver(demo)
+    program = source_job(demo)
     for number in range(1, times + 1):
         program.start()
         with pytest.raises(ProgramError):

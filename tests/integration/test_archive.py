@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, Positions, SyncIndex, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import (
+    Basis,
+    Positions,
+    SyncIndex,
+    SyncsLocation,
+    TopicPartition,
+    Translation,
+)
 from airflow_mm2_offsets.errors import ArchiveError, ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -184,7 +192,11 @@ def loaded_answer(moving: Moving, archive: SyncArchive) -> Basis:
 
 
 def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncArchive) -> None:
-    """The plan from the archive alone equals the topic's, and names the time of the archive."""
+    """The plan from the archive alone equals the topic's, and names the time of the archive.
+
+    Where MirrorMaker 2 has sent no sync for the first records, the archive says more: it has noted
+    where the source ended after the first sync.
+    """
     moving.start()
     moving.write()
     run = archive_syncs(moving.pair, archive)
@@ -195,10 +207,24 @@ def test_with_the_source_gone_the_archive_answers(moving: Moving, archive: SyncA
         positions = moving.positions(position)
         before = plan_failover(moving.pair, positions, options=with_topic)
         after = plan_failover(gone, positions, options=alone)
-        assert after.partitions == before.partitions
+        for by_archive, by_topic in zip(after.partitions, before.partitions, strict=True):
+            near, wide = by_archive.translation, by_topic.translation
+            if wide.basis is Basis.COPYING_AGAIN:
+                (low, high), (lowest, highest) = _bounds(near), _bounds(wide)
+                # The target was empty: each copy has the offset of its record.
+                assert lowest <= low <= near.position <= high <= highest
+            else:
+                assert by_archive == by_topic
         assert (before.syncs_as_of, after.syncs_as_of) == (None, run.as_of)
     with pytest.raises(ClusterUnreachableError):
         plan_failover(gone, moving.positions(0), options=PlanOptions(archive=archive))
+
+
+def _bounds(answer: Translation) -> tuple[float, float]:
+    return (
+        -inf if answer.low is None else answer.low,
+        inf if answer.high is None else answer.high,
+    )
 
 
 def test_with_the_source_gone_a_recreated_target_topic_is_refused(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import psycopg2
@@ -142,6 +143,25 @@ def test_deaths_far_apart_do_not_count_together(dying: Program) -> None:
     supervisor.stop()
     supervisor.check()
     dying.kill()
+
+
+def test_a_program_that_is_killed_often_is_not_given_up(lasting: Program) -> None:
+    """Who kills it on purpose may do so as often as they like."""
+
+    def is_back(before: int | None) -> bool:
+        return lasting.running and lasting.session != before
+
+    lasting.start()
+    supervisor = Supervisor([lasting])
+    supervisor.start()
+
+    for _ in range(DEATHS + 1):
+        session = lasting.session
+        supervisor.kill(lasting)
+        wait_until(partial(is_back, session), "the program to be back")
+
+    supervisor.stop()
+    supervisor.check()
 
 
 def test_a_taken_port_is_named() -> None:

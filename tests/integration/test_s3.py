@@ -14,6 +14,7 @@ from airflow_mm2_offsets.migration import migrate_checkpoint
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
 from airflow_mm2_offsets.spark.control import read_acknowledgement
+from airflow_mm2_offsets.spark.drill import mark_drill, remove_drill
 from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
@@ -154,3 +155,24 @@ def test_a_read_only_control_location(s3_server: Server, place: Place) -> None:
     assert read_acknowledgement(control, "stop-1") is None
     request_stop(control, "stop-1")
     assert (control / "stop-request.json").exists()
+
+
+def test_a_drills_folder_is_removed(place: Place) -> None:
+    """With Hadoop's markers of folders, and names that look like patterns; its neighbours stay."""
+    folder, neighbours = place("drill"), place("drill-of-others")
+    (neighbours / "0").write_bytes(b"kept")
+    (place("x1")).write_bytes(b"kept")
+    mark_drill(folder, "d")
+    client, root = folder.fs, folder.path
+    for name in ("output/x[1]", "output/*", "checkpoint/offsets/0"):
+        (folder / name).write_bytes(b"0")
+    for marker in ("checkpoint/", "checkpoint/empty/", ""):
+        client.call_s3(
+            "put_object", Bucket=BUCKET, Key=f"{root}/{marker}".removeprefix(f"{BUCKET}/")
+        )
+    assert remove_drill(folder, "d") == 3
+    client.invalidate_cache()
+    above = root.rpartition("/")[0]
+    left = {name.removeprefix(f"{above}/") for name in client.find(above)}
+    assert left == {"drill-of-others/0", "x1"}
+    assert remove_drill(folder, "d") == 0

@@ -41,11 +41,20 @@ class Archived:
 
 
 @contextmanager
-def archive_of(world: MirrorWorld, *, partitions: int, on: SyncsLocation) -> Iterator[SyncArchive]:
-    """Yield the archive, in memory, that running now and then would have made."""
+def archive_of(
+    world: MirrorWorld, *, partitions: int, on: SyncsLocation, reach: Reach | None = None
+) -> Iterator[SyncArchive]:
+    """Yield the archive, in memory, that running now and then would have made.
+
+    Args:
+        world: What it was like at each run is in ``archived``.
+        partitions: How many the topic has.
+        on: Where the syncs topic lies.
+        reach: What each run can reach; ``partitions`` does not count then.
+    """
     folder = UPath(f"memory://mirror-world/{id(world)}")
     archive = SyncArchive(folder)
-    reach = Reach(partitions=partitions, connect=False)
+    reach = reach or Reach(partitions=partitions, connect=False)
     try:
         for then in world.archived:
             clusters = WorldClusters(then, reach, on=on)

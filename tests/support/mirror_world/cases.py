@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.mirror_world.draw import Drawn, worlds
 from tests.support.mirror_world.judging import Judge
-from tests.support.mirror_world.kinds import BASE, KINDS, Kind
+from tests.support.mirror_world.kinds import BASE, KINDS, LATER, Kind
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import MirrorWorld
@@ -33,7 +33,7 @@ def by_kind(unmended: Mapping[str, str]) -> pytest.MarkDecorator:
                 if kind.name in unmended
                 else [],
             )
-            for kind in KINDS
+            for kind in (*KINDS, *LATER)
         ],
     )
 

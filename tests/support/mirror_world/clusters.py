@@ -30,6 +30,9 @@ class Reach:
     """So many syncs compaction has removed."""
     connect: bool = True
     """Connect answers."""
+    known_before: bool = False
+    """Another partition of the topic had a sync before all others: an archive that knows the topic
+    notes the watermarks of all its partitions."""
     misnamed: bool = False
     """MirrorMaker 2 calls the topic ``a.orders`` on the target, where an unrelated ``orders``
     lies; the user says that names stay as they are."""
@@ -71,7 +74,7 @@ class WorldClusters:
             self.target.topics[TOPIC] = self._topic("local", _local_log(world.target))
         self._syncs_cluster.topics[self.pair.syncs_topic] = InMemoryTopic(
             topic_id=f"syncs-{world.syncs.incarnation}",
-            partitions=[_syncs_log(world, reach.partitions, reach.cleaned)],
+            partitions=[_syncs_log(world, reach)],
         )
 
     def _topic(self, side: str, log: PartitionLog) -> InMemoryTopic:
@@ -100,15 +103,15 @@ def _local_log(like: PartitionLog) -> SourceLog:
     return SourceLog(low=like.low, high=like.high, records=records)
 
 
-def _syncs_log(world: MirrorWorld, partitions: int, cleaned: int) -> SourceLog:
+def _syncs_log(world: MirrorWorld, reach: Reach) -> SourceLog:
     syncs = [
         OffsetSync(topic=TOPIC, partition=number, upstream=up, downstream=down)
         for up, down in world.syncs.syncs
-        for number in range(partitions)
+        for number in range(reach.partitions)
     ]
-    begin = cleaned * partitions
-    records = {
-        offset: Record(*encode_offset_sync(sync), FIRST_TIMESTAMP)
-        for offset, sync in enumerate(syncs[begin:], begin)
-    }
-    return SourceLog(high=len(syncs), records=records)
+    before = OffsetSync(topic=TOPIC, partition=reach.partitions, upstream=0, downstream=0)
+    others = [before] if reach.known_before else []
+    begin = reach.cleaned * reach.partitions
+    left = [*enumerate(others), *enumerate(syncs[begin:], begin + len(others))]
+    records = {offset: Record(*encode_offset_sync(sync), FIRST_TIMESTAMP) for offset, sync in left}
+    return SourceLog(high=len(others) + len(syncs), records=records)

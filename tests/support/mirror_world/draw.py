@@ -10,7 +10,7 @@ from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import MirrorWorld
 
-_MOST_WORLDS = 10**9
+MOST_WORLDS = 10**9
 """So many worlds have seeds of their own that follow from one seed."""
 
 
@@ -28,12 +28,12 @@ class Drawn:
 def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
     """Yield worlds without end; each kind takes its turn, with others unless it is to be alone."""
     for number in count():
-        yield draw_again(seed * _MOST_WORLDS + number, kinds, alone=alone)
+        yield draw_again(seed * MOST_WORLDS + number, kinds, alone=alone)
 
 
 def draw_again(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Drawn:
     """Return the world of ``worlds`` that a finding names by its own seed."""
-    first = kinds[seed % _MOST_WORLDS % len(kinds)]
+    first = kinds[seed % MOST_WORLDS % len(kinds)]
     return draw(seed, first, *([] if alone else _others(seed, first)))
 
 
@@ -46,20 +46,25 @@ def _others(seed: int, first: Kind) -> list[Kind]:
 def draw(seed: int, *kinds: Kind) -> Drawn:
     """Draw one world of all of ``kinds``."""
     random = Random(seed)  # noqa: S311 - the same seed makes the same world
+    world = world_of(random, kinds)
+    world.run(script_of(random, kinds))
+    return Drawn(seed=seed, kinds=tuple(each.name for each in kinds), world=world, random=random)
+
+
+def world_of(random: Random, kinds: Sequence[Kind]) -> MirrorWorld:
+    """Return a world of all of ``kinds`` to which nothing has happened yet."""
     settings = {
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
     }
     equal = any(kind.equal_records for kind in kinds)
-    world = MirrorWorld(
+    return MirrorWorld(
         MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30, 100)), **settings),
         random,
         kinds=random.choice((2, 3, 5, 20)) if equal else 10**9,
     )
-    world.run(_script(random, kinds))
-    return Drawn(seed=seed, kinds=tuple(each.name for each in kinds), world=world, random=random)
 
 
-def _script(random: Random, kinds: Sequence[Kind]) -> Iterator[Step]:
+def script_of(random: Random, kinds: Sequence[Kind]) -> Iterator[Step]:
     """Yield what happens: a mix of its own for each world, its episodes, and one of some ends."""
     weights = dict(BASE)
     for kind in kinds:

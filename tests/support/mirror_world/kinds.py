@@ -46,6 +46,14 @@ def _second_life(random: Random) -> list[Step]:
     return [*before, *_steps(random, "reinstall", "?lose", "copy", "?unblock", "?copy")]
 
 
+def _turned_round(random: Random) -> list[Step]:
+    """MirrorMaker 2 begins to copy to a topic that others have filled, or an earlier life has."""
+    begin = Step("alter_forward", random.choice((0, 10**6)))
+    before = _steps(random, "grow", "grow", "foreign", "foreign", "?copy", "reinstall", "?archive")
+    after = _steps(random, "copy", "?commit", "?archive", "grow", "copy", "?archive", "grow")
+    return [*before, begin, *after, *_steps(random, "copy", "?grow", "?copy", "?commit")]
+
+
 def _syncs_lost(random: Random) -> list[Step]:
     before = _steps(random, "grow", "grow", random.choice(("copy", "catch_up")), "?kill")
     return [*before, *_steps(random, "recreate_syncs", "?reset_offsets", "copy", "?copy")]
@@ -126,6 +134,9 @@ KINDS = (
     Kind(name="target-recreated", episode=_recreated_target),
     Kind(name="source-recreated", episode=_recreated_source),
 )
+
+LATER = (Kind(name="turned-round", weights={"archive": 0.5}, episode=_turned_round, mixes=False),)
+"""Kinds that came later, beside those of ``KINDS``: the seeds of findings draw from these alone."""
 
 HIDING = (
     Kind(name="hidden-rewind", episode=_hidden_rewind, mixes=False),

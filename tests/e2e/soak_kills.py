@@ -1,0 +1,81 @@
+"""Airflow's parts and workers are killed between each two steps; ``make soak-kills``.
+
+In the planned mode and in a disaster. The end must be the same as without kills: one target job,
+nothing lost beyond what was told, and never two jobs. The source job runs beside Airflow, as a
+service does: the scheduler's death would end it too.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from demo.disaster import Disaster, make_demo
+from demo.environment import Demo
+from demo.failover import FAILOVER, STREAM, Failover
+from tests.e2e.drivers import DriverWatch
+from tests.e2e.kills import kill_after_each, kill_each_worker, service, wait_for_end
+
+pytestmark = pytest.mark.timeout(1800)
+
+BEFORE_START = (
+    *("check", "stop_source", "read_positions", "wait_replicated", "translate"),
+    *("forecast", "approve"),
+)
+"""The steps before the point of no return; a worker can be killed in each that runs."""
+START = "submit_target"
+PARTS = ("scheduler", "triggerer", "dag-processor", "api-server")
+
+
+def _killer(failover: Failover, victim: str) -> Callable[[tuple[str, ...]], None]:
+    """Return what kills one victim in or after each of some steps."""
+    if victim == "worker":
+        return partial(kill_each_worker, failover)
+    kill = partial(failover.demo.airflow.kill, victim)
+    return partial(kill_after_each, failover, kill=kill)
+
+
+def _expect_one_job(demo: Demo, failover: Failover, watch: DriverWatch) -> None:
+    """The target job was triggered once, and no side ever had two drivers."""
+    assert demo.airflow.api.runs(STREAM) == [f"{FAILOVER}__{failover.run_id}"]
+    assert (watch.most["source"], watch.most["target"]) == (1, 1), watch.most
+
+
+@pytest.mark.parametrize("victim", ["worker", *PARTS])
+def test_planned(victim: str, tmp_path: Path) -> None:
+    """Killed between each two steps: the job is moved once, nothing lost, nothing repeated."""
+    with Demo(tmp_path, print) as demo, service(demo) as start, DriverWatch(demo) as watch:
+        failover = Failover(demo)
+        start(failover)
+        failover.trigger(mode="planned")
+        kill = _killer(failover, victim)
+        kill((*BEFORE_START, START))
+        failover.wait_for_task(START)
+        failover.move_producer()
+        kill(("wait_started",))
+        wait_for_end(failover)
+        failover.catch_up()
+        report = failover.report()
+        _expect_one_job(demo, failover, watch)
+
+    assert (report.lost, report.duplicated) == (0, 0)
+    assert report.holds
+
+
+@pytest.mark.parametrize("victim", ["worker", *PARTS])
+def test_disaster(victim: str, tmp_path: Path) -> None:
+    """Killed between each two steps: the job is started once, and the truth is as told."""
+    with make_demo(tmp_path, print) as demo, service(demo) as start, DriverWatch(demo) as watch:
+        disaster = Disaster(demo)
+        disaster.prepare(start=lambda: start(disaster.failover))
+        disaster.lose_source()
+        disaster.trigger()
+        kill = _killer(disaster.failover, victim)
+        kill((*BEFORE_START, START))
+        disaster.finish()
+        disaster.failover.catch_up()
+        report = disaster.report()
+        _expect_one_job(demo, disaster.failover, watch)
+
+    assert report.comparison.broken == []
