@@ -3,6 +3,7 @@
 Airflow calls ``get_provider_info`` through the entry point ``apache_airflow_provider``.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_mm2_offsets import __version__
@@ -28,7 +29,7 @@ def _field(label: str, description: str, **schema: object) -> dict[str, Any]:
     return {"label": label, "description": description, "schema": {"type": _TEXT, **schema}}
 
 
-_CONNECTION_FIELDS = {
+CONNECTION_FIELDS: Mapping[str, dict[str, Any]] = {
     "source_kafka_conn_id": _field(
         "Source Kafka connection",
         "Id of the kafka connection of the cluster that MirrorMaker 2 copies from.",
@@ -73,15 +74,22 @@ _CONNECTION_FIELDS = {
         "it empty if MirrorMaker 2 runs without Connect (dedicated mode).",
     ),
 }
+"""The fields that a connection of type ``mm2`` has beside Airflow's own."""
+FORM_BEHAVIOUR: Mapping[str, Any] = {
+    "hidden-fields": ["schema", "port", "host"],
+    "relabeling": {"login": "Kafka Connect user", "password": "Kafka Connect password"},
+    "placeholders": {
+        "login": "only if Kafka Connect asks for a login",
+        "password": "only if Kafka Connect asks for a login",
+    },
+}
+"""What becomes of Airflow's own fields."""
 _CONNECTION_TYPE = {
     "connection-type": "mm2",
     "hook-class-name": "airflow_mm2_offsets.hooks.mm2.Mm2OffsetHook",
     "hook-name": "Kafka MirrorMaker 2",
-    "ui-field-behaviour": {
-        "hidden-fields": ["schema", "port", "host"],
-        "relabeling": {"login": "Kafka Connect user", "password": "Kafka Connect password"},
-    },
-    "conn-fields": _CONNECTION_FIELDS,
+    "ui-field-behaviour": FORM_BEHAVIOUR,
+    "conn-fields": CONNECTION_FIELDS,
 }
 _INTEGRATION = {
     "integration-name": "Kafka MirrorMaker 2",

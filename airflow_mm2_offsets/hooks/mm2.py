@@ -14,6 +14,7 @@ from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.health import check_health
+from airflow_mm2_offsets.hooks.form import field_behaviour, form_widgets
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -63,6 +64,16 @@ class Mm2OffsetHook(BaseHook):
         self.mm2_conn_id = mm2_conn_id
         self.timeout = timeout
         self.exchanged = exchanged
+
+    @classmethod
+    def get_connection_form_widgets(cls) -> dict[str, Any]:
+        """Return the fields of the connection's form, for Airflow 3.1."""
+        return form_widgets()
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """Return what becomes of Airflow's own fields in the form, for Airflow 3.1."""
+        return field_behaviour()
 
     def get_conn(self) -> ClusterPair:
         """Return the pair of clusters that the connection names; no request is sent.

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 from airflow.providers_manager import ProvidersManager
 
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -61,17 +62,27 @@ def test_airflow_lists_the_connection_type() -> None:
 
 
 def test_airflow_shows_the_form() -> None:
-    """Every field is in the form under its name, with its choices; no field is a secret."""
-    manager = ProvidersManager()
-    widgets = manager.connection_form_widgets
-    fields = {widget.field_name: widget for name, widget in widgets.items() if "__mm2__" in name}
-    if not fields:
-        pytest.skip("forms are declared like this from Airflow 3.2 on")
-    assert fields.keys() == MM2["conn-fields"].keys()
-    assert fields["replication_policy"].field["schema"]["enum"] == ["default", "identity"]
-    assert fields["offset_syncs_topic_location"].field["schema"]["enum"] == ["source", "target"]
-    assert not any(widget.is_sensitive for widget in fields.values())
-    assert manager.field_behaviours["mm2"]["hidden_fields"] == ["schema", "port", "host"]
+    """Each field is in the form with its label, help, default and choices, on every Airflow."""
+    ProvidersManager()._cleanup()  # noqa: SLF001 - a test before this one may have listed the hooks
+    HookMetaService.hook_meta_data.cache_clear()
+    (form,) = (meta for meta in HookMetaService.hook_meta_data() if meta.connection_type == "mm2")
+    assert form.extra_fields is not None
+    assert form.extra_fields.keys() == MM2["conn-fields"].keys()
+    for name, field in MM2["conn-fields"].items():
+        shown = form.extra_fields[name]
+        assert shown["schema"]["title"] == field["label"]
+        assert shown["description"] == field["description"]
+        assert shown["value"] == field["schema"].get("default")
+        assert shown["schema"].get("enum") == field["schema"].get("enum")
+        assert shown["schema"].get("format") != "password"
+    standard = form.standard_fields
+    assert standard is not None
+    assert standard.host is not None
+    assert standard.host.hidden
+    assert standard.login is not None
+    assert standard.login.title == "Kafka Connect user"
+    assert standard.password is not None
+    assert standard.password.placeholder == "only if Kafka Connect asks for a login"
 
 
 def test_the_airflow_of_the_tests_is_private(airflow_home: str) -> None:
