@@ -118,7 +118,7 @@ class BatchRequest(BaseModel):
     """Many positions of a topic."""
 
     topicName: Topic
-    offsetList: Annotated[list[BatchItem], Field(min_length=1, max_length=MAX_ITEMS), FailFast()]
+    offsetList: Annotated[list[BatchItem], Field(max_length=MAX_ITEMS), FailFast()]
 
 
 class ItemResult(BaseModel):
@@ -127,9 +127,11 @@ class ItemResult(BaseModel):
     sourceOffset: int | str
     """As in the request."""
     targetOffset: int | None
-    translationMethod: Strategy
-    errorMessages: list[str]
+    translationMethod: Literal["OFFSET_SYNC"]
+    errorMessages: str | None
+    """Null if there is an answer. The name is mm2-offset-map's: it is one text."""
     success: bool
+    strategy: Strategy
     status: Status | None
     """Null if the item is not a position."""
     low: int | None
@@ -142,7 +144,7 @@ class PartitionResult(BaseModel):
     """The answers of one partition, in the order of the request."""
 
     partition: int | str
-    status: Literal["SUCCESS", "PARTIAL", "FAILED"]
+    status: Literal["SUCCESS", "PARTIAL_SUCCESS", "FAILED"]
     offsetTranslations: list[ItemResult]
 
 

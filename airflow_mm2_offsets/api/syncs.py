@@ -99,7 +99,7 @@ def _status(served: ServedPair) -> dict[str, Any]:
     syncs = state.syncs
     return {
         "topic": served.pair.syncs_topic,
-        "refreshedAt": syncs.read_at.isoformat(timespec="milliseconds") if syncs else None,
+        "refreshedAt": syncs.read_at if syncs else None,
         "syncCount": len(syncs.index) if syncs else 0,
         "partitionCount": len(syncs.index.partitions) if syncs else 0,
         "skippedCount": syncs.skipped_count if syncs else 0,

@@ -1,7 +1,7 @@
 """Routes that translate one position, or many of a topic."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -27,6 +27,12 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
 router = APIRouter(tags=["translate"])
 
 _RESULT_FIELDS = ("status", "low", "high", "reason", "basis")
+_STATUSES: Mapping[frozenset[bool], str] = {
+    frozenset({True}): "SUCCESS",
+    frozenset({True, False}): "PARTIAL_SUCCESS",
+    frozenset({False}): "FAILED",
+}
+"""A partition's status by which of its items have an answer."""
 
 TopicQuery = Annotated[
     str, Query(min_length=1, max_length=MAX_NAME, pattern=NAME, examples=["source.orders"])
@@ -161,12 +167,6 @@ def _answer_batch(
     check_source: bool,
 ) -> Json:
     started, topic, naming = time.perf_counter(), request.topicName, served.pair.naming
-    if not any(name == topic for name, _ in index):
-        raise Problem(
-            HTTPStatus.NOT_FOUND,
-            f"{topic}: there is no offset sync of this topic: MirrorMaker 2 never copied it",
-            field="body.topicName",
-        )
     source = served.pair.source if check_source else None
     positions = ((item.partition, item.startOffset) for item in request.offsetList)
     try:
@@ -189,7 +189,7 @@ def _answer_batch(
                 "processTimeMs": round((time.perf_counter() - started) * 1000),
                 "partitionProcessed": len(results),
             },
-            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "timestamp": datetime.now(UTC),
         }
     )
 
@@ -203,10 +203,10 @@ def _by_partition(
         number = item.partition if isinstance(answer, PositionError) else answer.partition
         grouped.setdefault(number, []).append(_item(item.startOffset, answer, strategy))
     for number, items in grouped.items():
-        outcomes = {item["success"] for item in items}
+        outcomes = (item["success"] for item in items)
         yield {
             "partition": number,
-            "status": "PARTIAL" if len(outcomes) > 1 else "SUCCESS" if all(outcomes) else "FAILED",
+            "status": _STATUSES[frozenset(outcomes)],
             "offsetTranslations": items,
         }
 
@@ -224,8 +224,9 @@ def _item(
     return {
         "sourceOffset": position,
         "targetOffset": target,
-        "translationMethod": strategy,
-        "errorMessages": [] if error is None else [error],
+        "translationMethod": "OFFSET_SYNC",
+        "errorMessages": error,
         "success": error is None,
+        "strategy": strategy,
         **result,
     }

@@ -96,7 +96,7 @@ def test_the_status_has_their_fields_and_ours(api: ApiHarness) -> None:
     assert status.pop("ageSeconds") > 0
     assert status == {
         "topic": "mm2-offset-syncs.west.internal",
-        "refreshedAt": "2026-11-21T00:00:00.000+00:00",
+        "refreshedAt": "2026-11-21T00:00:00.000Z",
         "syncCount": 5,
         "partitionCount": 3,
         "skippedCount": 1,

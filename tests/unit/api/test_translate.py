@@ -188,13 +188,14 @@ def test_a_batch_answers_by_partition(api: ApiHarness, path: str) -> None:
         "west",
     )
     first, second = body["partitionResults"]
-    assert (first["partition"], first["status"]) == (0, "PARTIAL")
+    assert (first["partition"], first["status"]) == (0, "PARTIAL_SUCCESS")
     assert first["offsetTranslations"][0] == {
         "sourceOffset": 100,
         "targetOffset": 98,
-        "translationMethod": "safe",
-        "errorMessages": [],
+        "translationMethod": "OFFSET_SYNC",
+        "errorMessages": None,
         "success": True,
+        "strategy": "safe",
         "status": "exact",
         "low": 98,
         "high": 98,
@@ -243,13 +244,12 @@ def test_a_bad_item_fails_alone(
         (result,) = failed["offsetTranslations"]
         assert (result["sourceOffset"], result["targetOffset"]) == (bad["startOffset"], None)
         assert result["success"] is False
-        assert message in result["errorMessages"][0]
+        assert message in result["errorMessages"]
 
 
 @pytest.mark.parametrize(
     ("items", "status", "field"),
     [
-        ([], 400, "body.offsetList"),
         ([item(0, 1)] * 100_001, 413, "body.offsetList"),
         ([1] * 1000, 400, "body.offsetList.0"),
         ([item(0, 1), {"partition": 0}], 400, "body.offsetList.1.startOffset"),
@@ -275,11 +275,33 @@ def test_the_largest_batch_is_answered(api: ApiHarness) -> None:
     assert body["summary"]["successCount"] == 100_000
 
 
-def test_a_batch_of_an_unknown_topic_is_not_found(api: ApiHarness) -> None:
-    """No item could succeed, so the whole batch is 404."""
-    body = {"topicName": "unknown", "offsetList": [item(0, 1)]}
+def test_an_empty_batch_has_no_results(api: ApiHarness) -> None:
+    """As mm2-offset-map answers it."""
+    answer = batch(api, [])
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["partitionResults"] == []
+    assert body["summary"] == {
+        "totalRequested": 0,
+        "successCount": 0,
+        "failureCount": 0,
+        "processTimeMs": body["summary"]["processTimeMs"],
+        "partitionProcessed": 0,
+    }
+
+
+def test_each_item_of_an_unknown_topic_fails(api: ApiHarness) -> None:
+    """As mm2-offset-map answers it."""
+    body = {"topicName": "unknown", "offsetList": [item(0, 1), item(1, 2)]}
     answer = api.client.post(f"{BASE}/translate/batch", json=body)
-    assert (answer.status_code, answer.json()["field"]) == (404, "body.topicName")
+    assert answer.status_code == 200
+    results = answer.json()["partitionResults"]
+    assert [(each["partition"], each["status"]) for each in results] == [
+        (0, "FAILED"),
+        (1, "FAILED"),
+    ]
+    (failed,) = results[0]["offsetTranslations"]
+    assert "MirrorMaker 2 never copied it" in failed["errorMessages"]
 
 
 def test_an_unreachable_source_fails_a_batch(api: ApiHarness) -> None:
