@@ -88,6 +88,7 @@ class RequestLimiter:
             await self._app(scope, receive, send)
             return
         exchange = _Exchange(receive, send, self._limits)
+        mount = scope.get("route")
         try:
             if _content_length(scope["headers"]) > self._limits.body_bytes:
                 raise _too_large(self._limits)  # noqa: TRY301 - answered below
@@ -103,8 +104,10 @@ class RequestLimiter:
             unexpected = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, id=number)
             await unexpected.response()(scope, receive, exchange.send_with_headers)
         finally:
-            route = getattr(scope.get("route"), "path", "none")
-            method = scope["method"] if route != "none" else "any"
+            found = scope.get("route") is not mount
+            # No route has a parameter in its path, so the paths of found routes are few.
+            route = scope["path"].removeprefix(scope.get("root_path", "")) if found else "none"
+            method = scope["method"] if found else "any"
             seconds = time.perf_counter() - exchange.started
             self._metrics.observe(route, method, exchange.status, seconds)
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -148,11 +148,11 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> Iterator[str]:
-    """Yield the methods of every route with the path: Starlette names only the first route's."""
-    for route in request.app.routes:
-        match, _ = route.matches(request.scope)
-        if match is not Match.NONE:
-            yield from getattr(route, "methods", None) or ()
+    """Yield the methods that any route with the path takes: Starlette names the first route's."""
+    for method in HTTPMethod:
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
+            yield method
 
 
 async def _validation_problem(_request: Request, error: Exception) -> JSONResponse:

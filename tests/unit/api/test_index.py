@@ -4,11 +4,12 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.cache import CacheState
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
-from tests.unit.api.api_harness import BASE, ORDERS, ApiHarness, cached
+from tests.unit.api.api_harness import BASE, ORDERS, ApiHarness, Direct, cached
 
 UNREAD = CacheState()
 
@@ -177,6 +178,18 @@ def test_metrics_count_requests_and_show_the_index(api: ApiHarness) -> None:
     assert 'mm2_offsets_syncs{connection=""} 5.0' in text
     assert 'mm2_offsets_index_stale{connection=""} 0.0' in text
     assert 'mm2_offsets_refreshes_total{connection="",outcome="ok"} 1.0' in text
+
+
+def test_metrics_of_a_mounted_app_have_the_same_labels(api: ApiHarness) -> None:
+    """Airflow's API server mounts the app below a prefix, which is no route of ours."""
+    server = FastAPI()
+    server.mount("/mm2-offsets", api.app)
+    client = httpx.Client(transport=Direct(server), base_url="http://api")
+    client.get(f"/mm2-offsets{BASE}/syncs")
+    client.get("/mm2-offsets/unknown")
+    text = client.get("/mm2-offsets/metrics").text
+    assert f'{{method="GET",route="{BASE}/syncs",status="200"}} 1.0' in text
+    assert '{method="any",route="none",status="404"} 1.0' in text
 
 
 def test_each_app_counts_for_itself() -> None:

@@ -180,6 +180,7 @@ def test_the_list_of_routes_is_whole(api: ApiHarness) -> None:
     described = {(method.upper(), path) for path, each in paths.items() for method in each}
     probes = {("GET", "/healthz"), ("GET", "/readyz")}
     assert described | {("GET", "/openapi.json")} == {*ROUTES, *probes}
+    assert not any("{" in path for path in paths), "metrics take a path for its route"
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
