@@ -1,21 +1,14 @@
-"""Tells which parts of a pair of clusters answer, and why the others do not.
+"""Asks several parts of a pair of clusters at the same time, and keeps why some do not answer.
 
-The connection form's Test button and the command ``check-connection`` call it; so does the planner
-of a disaster, with questions of its own.
+``connection_check`` and the planner of a disaster ask by it.
 """
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.syncs import read_syncs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +32,6 @@ class PartHealth:
         }
 
 
-def check_health(pair: ClusterPair) -> tuple[PartHealth, ...]:
-    """Ask every part of a pair at the same time: it takes as long as the slowest part."""
-    parts: dict[str, Callable[[], str]] = {
-        "source": partial(_cluster, pair.source),
-        "target": partial(_cluster, pair.target),
-        f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
-    }
-    if pair.connect:
-        parts["Connect"] = partial(_connect, pair.connect, pair.naming)
-    return ask_parts(parts)
-
-
 def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
     """Ask each part its question, all at the same time; the answers have the same order."""
     pool = ThreadPoolExecutor(len(questions))
@@ -66,20 +47,3 @@ def _health(part: str, ask: Callable[[], str]) -> PartHealth:
         return PartHealth(part=part, answer=ask())
     except Mm2OffsetsError as error:
         return PartHealth(part=part, error=error)
-
-
-def _cluster(cluster: KafkaCluster) -> str:
-    info = cluster.describe()
-    return f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
-
-
-def _syncs(pair: ClusterPair) -> str:
-    syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
-    skipped = f", skipped records: {syncs.skipped_count}" if syncs.skipped_count else ""
-    return f"syncs: {len(syncs.index)}, partitions: {len(syncs.index.partitions)}{skipped}"
-
-
-def _connect(connect: ConnectClient, naming: Naming) -> str:
-    version = connect.check()
-    connector = connect.find_mirror_source(naming.source_alias, naming.target_alias)
-    return f"version {version}, connector {connector}"

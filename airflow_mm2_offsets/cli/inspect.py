@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
+from airflow_mm2_offsets import connection_check
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
@@ -14,7 +15,6 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
-from airflow_mm2_offsets.health import check_health
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 
 SYNCS_EXAMPLE = """\
@@ -80,7 +80,7 @@ def check_connection(pair_options: ClusterOptions) -> Answer:
     """
     pair = find_clusters(pair_options).pair
     with waiting("Checking"):
-        parts = check_health(pair)
+        parts = connection_check.check_connection(pair)
     errors = [part.error for part in parts if part.error]
     return Answer(
         text="\n".join(

@@ -11,9 +11,9 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
 from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.connection_check import check_connection
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.health import check_health
 from airflow_mm2_offsets.hooks.form import field_behaviour, form_widgets
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import admin_config
@@ -111,7 +111,7 @@ class Mm2OffsetHook(BaseHook):
             pair = self.get_conn()
         except Mm2OffsetsError as error:
             return False, str(error)
-        parts = check_health(pair)
+        parts = check_connection(pair)
         text = "; ".join(f"{part.part}: {part.error or 'ok'}" for part in parts)
         return not any(part.error for part in parts), text
 

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.errors import ClusterRefusedError, TopicNotFoundError
 from airflow_mm2_offsets.kafka.config import admin_config, consumer_config
+from airflow_mm2_offsets.kafka.network_path import StepResult, walk
 from airflow_mm2_offsets.kafka.session import ClientSession, ClientT
 
 _MAX_IDLE = 4
@@ -79,3 +80,10 @@ def make_consumer(
     """Start a session with a read-only consumer; see ``consumer_config``."""
     config = consumer_config(cluster, extra, isolation, prefetch=prefetch)
     return ClientSession(cluster, timeout, config, Consumer)
+
+
+def walk_to_brokers(
+    cluster: str, extra: Mapping[str, object], timeout: float
+) -> Iterator[StepResult]:
+    """Yield the steps of the way to the bootstrap servers, without a client; see ``walk``."""
+    return walk(cluster, admin_config(cluster, extra), timeout)

@@ -1,6 +1,6 @@
 """A Kafka cluster: its id, topics, watermarks and offsets by time; every room above calls it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,9 +19,14 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNotFoundError
-from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
+from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer, walk_to_brokers
 from airflow_mm2_offsets.kafka.config import admin_config
-from airflow_mm2_offsets.kafka.descriptions import describe_readers, describe_settings
+from airflow_mm2_offsets.kafka.descriptions import (
+    describe_readers,
+    describe_settings,
+    find_unreadable,
+)
+from airflow_mm2_offsets.kafka.network_path import StepResult
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
@@ -83,6 +88,14 @@ class KafkaCluster:
                 f"timeout is {self.timeout} s; give more than 0", cluster=self.name
             )
 
+    def walk(self) -> Iterator[StepResult]:
+        """Yield what each step on the way to the brokers finds: DNS, TCP, and TLS if it is used.
+
+        Raises:
+            ClusterUnreachableError: A step fails for all servers; the message says which, and why.
+        """
+        return walk_to_brokers(self.name, self.config, self.timeout)
+
     def describe(self) -> ClusterInfo:
         """Return the cluster's id and its brokers."""
         with self._admin() as admin:
@@ -110,6 +123,15 @@ class KafkaCluster:
             admin.wait_all(futures.values())
             infos = {name: _topic_info(admin, name, each) for name, each in futures.items()}
         return {name: info for name, info in infos.items() if info is not None}
+
+    def unreadable(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the topics that the user may not read, or not describe.
+
+        One that does not exist counts as readable, and so do all where the brokers do not tell.
+        """
+        with self._admin() as admin:
+            admin.metadata()
+            return find_unreadable(admin, frozenset(names))
 
     def leaderless(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         """Return the existing partitions that no known broker leads: they can't be read now.

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
     AdminClient,
     ConfigResource,
     ResourceType,
@@ -47,6 +48,32 @@ def describe_readers(
     admin.wait_all(futures.values())
     read = {name: _assigned(_result(admin, future)) for name, future in futures.items()}
     return {name: shared for name, names in read.items() if (shared := names & {*topics})}
+
+
+def find_unreadable(admin: ClientSession[AdminClient], topics: Collection[str]) -> frozenset[str]:
+    """Return the topics that the user may not read, or not describe; see ``KafkaCluster``."""
+    if not topics:
+        return frozenset()
+    futures = admin.client.describe_topics(
+        TopicCollection(sorted(topics)),
+        include_authorized_operations=True,
+        request_timeout=admin.remaining,
+    )
+    admin.wait_all(futures.values())
+    return frozenset(name for name, each in futures.items() if not _is_readable(admin, each))
+
+
+def _is_readable(admin: ClientSession[AdminClient], topic: Any) -> bool:  # noqa: ANN401 - a future
+    try:
+        operations = topic.result().authorized_operations
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return False
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return True
+        raise admin.failure(error.args[0]) from error
+    return operations is None or {AclOperation.READ, AclOperation.DESCRIBE} <= {*operations}
 
 
 def _assigned(group: Any) -> frozenset[str]:  # noqa: ANN401 - as the client types it

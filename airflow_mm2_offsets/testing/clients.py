@@ -25,6 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka import clients
+from airflow_mm2_offsets.kafka.network_path import StepResult, walk
 from airflow_mm2_offsets.testing.clusters import InMemoryCluster, find_cluster
 from airflow_mm2_offsets.testing.descriptions import (
     UNKNOWN_TOPIC,
@@ -52,8 +53,15 @@ def in_memory_clients() -> Iterator[None]:
         clients,
         Consumer=_choose(_Consumer, Consumer),
         AdminClient=_choose(_Admin, AdminClient),
+        walk=_walk,
     ):
         yield
+
+
+def _walk(cluster: str, settings: Mapping[str, object], timeout: float) -> Iterator[StepResult]:
+    """Yield no step to a cluster in memory: there is no network on the way."""
+    if find_cluster(str(settings["bootstrap.servers"])) is None:
+        yield from walk(cluster, settings, timeout)
 
 
 def _choose(in_memory: type["_Client"], real: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,7 +125,12 @@ class _Admin(_Client, DescribingAdmin):
         if topic is None:
             return failed(KafkaException(UNKNOWN_TOPIC))
         return done(
-            SimpleNamespace(name=name, partitions=topic.partitions, topic_id=topic.topic_id)
+            SimpleNamespace(
+                name=name,
+                partitions=topic.partitions,
+                topic_id=topic.topic_id,
+                authorized_operations=None,
+            )
         )
 
     def list_offsets(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
-from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import inspect
+from airflow_mm2_offsets import __version__, connection_check
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -116,7 +115,7 @@ def test_a_defect_is_told_as_one(line: CommandLine, monkeypatch: pytest.MonkeyPa
     def fail(*_args: object) -> None:
         raise KeyError("orders")
 
-    monkeypatch.setattr(inspect, "check_health", fail)
+    monkeypatch.setattr(connection_check, "check_connection", fail)
     error = line.error("check-connection", code=ExitCode.DEFECT)
     assert error == "Error: KeyError: 'orders'; this is a defect: report what --debug shows\n"
     shown = line.run("check-connection", "--debug")

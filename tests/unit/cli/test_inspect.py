@@ -142,7 +142,14 @@ def test_check_connection_tells_each_part(line: CommandLine) -> None:
     """What answers is told with what it is."""
     data = line.data("check-connection")
     assert data["ok"] is True
-    assert [each["ok"] for each in data["parts"]] == [True, True, True]
+    assert [each["part"] for each in data["parts"]] == [
+        "source",
+        "target",
+        data["parts"][2]["part"],
+        "source: rights",
+        "target: rights",
+    ]
+    assert all(each["ok"] for each in data["parts"])
     assert data["parts"][2]["answer"] == "syncs: 4, partitions: 1"
     assert line.run("check-connection").stdout.startswith("ok      source: cluster ")
 

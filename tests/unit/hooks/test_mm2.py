@@ -68,12 +68,15 @@ def test_get_conn_asks_nothing(names: pytest.MonkeyPatch) -> None:
     assert Mm2OffsetHook().get_conn().connect is not None
 
 
+RIGHTS = "source: rights: ok; target: rights: ok"
+
+
 def test_the_test_button_tells_that_all_is_well(clusters: Clusters) -> None:
     """Each part that answered is listed; without a Connect URL Connect is not asked."""
     assert clusters
     assert Mm2OffsetHook(timeout=5).test_connection() == (
         True,
-        f"source: ok; target: ok; syncs topic {SYNCS} on source: ok",
+        f"source: ok; target: ok; syncs topic {SYNCS} on source: ok; {RIGHTS}",
     )
 
 
@@ -122,8 +125,8 @@ def test_the_test_button_waits_once(names: pytest.MonkeyPatch) -> None:
         together.wait()
         raise Mm2OffsetsError("down")
 
-    names.setattr("airflow_mm2_offsets.kafka.cluster.KafkaCluster.describe", ask)
-    names.setattr("airflow_mm2_offsets.health.read_syncs", ask)
+    names.setattr("airflow_mm2_offsets.kafka.cluster.KafkaCluster.walk", ask)
+    names.setattr("airflow_mm2_offsets.connection_check.read_syncs", ask)
     assert Mm2OffsetHook().test_connection() == (
         False,
         f"source: down; target: down; syncs topic {SYNCS} on source: down",

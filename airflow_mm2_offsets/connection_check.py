@@ -1,0 +1,117 @@
+"""Walks through a pair of clusters step by step, and says which step fails and why.
+
+The connection form's Test button and the command ``check-connection`` call it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeAlias
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.errors import ClusterRefusedError, ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.health import PartHealth
+from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+
+_MAX_LISTED = 5
+_Walk: TypeAlias = Callable[[], Iterator[PartHealth]]
+
+
+def check_connection(pair: ClusterPair) -> tuple[PartHealth, ...]:
+    """Walk to every part of a pair at the same time: it takes as long as the slowest part.
+
+    The way to a cluster is DNS, TCP, TLS and the login; then come the offset-syncs topic, the
+    rights to the copied topics, and the settings of the connector, if Connect is given. After a
+    step that fails, the next ones of the same part are not tried. Nothing is written.
+    """
+    infos: dict[str, ClusterInfo] = {}
+    walks: dict[str, _Walk] = {
+        "source": partial(_walk_to_cluster, pair.source, "source", infos),
+        "target": partial(_walk_to_cluster, pair.target, "target", infos),
+        f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
+    }
+    if pair.connect:
+        walks["Connect"] = partial(_connect, pair)
+    pool = ThreadPoolExecutor(len(walks))
+    try:
+        results = [*pool.map(_steps, walks, walks.values())]
+    finally:
+        # All parts are done, or the caller was interrupted and must not wait for them.
+        pool.shutdown(wait=False)
+    return (*(step for steps in results for step in steps), *_one_cluster_twice(infos))
+
+
+def _steps(part: str, walk: _Walk) -> list[PartHealth]:
+    steps: list[PartHealth] = []
+    try:
+        steps.extend(walk())
+    except Mm2OffsetsError as error:
+        steps.append(PartHealth(part=part, error=error))
+    return steps
+
+
+def _walk_to_cluster(
+    cluster: KafkaCluster, side: str, infos: dict[str, ClusterInfo]
+) -> Iterator[PartHealth]:
+    for passed in cluster.walk():
+        yield PartHealth(part=f"{side}: {passed.step}", answer=passed.answer)
+    info = infos[side] = cluster.describe()
+    answer = f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
+    yield PartHealth(part=side, answer=answer)
+
+
+def _one_cluster_twice(infos: Mapping[str, ClusterInfo]) -> Iterator[PartHealth]:
+    ids = {info.cluster_id for info in infos.values()} - {None}
+    if len(infos) > 1 and len(ids) == 1:
+        problem = (
+            f"both are cluster {ids.pop()}: one of the two connections has the address of the "
+            f"other; correct its bootstrap.servers"
+        )
+        yield PartHealth(part="source and target", error=ConfigurationError(problem))
+
+
+def _syncs(pair: ClusterPair) -> Iterator[PartHealth]:
+    syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
+    skipped = f", skipped records: {syncs.skipped_count}" if syncs.skipped_count else ""
+    yield PartHealth(
+        part=f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}",
+        answer=f"syncs: {len(syncs.index)}, partitions: {len(syncs.index.partitions)}{skipped}",
+    )
+    topics = {partition.topic for partition in syncs.index.partitions}
+    copies = {pair.naming.target_topic(topic) for topic in topics}
+    for side, cluster, names in (("source", pair.source, topics), ("target", pair.target, copies)):
+        yield _rights(side, cluster, names)
+
+
+def _rights(side: str, cluster: KafkaCluster, topics: set[str]) -> PartHealth:
+    part = f"{side}: rights"
+    try:
+        missing = cluster.unreadable(topics)
+    except Mm2OffsetsError as error:
+        return PartHealth(part=part, error=error)
+    if not missing:
+        return PartHealth(part=part, answer=f"may read the topics that have syncs ({len(topics)})")
+    listed = ", ".join(sorted(missing)[:_MAX_LISTED])
+    more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
+    problem = f"may not read {listed}{more}: grant its user READ and DESCRIBE on them"
+    return PartHealth(part=part, error=ClusterRefusedError(problem, cluster=cluster.name))
+
+
+def _connect(pair: ClusterPair) -> Iterator[PartHealth]:
+    assert pair.connect is not None  # noqa: S101 - see check_connection
+    version = pair.connect.check()
+    naming = pair.naming
+    name = pair.connect.find_mirror_source(naming.source_alias, naming.target_alias)
+    yield PartHealth(part="Connect", answer=f"version {version}, connector {name}")
+    yield _settings(pair)
+
+
+def _settings(pair: ClusterPair) -> PartHealth:
+    part = "Connect: settings"
+    try:
+        check_names(pair, read_mirror_connector(pair))
+    except Mm2OffsetsError as error:
+        return PartHealth(part=part, error=error)
+    return PartHealth(part=part, answer="are those of the connection")
