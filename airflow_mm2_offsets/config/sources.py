@@ -106,7 +106,8 @@ def _read_variables(environ: Mapping[str, str]) -> Entries:
 def _of_mirror_maker(
     content: MirrorMakerFile, file: Path, variables: Entries, environ: Mapping[str, str]
 ) -> Entries:
-    aliases = [variables.get(key) or content.settings.get(key) for key in _ALIASES]
+    given = content.settings | {key: entry for key, entry in variables.items() if entry.value}
+    aliases = [given.get(key) for key in _ALIASES]
     try:
         flow = choose_flow(content.flows, *aliases)
     except ConfigurationError as error:
