@@ -5,9 +5,12 @@ The text of the Kafka source's ``startingOffsets`` option and of its lines in a 
 """
 
 import json
+import re
 
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_positions
 from airflow_mm2_offsets.errors import PositionError
+
+_NUMBERS = re.compile(r"[\d\s.,:\[\]{}'eE+-]*|True|False|None")
 
 
 def parse_offsets(text: str) -> Positions:
@@ -19,14 +22,21 @@ def parse_offsets(text: str) -> Positions:
     """
     try:
         offsets = json.loads(text, object_pairs_hook=_object)
+        _refuse_texts(offsets)
         positions = check_positions(offsets)
     except PositionError:
         raise
     except (ValueError, RecursionError) as error:
+        # The text is not shown: a wrong file may hold secrets.
+        place = (
+            f" (line {error.lineno}, column {error.colno})"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
         raise PositionError(
-            f"Spark's offsets must be JSON such as "
-            f'{{"orders":{{"0":42}}}}: {error}; got {text[:200]!r}'
-        ) from error
+            f'Spark\'s offsets must be JSON such as {{"orders":{{"0":42}}}}; the text of '
+            f"{len(text)} characters is not{place}; give the offsets of a Spark checkpoint"
+        ) from None
     _check_spelling(offsets)
     return positions
 
@@ -44,8 +54,24 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     offsets = dict(pairs)
     if len(offsets) != len(pairs):
         # Python would keep the last of two equal names in silence.
-        raise PositionError(f"Spark's offsets name something twice: {pairs!r}")
+        raise PositionError(
+            f"Spark's offsets name a topic or a partition twice, of {len(pairs)} in one map; name "
+            f"each once"
+        )
     return offsets
+
+
+def _refuse_texts(offsets: object) -> None:
+    """Refuse what is not made of numbers, unseen: another file's JSON may hold secrets."""
+    problem = "must map topics to partitions to offsets, which are numbers; the JSON has a text"
+    if not isinstance(offsets, dict):
+        raise PositionError(f"Spark's offsets {problem} or a list instead")
+    for topic, partitions in offsets.items():
+        parts = [partitions]
+        if isinstance(partitions, dict):
+            parts = [*partitions, *partitions.values()]
+        if not all(_NUMBERS.fullmatch(repr(part)) for part in parts):
+            raise PositionError(f"Spark's offsets {problem} instead", topic=topic)
 
 
 def _check_spelling(offsets: dict[str, dict[str, object]]) -> None:
