@@ -17,10 +17,11 @@ _SERVICE = "sasl.kerberos.service.name"
 _KEYTAB = "sasl.kerberos.keytab"
 _PRINCIPAL = "sasl.kerberos.principal"
 _WITHOUT_GSSAPI = (
-    "is GSSAPI (Kerberos), and the installed confluent-kafka is built without it; its wheels are. "
-    "Build it against a librdkafka that has it: apt-get install gcc python3-dev librdkafka-dev "
-    "libsasl2-modules-gssapi-mit krb5-user, then pip install --force-reinstall "
-    "--no-binary confluent-kafka confluent-kafka (of the same minor version as librdkafka-dev)"
+    "is GSSAPI (Kerberos; also the default), and the installed confluent-kafka is built without "
+    "it, as its wheels are. Build it against a librdkafka that has it: apt-get install gcc "
+    "python3-dev librdkafka-dev libsasl2-modules-gssapi-mit krb5-user, then pip install "
+    "--force-reinstall --no-binary confluent-kafka confluent-kafka (of the same minor version as "
+    "librdkafka-dev)"
 )
 
 

@@ -44,10 +44,14 @@ def test_a_login_by_password(module: str, given: str | None, mechanism: str) -> 
     assert to_librdkafka("source", java) == LOGIN | {"sasl.mechanism": mechanism}
 
 
-def test_librdkafkas_own_login_wins() -> None:
-    """Where one thing is given under both names, librdkafka's takes precedence."""
-    java = {"sasl.jaas.config": f"{PLAIN} required username=other password=other;"}
+def test_the_same_login_may_be_given_twice() -> None:
+    """Under both names it is one login; two different ones are refused, for one would be lost."""
+    java = {"sasl.jaas.config": f"{PLAIN} required username=u password='{SECRET}';"}
     assert to_librdkafka("source", java | LOGIN) == LOGIN | {"sasl.mechanism": "PLAIN"}
+    other = {"sasl.jaas.config": f"{PLAIN} required username=u password=other;"}
+    with pytest.raises(ConfigurationError, match=r"and sasl\.password give different") as raised:
+        to_librdkafka("source", other | LOGIN)
+    assert SECRET not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,7 @@ def test_librdkafkas_own_login_wins() -> None:
                 "sasl.jaas.config": f"{KRB5} required keyTab='/k' principal=p;",
             },
             "sasl.mechanism",
-            "is GSSAPI .* built without it; .*--no-binary confluent-kafka",
+            "is GSSAPI .* built without it, .*--no-binary confluent-kafka",
         ),
         ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism", "is GSSAPI"),
         (
