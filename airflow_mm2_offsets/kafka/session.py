@@ -18,6 +18,7 @@ from airflow_mm2_offsets.errors import (
     TopicNotFoundError,
 )
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
+from airflow_mm2_offsets.kafka.redaction import Redactor
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
@@ -72,14 +73,22 @@ class ClientSession(Generic[ClientT]):
         self._timeout = timeout
         self._started = time.monotonic()
         self._last_error = _LastError()
+        self._redactor = Redactor(config)
         settings: dict[str, Any] = {**config, "error_cb": self._last_error.record}
         try:
-            self.client: ClientT = make(settings, logger=_DebugLogger())
+            self.client: ClientT = make(settings, logger=_DebugLogger(self._redactor))
         except KafkaException as error:
+            # librdkafka's own words may quote a value: no chain.
             raise ConfigurationError(
-                f"{error.args[0].str()}; correct the extra of its kafka connection",
+                f"{self._text(error.args[0])}; correct the extra of its kafka connection",
                 cluster=cluster,
-            ) from error
+            ) from None
+        except TypeError as error:  # a text in the place of a callback
+            raise ConfigurationError(
+                f"{error}; only Airflow's connections may name callbacks, and its administrator "
+                f"allows them",
+                cluster=cluster,
+            ) from None
 
     @property
     def remaining(self) -> float:
@@ -155,15 +164,17 @@ class ClientSession(Generic[ClientT]):
             return self.unreachable()
         fields: ErrorFields = {**self._cluster, **subject}
         if error.code() in _NOT_FOUND:
-            problem = f"does not exist: {error.str()}; check the name and that it is this cluster"
+            problem = (
+                f"does not exist: {self._text(error)}; check the name and that it is this cluster"
+            )
             return TopicNotFoundError(problem, **fields)
-        problem = f"refused: {error.str()}; check the rights of the connection's user"
+        problem = f"refused: {self._text(error)}; check the rights of the connection's user"
         return ClusterRefusedError(problem, **fields)
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that names the brokers, how long they were tried, and the reason."""
         error = self._last_error.error
-        reason = error.str() if error else "librdkafka gave no reason"
+        reason = self._text(error) if error else "librdkafka gave no reason"
         if self._last_error.authentication_failed:
             problem = "authentication failed"
             step = "check user, password, mechanism and security.protocol of its kafka connection"
@@ -174,6 +185,9 @@ class ClientSession(Generic[ClientT]):
             f"{problem}, tried for {time.monotonic() - self._started:.1f} s: {reason}; {step}",
             **self._cluster,
         )
+
+    def _text(self, error: KafkaError) -> str:
+        return self._redactor.hide(error.str())
 
     def _run_callbacks(self) -> None:
         # An idle client has no partition assigned, so poll returns no record.
@@ -204,8 +218,13 @@ class _LastError:
 class _DebugLogger:
     """Logs librdkafka's messages at DEBUG: twenty equal lines a second while a broker is down.
 
-    The error that is raised names the reason.
+    The error that is raised names the reason. With the property ``debug`` on, lines hold what is
+    sent, so secrets are hidden.
     """
 
+    def __init__(self, redactor: Redactor) -> None:
+        self._hide = redactor.hide
+
     def log(self, _level: int, message: str, *args: object) -> None:
-        log.debug(message, *args)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s", self._hide(message % args if args else message))
