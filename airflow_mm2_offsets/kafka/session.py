@@ -17,7 +17,9 @@ from airflow_mm2_offsets.errors import (
     Mm2OffsetsError,
     TopicNotFoundError,
 )
+from airflow_mm2_offsets.kafka.acls import Operation, describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
+from airflow_mm2_offsets.kafka.explain import explain
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
@@ -71,15 +73,14 @@ class ClientSession(Generic[ClientT]):
         self._cluster: ErrorFields = {"cluster": cluster, "servers": str(config[BOOTSTRAP_SERVERS])}
         self._timeout = timeout
         self._started = time.monotonic()
+        self._config = config
         self._last_error = _LastError()
+        self._logger = _DebugLogger()
         settings: dict[str, Any] = {**config, "error_cb": self._last_error.record}
         try:
-            self.client: ClientT = make(settings, logger=_DebugLogger())
+            self.client: ClientT = make(settings, logger=self._logger)
         except KafkaException as error:
-            raise ConfigurationError(
-                f"{error.args[0].str()}; correct the extra of its kafka connection",
-                cluster=cluster,
-            ) from error
+            raise _misconfigured(cluster, config, error.args[0].str()) from error
 
     @property
     def remaining(self) -> float:
@@ -143,11 +144,20 @@ class ClientSession(Generic[ClientT]):
         self._started = time.monotonic()
         self._last_error.error = None
 
-    def failure(self, error: KafkaError, **subject: Unpack[ErrorFields]) -> Mm2OffsetsError:
+    def failure(
+        self,
+        error: KafkaError,
+        *,
+        operation: Operation = Operation.DESCRIBE,
+        group: str | None = None,
+        **subject: Unpack[ErrorFields],
+    ) -> Mm2OffsetsError:
         """Return the error to raise for what a broker, or librdkafka, reported.
 
         Args:
             error: The report.
+            operation: What the request must be allowed to do.
+            group: The consumer group that it is about, if any.
             subject: The topic and the partition that it is about, if any.
         """
         if error.code() in _NO_ANSWER:
@@ -157,23 +167,29 @@ class ClientSession(Generic[ClientT]):
         if error.code() in _NOT_FOUND:
             problem = f"does not exist: {error.str()}; check the name and that it is this cluster"
             return TopicNotFoundError(problem, **fields)
-        problem = f"refused: {error.str()}; check the rights of the connection's user"
-        return ClusterRefusedError(problem, **fields)
+        acl = missing_acl(error.code(), operation, group or subject.get("topic"))
+        step = describe_missing(acl, self._config) if acl else "see the broker's log for the reason"
+        return ClusterRefusedError(f"refused: {error.str()}; {step}", **fields)
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that names the brokers, how long they were tried, and the reason."""
         error = self._last_error.error
-        reason = error.str() if error else "librdkafka gave no reason"
-        if self._last_error.authentication_failed:
-            problem = "authentication failed"
-            step = "check user, password, mechanism and security.protocol of its kafka connection"
-        else:
-            problem = "did not answer"
-            step = "check that the brokers run, the address, and security.protocol"
-        return ClusterUnreachableError(
-            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: {reason}; {step}",
+        report = error.str() if error else ""
+        if error is None or error.code() == _ALL_BROKERS_DOWN:
+            # librdkafka only logs that a broker closed a connection before it answered anything.
+            report = self._logger.last_failure or report
+        advice = explain(report, self._config)
+        reason = f"{advice.cause} ({report})" if advice.cause and report else advice.cause or report
+        failed = self._last_error.authentication_failed
+        problem = "authentication failed" if failed else "did not answer"
+        unreachable = ClusterUnreachableError(
+            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: "
+            f"{reason or 'librdkafka gave no reason'}; {advice.step}",
             **self._cluster,
         )
+        if advice.settings:
+            unreachable.fields["setting"] = advice.settings[0]  # the message names them all
+        return unreachable
 
     def _run_callbacks(self) -> None:
         # An idle client has no partition assigned, so poll returns no record.
@@ -207,5 +223,23 @@ class _DebugLogger:
     The error that is raised names the reason.
     """
 
+    def __init__(self) -> None:
+        self.last_failure = ""
+        """The last broken connection, as librdkafka describes it."""
+
     def log(self, _level: int, message: str, *args: object) -> None:
         log.debug(message, *args)
+        text = message % args
+        if text.startswith("FAIL "):
+            self.last_failure = text.partition("]: ")[2]
+
+
+def _misconfigured(cluster: str, config: Mapping[str, Setting], report: str) -> ConfigurationError:
+    advice = explain(report, config)
+    problem = f"{report}; correct the extra of its kafka connection"
+    if advice.cause:
+        problem = f"{advice.cause} ({report}); {advice.step}"
+    error = ConfigurationError(problem, cluster=cluster)
+    if advice.settings:
+        error.fields["setting"] = advice.settings[0]
+    return error
