@@ -1,71 +1,14 @@
-"""Kafka's access control lists (ACLs): what a refused request lacks, and the command to grant it.
+"""Names the right that a refused request lacks, and the command that grants it.
 
-Names of operations and options are those of ``kafka-acls`` and of
-``org.apache.kafka.common.acl.AclOperation``. Read implies Describe (``StandardAuthorizerData``).
+``kafka.session`` calls it: a broker only says that something was not authorized.
 """
 
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from confluent_kafka import KafkaError
 
+from airflow_mm2_offsets.core.acls import Acl, Operation, Resource
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-
-ADMIN_FILE = "admin.properties"
-"""What commands call the client properties of an administrator."""
-
-
-class Operation(StrEnum):
-    """What a principal may do."""
-
-    READ = "Read"
-    DESCRIBE = "Describe"
-    DESCRIBE_CONFIGS = "DescribeConfigs"
-
-
-class Resource(StrEnum):
-    """What it may do that to."""
-
-    TOPIC = "topic"
-    GROUP = "group"
-    CLUSTER = "cluster"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Acl:
-    """A right that a principal needs."""
-
-    resource: Resource
-    name: str
-    """The topic's or the group's; ``*`` stands for all."""
-    operation: Operation
-    is_prefix: bool = False
-    """Whether it is for all names that begin with ``name``."""
-
-    def __str__(self) -> str:
-        """Return it as messages name it: ``Read on topic orders``."""
-        if self.resource is Resource.CLUSTER:
-            return f"{self.operation} on the cluster"
-        return f"{self.operation} on {self.resource} {self.name}{'*' if self.is_prefix else ''}"
-
-    def command(self, principal: str, servers: str) -> str:
-        """Return the ``kafka-acls`` command that grants it.
-
-        Args:
-            principal: As the broker names it: ``User:airflow``.
-            servers: ``bootstrap.servers`` for an administrator.
-        """
-        words = ["kafka-acls", "--bootstrap-server", servers, "--command-config", ADMIN_FILE]
-        words += ["--add", "--allow-principal", principal, "--operation", self.operation.value]
-        words.append(f"--{self.resource}")
-        if self.resource is not Resource.CLUSTER:
-            words.append(self.name)
-        if self.is_prefix:
-            words += ["--resource-pattern-type", "prefixed"]
-        return shlex.join(words)
-
 
 _RESOURCES: Mapping[int, Resource] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: Resource.TOPIC,

@@ -11,7 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from airflow_mm2_offsets.kafka.acls import Operation
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
-from airflow_mm2_offsets.kafka.acls import Operation
 from airflow_mm2_offsets.kafka.clients import make_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.session import ClientSession

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
     ClusterUnreachableError,
@@ -17,7 +18,7 @@ from airflow_mm2_offsets.errors import (
     Mm2OffsetsError,
     TopicNotFoundError,
 )
-from airflow_mm2_offsets.kafka.acls import Operation, describe_missing, missing_acl
+from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
 from airflow_mm2_offsets.kafka.explain import explain
 

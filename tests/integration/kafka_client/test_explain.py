@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
-from airflow_mm2_offsets.kafka.acls import Acl, Operation, Resource, describe_missing, missing_acl
+from airflow_mm2_offsets.core.acls import Acl, Operation, Resource
+from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.explain import explain
 from tests.support.mock_broker import free_address, silent_broker
 
