@@ -13,9 +13,13 @@ from typing import Any
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+
+
+_DIFFER = "source and target"
+"""A part that is only told of if something is wrong: both are one cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +50,10 @@ def check_health(pair: ClusterPair) -> tuple[PartHealth, ...]:
         "target": partial(_cluster, pair.target),
         f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
     }
+    parts[_DIFFER] = partial(_two_clusters, pair)
     if pair.connect:
         parts["Connect"] = partial(_connect, pair.connect, pair.naming)
-    return ask_parts(parts)
+    return tuple(each for each in ask_parts(parts) if each.part != _DIFFER or each.error)
 
 
 def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
@@ -71,6 +76,28 @@ def _health(part: str, ask: Callable[[], str]) -> PartHealth:
 def _cluster(cluster: KafkaCluster) -> str:
     info = cluster.describe()
     return f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
+
+
+def _two_clusters(pair: ClusterPair) -> str:
+    try:
+        source, target = (each.describe().cluster_id for each in (pair.source, pair.target))
+    except Mm2OffsetsError:
+        return "not compared"  # the part that does not answer says why
+    check_two_clusters(pair, source, target)
+    return "different clusters"
+
+
+def check_two_clusters(pair: ClusterPair, source_id: str | None, target_id: str | None) -> None:
+    """Refuse one cluster that is given twice, by Kafka's ids of the clusters, where they are known.
+
+    Raises:
+        ConfigurationError: Both ids are the same.
+    """
+    if source_id is not None and source_id == target_id:
+        raise ConfigurationError(
+            f"{pair.source.name} and {pair.target.name} are the same cluster, {source_id}: correct "
+            f"the bootstrap.servers of one of them"
+        )
 
 
 def _syncs(pair: ClusterPair) -> str:

@@ -39,7 +39,7 @@ def describe_missing(acl: Acl, config: Mapping[str, object]) -> str:
     command = acl.command(principal or "User:NAME", str(config[BOOTSTRAP_SERVERS]))
     return (
         f"{principal or 'the principal of this connection'} lacks {acl}; an administrator grants "
-        f"it: {command}"
+        f"it: {command} (airflow-mm2-offsets acls prints all that a task needs)"
     )
 
 

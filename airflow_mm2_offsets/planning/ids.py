@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.health import check_two_clusters
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 log = logging.getLogger(__name__)
@@ -27,12 +28,15 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
 
     Raises:
         ClusterUnreachableError: A cluster does not answer.
+        ConfigurationError: Both are the same cluster.
     """
     names = sorted(set(topics))
-    return PairIds(
+    ids = PairIds(
         source=_ids(pair.source, names) if ask_source else ClusterIds(),
         target=_ids(pair.target, [pair.naming.target_topic(name) for name in names]),
     )
+    check_two_clusters(pair, ids.source.cluster_id, ids.target.cluster_id)
+    return ids
 
 
 def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:

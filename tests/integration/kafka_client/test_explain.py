@@ -181,7 +181,8 @@ def test_a_missing_right_comes_with_the_command_that_grants_it() -> None:
     assert describe_missing(acl, SASL) == (
         "User:airflow lacks Read on topic orders; an administrator grants it: kafka-acls "
         "--bootstrap-server east-1:9092 --command-config admin.properties --add --allow-principal "
-        "User:airflow --operation Read --topic orders"
+        "User:airflow --operation Read --topic orders (airflow-mm2-offsets acls prints all that a "
+        "task needs)"
     )
     assert describe_missing(acl, OAUTH).startswith("the principal of this connection lacks Read")
     assert missing_acl(KafkaError.OFFSET_OUT_OF_RANGE, Operation.READ, "orders") is None
