@@ -17,7 +17,6 @@ from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 
-
 _DIFFER = "source and target"
 """A part that is only told of if something is wrong: both are one cluster."""
 
