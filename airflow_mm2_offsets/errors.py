@@ -5,7 +5,8 @@ next step. A leaf also inherits the built-in exception it resembles, so that cod
 nothing of this package still catches it.
 """
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from airflow_mm2_offsets.logins import without_login
@@ -77,6 +78,12 @@ def error_from_json(values: Mapping[str, Any]) -> Mm2OffsetsError:
     error = kind(values["message"])
     error.fields = cast("ErrorFields", fields)  # the message names them already
     return error
+
+
+def did_you_mean(name: str, names: Collection[str], *, otherwise: str) -> str:
+    """Return a question with the most similar of ``names``, or ``otherwise`` if none is similar."""
+    similar = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {similar[0]}?" if similar else otherwise
 
 
 _NAMES: tuple[Literal["file", "setting"], ...] = ("file", "setting")

@@ -14,6 +14,7 @@ from airflow_mm2_offsets.config.sources import read_entries
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.config import Setting
 
 DEFAULT_PORT = 8080
 
@@ -39,9 +40,9 @@ class ServeSettings:
 class Settings:
     """Two clusters, the MirrorMaker 2 between them, the archive and the server."""
 
-    source: Mapping[str, str] = field(repr=False)
+    source: Mapping[str, Setting] = field(repr=False)
     """librdkafka properties. They contain secrets."""
-    target: Mapping[str, str] = field(repr=False)
+    target: Mapping[str, Setting] = field(repr=False)
     naming: Naming
     syncs_location: SyncsLocation = SyncsLocation.SOURCE
     connect_url: str | None = None

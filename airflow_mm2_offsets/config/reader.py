@@ -6,7 +6,6 @@ connection.
 
 import difflib
 import math
-from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,9 +13,9 @@ from airflow_mm2_offsets.config.sources import ENV_PREFIX, Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
-from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
 
 KEYS = frozenset(
     {
@@ -115,15 +114,14 @@ class SettingsReader:
             return value
         raise _invalid(entry, f"a number from {low:g} to {high:g}")
 
-    def client_properties(self, cluster: str) -> dict[str, str]:
+    def client_properties(self, cluster: str) -> dict[str, Setting]:
         """Return a cluster's librdkafka properties.
 
         Properties with the cluster's prefix take precedence over those with ``kafka.``. Keys that
         this package reads itself, such as ``source.alias``, are no client properties.
 
         Raises:
-            ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart
-                of a Java property.
+            ConfigurationError: ``bootstrap.servers`` is missing; or see ``to_librdkafka``.
         """
         properties: dict[str, str] = {}
         for prefix in (f"{_SHARED}.", f"{cluster}."):
@@ -198,12 +196,6 @@ class SettingsReader:
                     f"is set without {other}; set both, or neither",
                     setting=self._entries[key].origin,
                 )
-
-
-def did_you_mean(name: str, names: Collection[str], *, otherwise: str) -> str:
-    """Return a question with the most similar of ``names``, or ``otherwise`` if none is similar."""
-    similar = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {similar[0]}?" if similar else otherwise
 
 
 def _is_client_property(key: str) -> bool:

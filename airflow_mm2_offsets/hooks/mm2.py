@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
+from airflow.sdk.log import mask_secret
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
+from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, did_you_mean
 from airflow_mm2_offsets.health import check_health
+from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.config import admin_config
+from airflow_mm2_offsets.kafka.config import Setting, admin_config
+from airflow_mm2_offsets.kafka.redaction import secrets_of
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 
 _SETTINGS = {
@@ -138,10 +142,14 @@ class Mm2OffsetHook(BaseHook):
         name = f"{side} cluster ({conn_id})"
         named_by = f", {field} of {self.mm2_conn_id},"
         connection = self._connection(conn_id, KafkaBaseHook.conn_type, named_by)
-        admin_config(name, _extra(connection))
+        extra = _extra(connection)
+        _mask(extra)
+        admin_config(name, extra)
+        translated = to_librdkafka(name, extra)
+        _mask(translated)
         try:
             # Airflow's own hook would make a client; only the configuration is needed here.
-            config = _ConfigOnly(conn_id).get_conn  # type: ignore[no-untyped-call]
+            config = _ConfigOnly(conn_id, translated).get_conn
         except Exception as error:  # a refused callback, a missing library of a cloud provider
             raise ConfigurationError(
                 f"connection {conn_id}{named_by} gives no configuration: {error}; correct its "
@@ -191,8 +199,24 @@ def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHo
     return extra
 
 
+def _mask(properties: Mapping[str, Any]) -> None:
+    """Let Airflow hide the secrets: it masks fields by their names, of which few are Kafka's."""
+    for secret in secrets_of(properties):
+        mask_secret(secret)
+
+
 class _ConfigOnly(KafkaBaseHook):
-    """Airflow's Kafka hook, stopped before it makes a client."""
+    """Airflow's Kafka hook for translated properties, stopped before it makes a client.
+
+    It imports the callbacks that the administrator allows, and adds those of Google and Amazon.
+    """
+
+    def __init__(self, conn_id: str, properties: Mapping[str, Setting]) -> None:
+        super().__init__(conn_id)  # type: ignore[no-untyped-call]
+        self._properties = properties
+
+    def get_connection(self, conn_id: str) -> Any:  # type: ignore[override] # noqa: ANN401 - see Mm2OffsetHook._connection
+        return SimpleNamespace(conn_id=conn_id, extra_dejson=dict(self._properties))
 
     def _get_client(self, config: dict[str, Any]) -> dict[str, Any]:
         return dict(config)

@@ -18,8 +18,9 @@ BOOTSTRAP_SERVERS = "bootstrap.servers"
 NEVER_JOINED_GROUP = "airflow-mm2-offsets-never-joined"
 """librdkafka requires a group id. Partitions are assigned, so no consumer joins the group."""
 
-_CONSUMER_ONLY = frozenset(
+CONSUMER_ONLY = frozenset(
     {
+        "allow.auto.create.topics",
         "auto.commit.interval.ms",
         "auto.offset.reset",
         "enable.auto.commit",
@@ -27,6 +28,8 @@ _CONSUMER_ONLY = frozenset(
         "enable.partition.eof",
         "group.id",
         "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
         "heartbeat.interval.ms",
         "isolation.level",
         "max.poll.interval.ms",
@@ -35,7 +38,10 @@ _CONSUMER_ONLY = frozenset(
         "session.timeout.ms",
     }
 )
-"""Connections often hold them. An admin client would log a warning for each."""
+"""Where and how a consumer group reads: of no effect here, for this package joins none.
+
+Connections often hold them. An admin client would log a warning for each.
+"""
 
 
 def admin_config(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
@@ -50,7 +56,7 @@ def admin_config(cluster: str, properties: Mapping[str, object]) -> dict[str, Se
             nor a callback.
     """
     config = _validated(cluster, properties)
-    return {key: value for key, value in config.items() if key not in _CONSUMER_ONLY}
+    return {key: value for key, value in config.items() if key not in CONSUMER_ONLY}
 
 
 def consumer_config(
@@ -85,7 +91,12 @@ def consumer_config(
     }
 
 
-def _validated(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
+def settings_of(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
+    """Return properties whose values a client can take.
+
+    Raises:
+        ConfigurationError: A value is neither a scalar nor a callback.
+    """
     config: dict[str, Setting] = {}
     for key, value in properties.items():
         # The value stays out of the message: it may be a secret.
@@ -95,6 +106,11 @@ def _validated(cluster: str, properties: Mapping[str, object]) -> dict[str, Sett
                 "boolean, as librdkafka's CONFIGURATION.md lists it"
             )
         config[key] = value
+    return config
+
+
+def _validated(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
+    config = settings_of(cluster, properties)
     servers = config.get(BOOTSTRAP_SERVERS)
     problem = "is not a text" if servers else "is missing"
     if not servers or not isinstance(servers, str):

@@ -18,11 +18,13 @@ from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.job import py_files
-from airflow_mm2_offsets.kafka.client_properties import format_properties, to_java
+from airflow_mm2_offsets.kafka.client_properties import TOKEN_URL, format_properties, to_java
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, parse_mode, whole_number
+from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
 from airflow_mm2_offsets.reconcile import read_report
 from airflow_mm2_offsets.reconcile.ranges import (
     Partitions,
@@ -70,6 +72,8 @@ class ReconcileOperator(SparkSubmitOperator):
         source_properties: A file of Kafka's Java client properties where the driver runs; None
             makes them of the connection.
         target_properties: Likewise.
+        show_keys: Whether the XCom shows the keys of example records; the report's folder has them
+            in any case.
 
     Returns:
         The report. Beside it the XComs ``summary`` (a table) and ``table`` (its lines).
@@ -107,6 +111,7 @@ class ReconcileOperator(SparkSubmitOperator):
         exchanged: bool | str = False,
         source_properties: str | None = None,
         target_properties: str | None = None,
+        show_keys: bool = False,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -129,6 +134,7 @@ class ReconcileOperator(SparkSubmitOperator):
         self.exchanged = exchanged
         self.source_properties = source_properties
         self.target_properties = target_properties
+        self.show_keys = show_keys
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override] # it has a result
@@ -146,9 +152,10 @@ class ReconcileOperator(SparkSubmitOperator):
         push = context["ti"].xcom_push
         push("summary", summary)
         push("table", summary.splitlines())
-        push("return_value", report.to_json())
+        result = report.to_json(with_keys=self.show_keys)
+        push("return_value", result)
         report.check()
-        return report.to_json()
+        return result
 
     def _submit(self, context: Context) -> None:
         self.py_files = ",".join(filter(None, [py_files(), self.py_files]))
@@ -166,6 +173,7 @@ class ReconcileOperator(SparkSubmitOperator):
     @contextmanager
     def _job_arguments(self, pair: ClusterPair, request: Request) -> Iterator[None]:
         """Give the job its arguments and files; logins are in files, for arguments are public."""
+        users_files, users_conf = self.files, self.conf
         with TemporaryDirectory(prefix="mm2-reconcile-") as folder:
             file = Path(folder, "mm2-reconcile-request.json")
             file.write_text(json.dumps(request, indent=1))
@@ -173,16 +181,23 @@ class ReconcileOperator(SparkSubmitOperator):
             for side in self.read:
                 path = getattr(self, f"{side}_properties")
                 if not path:
-                    cluster = getattr(pair, side)
-                    path = Path(folder, f"mm2-reconcile-{side}.properties")
-                    path.write_text(format_properties(to_java(cluster.name, cluster.config)))
+                    path = self._write_properties(getattr(pair, side), side, folder)
                     files.append(path)
                 arguments += [f"--{side}-properties", str(path)]
-            users_files = self.files
-            self.files = ",".join(filter(None, [users_files, *map(str, files)]))
+            # A driver on this machine reads the logins here: no executor keeps a copy.
+            sent = files if is_cluster_mode(self) else [file]
+            self.files = ",".join(filter(None, [users_files, *map(str, sent)]))
             self.application_args = arguments
             yield
-            self.files = users_files
+            self.files, self.conf = users_files, users_conf
+
+    def _write_properties(self, cluster: KafkaCluster, side: str, folder: str) -> Path:
+        properties = to_java(cluster.name, cluster.config)
+        if url := properties.get(TOKEN_URL):
+            self.conf = with_allowed_url(self.conf or {}, url)
+        path = Path(folder, f"mm2-reconcile-{side}.properties")
+        path.write_text(format_properties(properties))
+        return path
 
     def _request(self, pair: ClusterPair, plan: FailoverPlan | None) -> Request:
         return make_request(

@@ -88,9 +88,15 @@ class Reconciliation:
             f"lost); every difference is in {self.report['differences']}:\n" + "\n".join(lines)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report with its outcome, as plain JSON."""
-        return {**self.report, "outcome": self.outcome.value, "allowed": self.allowed}
+    def to_json(self, *, with_keys: bool = False) -> dict[str, Any]:
+        """Return the report with its outcome, as plain JSON; by default without record keys."""
+        report = {**self.report, "outcome": self.outcome.value, "allowed": self.allowed}
+        if not with_keys:
+            report["examples"] = [
+                {name: value for name, value in example.items() if name != "key"}
+                for example in self.report["examples"]
+            ]
+        return report
 
     def summary(self) -> str:
         """Return the report as one sentence and a table."""

@@ -98,7 +98,7 @@ def test_javas_client_properties_are_translated() -> None:
     }
     environ["MM2_OFFSETS_SOURCE_SASL_JAAS_CONFIG"] = SECRET
     with pytest.raises(
-        ConfigurationError, match=r"^source: sasl.jaas.config does not have the form"
+        ConfigurationError, match=r"^source: sasl.jaas.config: does not have the form"
     ) as raised:
         load_settings(None, environ)
     assert SECRET not in str(raised.value)

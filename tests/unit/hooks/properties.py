@@ -11,5 +11,5 @@ KAFKA: Mapping[str, Any] = {
     "sasl.mechanism": "PLAIN",
     "sasl.username": "airflow",
     "sasl.password": SECRET,
-    "ssl.key.pem": f"-----BEGIN {SECRET}-----",
+    "ssl.key.pem": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----",
 }

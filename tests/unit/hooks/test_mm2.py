@@ -8,8 +8,9 @@ from airflow_mm2_offsets import provider
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.kafka.client_properties.msk_iam import MskIamToken
 from tests.support.pairs import STOPPED, STOPPED_CONNECT
-from tests.unit.hooks.properties import SECRET
+from tests.unit.hooks.properties import KAFKA, SECRET
 from tests.unit.operators.clusters import SYNCS, Clusters, define
 
 
@@ -54,6 +55,56 @@ def test_every_field_counts(names: pytest.MonkeyPatch) -> None:
     assert pair.connect is not None
     assert (pair.connect.username, pair.connect.password) == ("airflow", SECRET)
     assert pair.connect.timeout == pair.source.timeout == pair.target.timeout == 7
+
+
+def test_a_java_clients_properties_work_in_an_extra(names: pytest.MonkeyPatch) -> None:
+    """What people paste from a Java client's file is translated, and its numbers may be JSON's."""
+    plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    extra = {
+        "bootstrap.servers": "east.invalid:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.jaas.config": f"{plain} required username=airflow password='{SECRET}';",
+        "key.deserializer": "org.apache.kafka.common.serialization.StringDeserializer",
+        "request.timeout.ms": 20000,
+    }
+    define(names, "kafka_source", conn_type="kafka", extra=extra)
+    assert Mm2OffsetHook().get_conn().source.config == {
+        "bootstrap.servers": "east.invalid:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "airflow",
+        "sasl.password": SECRET,
+        "socket.timeout.ms": "20000",
+    }
+
+
+def test_amazons_iam_works_in_an_extra(names: pytest.MonkeyPatch) -> None:
+    """Airflow's Kafka hook respects the callback that the translation has made."""
+    extra = {
+        "bootstrap.servers": "b-1.x.kafka.eu-west-1.amazonaws.com:9098",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required "
+        "awsProfileName=p;",
+    }
+    define(names, "kafka_source", conn_type="kafka", extra=extra)
+    config = Mm2OffsetHook().get_conn().source.config
+    assert config["sasl.mechanism"] == "OAUTHBEARER"
+    assert config["oauth_cb"] == MskIamToken(region="eu-west-1", profile="p")
+
+
+def test_airflow_masks_what_the_extras_hide(names: pytest.MonkeyPatch) -> None:
+    """Airflow masks a field by its name; a password in a JAAS text and a key in PEM have others."""
+    masked: list[str] = []
+    names.setattr("airflow_mm2_offsets.hooks.mm2.mask_secret", masked.append)
+    plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    jaas = f"{plain} required username=airflow password='in the JAAS text';"
+    extra = {key: value for key, value in KAFKA.items() if key != "sasl.password"}
+    extra |= {"sasl.jaas.config": jaas}
+    del extra["sasl.username"]
+    define(names, "kafka_source", conn_type="kafka", extra=extra)
+    Mm2OffsetHook().get_conn()
+    assert {jaas, "in the JAAS text", KAFKA["ssl.key.pem"]} <= {*masked}
 
 
 def test_get_conn_asks_nothing(names: pytest.MonkeyPatch) -> None:

@@ -159,3 +159,14 @@ def test_a_value_that_python_takes_for_false_is_no_empty_field(
     define(names, "mm2_default", extra={field: value})
     shown = f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)
     assert _refusal() == f"connection mm2_default: {field} is {shown}; give a text"
+
+
+def test_wrong_client_properties_are_named_all_at_once(names: pytest.MonkeyPatch) -> None:
+    """The error names the connection's cluster and each property, with its next step."""
+    extra = {**KAFKA, "securty.protocol": "SSL", "ssl.engine.factory.class": SECRET}
+    define(names, "kafka_source", conn_type="kafka", extra=extra)
+    refusal = _refusal()
+    assert refusal.startswith("source cluster (kafka_source): 2 properties are wrong: ")
+    assert "securty.protocol: " in refusal
+    assert "did you mean security.protocol?" in refusal
+    assert "ssl.engine.factory.class: " in refusal

@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.job import py_files
-from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.operators.reconcile import SIDES, ReconcileOperator
 from airflow_mm2_offsets.reconcile.request import JOB_FILE
 from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import Worker
@@ -28,6 +28,10 @@ class Spark:
         self.report: dict[str, Any] = report()
         self.arguments: list[str] = []
         self.files: dict[str, str] = {}
+        """What the driver reads."""
+        self.sent: list[str] = []
+        """What ``--files`` gives to executors, too."""
+        self.conf: dict[str, str] = {}
         self.fails = False
         self.submitted: tuple[str | None, str | None] = (None, None)
         """The job's main file, and what came by ``--py-files``."""
@@ -35,7 +39,11 @@ class Spark:
     def run(self, task: SparkSubmitOperator, _context: object) -> None:
         self.arguments = list(task.application_args or ())
         self.submitted = (task.application, task.py_files)
+        self.sent = [Path(each).name for each in (task.files or "").split(",")]
+        self.conf = dict(task.conf or {})
+        named = [Path(each) for each in self.arguments if each.endswith(".properties")]
         paths = [Path(each) for each in (task.files or "").split(",")]
+        paths += [path for path in named if path.exists() and path not in paths]
         assert {path.stat().st_mode & 0o077 for path in {each.parent for each in paths}} == {0}
         self.files = {path.name: path.read_text() for path in paths}
         place = Path(self.arguments[self.arguments.index("--report") + 1])
@@ -103,6 +111,72 @@ def test_the_job_is_given_files_and_no_secrets(
     assert "hidden" not in " ".join(spark.arguments) + json.dumps(list(worker.xcoms.values()))
     assert spark.submitted == (JOB_FILE, f"{py_files()},own.py")
     assert task.files is None
+    assert spark.sent == ["mm2-reconcile-request.json"]
+
+
+SENT = ["mm2-reconcile-request.json", *(f"mm2-reconcile-{side}.properties" for side in SIDES)]
+
+
+@pytest.mark.parametrize(
+    ("connection", "settings", "sent"),
+    [
+        ({}, {}, SENT[:1]),
+        ({"deploy-mode": "client"}, {}, SENT[:1]),
+        ({"deploy-mode": "cluster"}, {}, SENT),
+        ({"deploy-mode": "cluster"}, {"deploy_mode": "client"}, SENT[:1]),
+        ({}, {"deploy_mode": "cluster"}, SENT),
+        ({}, {"conf": {"spark.submit.deployMode": "cluster"}}, SENT),
+    ],
+)
+def test_logins_are_sent_only_to_a_driver_elsewhere(
+    spark: Spark,
+    reconcile: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    connection: dict[str, str],
+    settings: dict[str, Any],
+    sent: list[str],
+) -> None:
+    """A driver on this machine reads them here: no staging area and no executor has a copy."""
+    define(monkeypatch, "spark_default", conn_type="spark", extra=connection, host="yarn")
+    reconcile(ranges=RANGES, **settings)
+    assert spark.sent == sent
+
+
+def test_a_token_endpoint_is_allowed(
+    spark: Spark, reconcile: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka's newer clients ask only endpoints that a system property of their JVM lists."""
+    oauth = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    for side in SIDES:
+        login = {
+            "bootstrap.servers": "broker:9092",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": f"{oauth} required clientId=me clientSecret=hidden;",
+            "sasl.oauthbearer.token.endpoint.url": f"https://{side}.invalid/token",
+        }
+        define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=login)
+    conf = {"spark.driver.extraJavaOptions": "-Dx=y"}
+    task = reconcile(ranges=RANGES, conf=conf)
+    urls = "https://source.invalid/token,https://target.invalid/token"
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={urls}"
+    assert spark.conf["spark.driver.extraJavaOptions"] == f"-Dx=y {allowed}"
+    assert spark.conf["spark.executor.extraJavaOptions"] == allowed
+    assert task.conf == conf
+    properties = javaproperties.loads(spark.file_of("--source-properties"))
+    assert 'clientSecret="hidden"' in properties["sasl.jaas.config"]
+
+
+@pytest.mark.parametrize("show_keys", [False, True])
+def test_record_keys_stay_out_of_the_xcom(
+    spark: Spark, reconcile: Run, worker: Worker, *, show_keys: bool
+) -> None:
+    """A key may be a person's name; whoever may see it says so."""
+    spark.report["examples"] = [{"kind": "lost", "offset": "7", "key": "ann@example.com"}]
+    reconcile(ranges=RANGES, show_keys=show_keys)
+    assert ("ann@example.com" in json.dumps(list(worker.xcoms.values()), default=str)) is show_keys
+    assert '"offset": "7"' in json.dumps(list(worker.xcoms.values()), default=str)
 
 
 def test_what_is_pushed(spark: Spark, reconcile: Run, worker: Worker) -> None:

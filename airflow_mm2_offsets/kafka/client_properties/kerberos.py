@@ -1,0 +1,90 @@
+"""Kerberos: the options of ``Krb5LoginModule``, and the build of librdkafka that they need.
+
+``login`` and ``librdkafka`` call this, ``java`` the way back.
+"""
+
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, KafkaException
+
+from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, as_text
+
+MODULE = "com.sun.security.auth.module.Krb5LoginModule"
+MECHANISM = "GSSAPI"
+_KINIT = "sasl.kerberos.kinit.cmd"
+_RELOGIN = "sasl.kerberos.min.time.before.relogin"
+_SERVICE = "sasl.kerberos.service.name"
+_KEYTAB = "sasl.kerberos.keytab"
+_PRINCIPAL = "sasl.kerberos.principal"
+_WITHOUT_GSSAPI = (
+    "is GSSAPI (Kerberos), and the installed confluent-kafka is built without it; its wheels are. "
+    "Build it against a librdkafka that has it: apt-get install gcc python3-dev librdkafka-dev "
+    "libsasl2-modules-gssapi-mit krb5-user, then pip install --force-reinstall "
+    "--no-binary confluent-kafka confluent-kafka (of the same minor version as librdkafka-dev)"
+)
+
+
+def translate_options(config: Config, options: Mapping[str, str]) -> None:
+    """Add librdkafka's properties for the options of a ``Krb5LoginModule``, in place.
+
+    Raises:
+        PropertyError: The keytab lacks its principal, or a ticket cache is named, which
+            librdkafka takes from the environment alone.
+    """
+    by_name = {name.lower(): value for name, value in options.items()}
+    if service := by_name.get("servicename"):
+        config.setdefault(_SERVICE, service)
+    if principal := by_name.get("principal"):
+        config.setdefault(_PRINCIPAL, principal)
+    keytab = (by_name.get("keytab") or "").removeprefix("file:")
+    if keytab and by_name.get("usekeytab", "true").lower() != "false":
+        config.setdefault(_KEYTAB, keytab)
+        if not principal:
+            raise PropertyError(
+                "sasl.jaas.config", 'has a keyTab without a principal; add principal="name@REALM"'
+            )
+    elif "ticketcache" in by_name:
+        raise PropertyError(
+            "sasl.jaas.config",
+            "names a ticketCache, which librdkafka takes from the environment; remove it and set "
+            "the variable KRB5CCNAME of the process",
+        )
+    else:
+        # The cache is another program's to renew: 0 keeps librdkafka from running kinit.
+        config[_RELOGIN] = "0"
+
+
+def translate_kinit(config: Config) -> None:
+    """Drop Java's path of ``kinit``, in place: librdkafka's property is a whole shell command."""
+    command = as_text(config.get(_KINIT, ""))
+    if command and "%{" not in command and " " not in command.strip():
+        del config[_KINIT]
+
+
+def check_build(mechanism: str) -> None:
+    """Refuse Kerberos if this build of librdkafka can't do it.
+
+    Raises:
+        PropertyError: It names the build that is needed.
+    """
+    if mechanism == MECHANISM and not has_gssapi():
+        raise PropertyError("sasl.mechanism", _WITHOUT_GSSAPI)
+
+
+def has_gssapi() -> bool:
+    """Tell whether the installed librdkafka is built with libsasl2."""
+    unknown = "no.such.property"  # stops librdkafka before it makes a client
+    try:
+        Consumer({"group.id": unknown, "builtin.features": "sasl_gssapi", unknown: ""})
+    except KafkaException as error:
+        return unknown in error.args[0].str()
+    return True
+
+
+def jaas_options(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a ``Krb5LoginModule`` for librdkafka's properties."""
+    options = {"serviceName": config.get(_SERVICE, "kafka")}
+    principal = {"principal": config[_PRINCIPAL]} if _PRINCIPAL in config else {}
+    if keytab := config.get(_KEYTAB):
+        return options | {"useKeyTab": "true", "storeKey": "true", "keyTab": keytab} | principal
+    return options | {"useTicketCache": "true"} | principal

@@ -1,0 +1,86 @@
+"""From a Java client's properties, or a mixture, to librdkafka's: the whole translation.
+
+The hook calls it for the extra of a connection, the settings reader for files and variables.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from airflow_mm2_offsets.kafka.client_properties import names
+from airflow_mm2_offsets.kafka.client_properties.acceptance import find_refused
+from airflow_mm2_offsets.kafka.client_properties.login import translate_login
+from airflow_mm2_offsets.kafka.client_properties.pem import translate_pem_texts
+from airflow_mm2_offsets.kafka.client_properties.problem import (
+    Config,
+    PropertyError,
+    collected,
+    raise_problems,
+)
+from airflow_mm2_offsets.kafka.client_properties.stores import translate_stores
+from airflow_mm2_offsets.kafka.client_properties.tls import translate_tls
+from airflow_mm2_offsets.kafka.client_properties.values import translate_values
+from airflow_mm2_offsets.kafka.config import Setting, settings_of
+
+log = logging.getLogger(__name__)
+
+_STEPS: tuple[Callable[[Config], None], ...] = (
+    translate_values,
+    translate_tls,
+    translate_stores,
+    translate_login,
+    translate_pem_texts,
+)
+
+
+def to_librdkafka(cluster: str, properties: Mapping[str, object]) -> dict[str, Setting]:
+    """Return properties under librdkafka's names; their names may be Java's, librdkafka's, or both.
+
+    Where one thing is given under both names, librdkafka's takes precedence. Properties without
+    effect here are left out. Keystores and truststores are read; nothing is sent.
+
+    Args:
+        cluster: What messages call the cluster: ``source``, ``target``.
+        properties: Texts, numbers and booleans; callbacks under confluent-kafka's names.
+
+    Raises:
+        ConfigurationError: Properties are unknown, wrong, or without a counterpart. One error
+            names all of them, without a value that may be a secret.
+    """
+    given = settings_of(cluster, properties)
+    ignored = sorted(name for name in given if names.is_ignored(name))
+    _tell_ignored(cluster, tuple(ignored))
+    problems = [
+        PropertyError(name, f"has no counterpart here: {names.REFUSED[name]}")
+        for name in given
+        if name in names.REFUSED
+    ]
+    config = _rename(
+        {
+            name: value
+            for name, value in given.items()
+            if name not in names.REFUSED and name not in ignored
+        }
+    )
+    for step in _STEPS:
+        with collected(problems):
+            step(config)
+    problems += find_refused(config)
+    raise_problems(cluster, problems)
+    return config
+
+
+def _rename(given: Config) -> Config:
+    own = {name: value for name, value in given.items() if name not in names.RENAMED}
+    return {names.RENAMED.get(name, name): value for name, value in given.items()} | own
+
+
+@cache
+def _tell_ignored(cluster: str, ignored: tuple[str, ...]) -> None:
+    """Log the names once in the life of a process: connections are read for each request."""
+    if ignored:
+        log.info(
+            "%s: these client properties have no effect here, and are ignored: %s",
+            cluster,
+            ", ".join(ignored),
+        )

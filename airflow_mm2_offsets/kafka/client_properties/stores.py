@@ -1,0 +1,131 @@
+"""Java's truststores and keystores: read where they are PEM or PKCS#12, named where they are JKS.
+
+``librdkafka`` calls this for a Java client's files, ``java`` and ``oauth`` for single files.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.hazmat.primitives.serialization.pkcs12 import (
+    PKCS12KeyAndCertificates,
+    load_pkcs12,
+)
+
+from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, take
+
+_JKS_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+"""How files of Java's own formats JKS and JCEKS begin."""
+_PEM_MARK = b"-----BEGIN "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keystore:
+    """The key and the certificates of a PKCS#12 file, as PEM."""
+
+    key: str | None = field(repr=False)
+    """PKCS#8 without encryption."""
+    chain: str
+    """The certificate of the key, and those of its issuers."""
+    trusted: str
+    """Certificates without a key."""
+
+
+def translate_stores(config: Config) -> None:
+    """Replace a Java truststore and keystore, in place, by what librdkafka reads.
+
+    The content decides about the format, as in Java: since Java 9 a file called ``.jks`` is
+    PKCS#12 unless somebody asked for JKS.
+
+    Raises:
+        PropertyError: A file can't be read, its password does not open it, or it is JKS.
+    """
+    _translate_truststore(config)
+    _translate_keystore(config)
+
+
+def read_store(setting: str, path: str, password: str | None) -> Keystore | None:
+    """Return a PKCS#12 file; None if the file is PEM, which librdkafka reads itself.
+
+    Raises:
+        PropertyError: See ``translate_stores``; ``setting`` is the property that names the file.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise PropertyError(
+            setting, f"is {path}, which can't be read: {error.strerror}; check path and permissions"
+        ) from None
+    if content.startswith(_JKS_MAGIC):
+        converted = Path(path).with_suffix(".p12").name
+        raise PropertyError(
+            setting,
+            f"is {path}, a keystore in Java's own format JKS, which only Java reads; convert it "
+            f"(keytool -importkeystore -srckeystore {path} -destkeystore {converted} "
+            f"-deststoretype PKCS12) and give {converted}",
+        )
+    if _PEM_MARK in content:
+        return None
+    try:
+        store = load_pkcs12(content, password.encode() if password is not None else None)
+    except ValueError:
+        # The library's message may tell about the password.
+        given = "its password does not open it" if password else "its password is missing"
+        raise PropertyError(
+            setting,
+            f"is {path}, which is neither PEM nor can be opened as PKCS#12: the file is damaged "
+            f"or {given}; check {setting.replace('location', 'password')}",
+        ) from None
+    return _as_pem(store)
+
+
+def _as_pem(store: PKCS12KeyAndCertificates) -> Keystore:
+    own = [store.cert] if store.cert else []
+    own_pem, others = (
+        "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in certificates)
+        for certificates in (own, store.additional_certs)
+    )
+    key = store.key and store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Keystore(
+        key=key.decode() if key else None,
+        chain=own_pem + others,
+        trusted=others,
+    )
+
+
+def _translate_truststore(config: Config) -> None:
+    location = take(config, "ssl.truststore.location")
+    password = take(config, "ssl.truststore.password")
+    config.pop("ssl.truststore.type", None)
+    if location is None:
+        return
+    setting = "ssl.truststore.location"
+    store = read_store(setting, location, password)
+    if store is None:
+        config["ssl.ca.location"] = location
+    elif store.trusted:
+        config["ssl.ca.pem"] = store.trusted
+    else:
+        raise PropertyError(setting, f"is {location}, which holds no certificate without a key")
+
+
+def _translate_keystore(config: Config) -> None:
+    location = take(config, "ssl.keystore.location")
+    password = take(config, "ssl.keystore.password")
+    config.pop("ssl.keystore.type", None)
+    if location is None:
+        return
+    setting = "ssl.keystore.location"
+    store = read_store(setting, location, password)
+    if store is None:
+        config |= {"ssl.certificate.location": location, "ssl.key.location": location}
+    elif store.key:
+        config |= {"ssl.certificate.pem": store.chain, "ssl.key.pem": store.key}
+        # It opened the key in the file; the text is without encryption.
+        config.pop("ssl.key.password", None)
+    else:
+        raise PropertyError(setting, f"is {location}, which holds no private key")

@@ -1,0 +1,87 @@
+"""Both clients' own words: what Kafka's classes define, and what the installed librdkafka takes."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
+
+from airflow_mm2_offsets.kafka.client_properties import names, to_librdkafka
+from airflow_mm2_offsets.kafka.client_properties.acceptance import find_refused
+from airflow_mm2_offsets.kafka.config import consumer_config
+from tests.unit.kafka.client_properties.material import SERVERS, material
+
+JAVA = {
+    name: default
+    for name, _, default in (
+        line.split("\t")
+        for line in Path(__file__).with_name("java_properties.tsv").read_text().splitlines()
+        if not line.startswith("#")
+    )
+}
+"""Each property of Kafka's admin client, consumer and producer, and its default."""
+
+
+def test_the_list_is_kafkas() -> None:
+    """The list has what everybody sets, so an empty or cut file can't pass."""
+    assert len(JAVA) > 140
+    assert {"bootstrap.servers", "sasl.jaas.config", "ssl.engine.factory.class"} <= JAVA.keys()
+
+
+@pytest.mark.parametrize("name", sorted(JAVA))
+def test_each_java_property_has_its_place(name: str) -> None:
+    """Each is the same in librdkafka, renamed, translated, ignored or refused: none is unknown."""
+    places = [
+        name in names.LIBRDKAFKA or not find_refused({name: JAVA[name] or "1"}),
+        name in names.RENAMED,
+        name in names.TRANSLATED,
+        name in names.REFUSED,
+        names.is_ignored(name),
+    ]
+    assert any(places)
+
+
+def test_javas_defaults_are_accepted() -> None:
+    """A file that spells out all of Java's defaults works, and makes a client."""
+    spelled_out = {name: default for name, default in JAVA.items() if default} | SERVERS
+    config = to_librdkafka("source", spelled_out)
+    assert config["ssl.endpoint.identification.algorithm"] == "https"
+    Consumer(consumer_config("source", config, "read_committed", prefetch=1)).close()
+    AdminClient(config)
+
+
+@pytest.mark.parametrize("name", sorted(names.LIBRDKAFKA | {*names.RENAMED.values()}))
+def test_librdkafka_knows_each_name_that_we_give_it(name: str) -> None:
+    """What is suggested, or renamed to, is a property of the installed librdkafka."""
+    assert not [problem for problem in find_refused({name: "1"}) if "neither" in problem.problem]
+
+
+def test_what_stores_become_makes_a_client(tmp_path: Path) -> None:
+    """OpenSSL takes the certificates and the key that came out of PKCS#12 files."""
+    made = material()
+    (tmp_path / "me.p12").write_bytes(made.keystore("changeit"))
+    (tmp_path / "trust.p12").write_bytes(made.truststore("changeit"))
+    java = SERVERS | {
+        "security.protocol": "SSL",
+        "ssl.keystore.location": str(tmp_path / "me.p12"),
+        "ssl.keystore.password": "changeit",
+        "ssl.truststore.location": str(tmp_path / "trust.p12"),
+        "ssl.truststore.password": "changeit",
+        "ssl.cipher.suites": "TLS_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    }
+    AdminClient(to_librdkafka("source", java))
+
+
+def test_one_line_pem_makes_a_client() -> None:
+    """OpenSSL takes texts that came without line breaks, and an encrypted key."""
+    made = material()
+    java = SERVERS | {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": made.cert_pem.replace("\n", ""),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": made.cert_pem.replace("\n", " "),
+        "ssl.keystore.key": made.encrypted_key_pem("pw").replace("\n", "\\n"),
+        "ssl.key.password": "pw",
+    }
+    AdminClient(to_librdkafka("source", java))
