@@ -127,7 +127,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         task="translate",
         used_by=(
             *("TranslateOffsetsOperator", "MigrateSparkCheckpointOperator"),
-            *("translate", "plan", "serve", "checkpoint migrate"),
+            *("translate", "plan", "serve"),
         ),
         rights=(_SYNCS, _SOURCE, _TARGET),
     ),
@@ -158,6 +158,6 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
 WITHOUT_RIGHTS = (
     *("ApproveFailoverOperator", "ReportFailoverOperator", "RollbackFailoverOperator"),
     *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),
-    *("SparkStartedSensor", "acls", "archive show", "fence", "lock"),
+    *("SparkStartedSensor", "acls", "archive show", "checkpoint show", "fence", "lock"),
 )
 """What asks no Kafka cluster."""
