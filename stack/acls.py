@@ -1,6 +1,7 @@
 """Grants and revokes rights on a running broker, as an administrator does by ``kafka-acls``."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
@@ -47,12 +48,13 @@ def revoke_all(servers: str) -> None:
     wait_until(lambda: not _existing(admin), "the rights to be revoked")
 
 
+_UNSET: Any = None  # the client's types forget that a filter may leave texts open
 _ANY = AclBindingFilter(
     ResourceType.ANY,
-    None,
+    _UNSET,
     ResourcePatternType.ANY,
-    None,
-    None,
+    _UNSET,
+    _UNSET,
     AclOperation.ANY,
     AclPermissionType.ANY,
 )

@@ -3,7 +3,7 @@
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,8 @@ from tests.integration.secured import Properties, mtls, oauth, plain, scram
 from tests.support.mock_broker import free_address, silent_broker
 
 _DAY = timedelta(days=1)
+_JKS = bytes.fromhex("feedfeed00000002") + bytes(24)
+"""How ``sun.security.provider.JavaKeyStore`` begins a file."""
 KEY_PASSWORD = "the key's own s3cret"  # noqa: S105 - it opens nothing else
 
 
@@ -55,9 +57,9 @@ class Ground:
         gone = {"ssl_certificate_location": None, "ssl_key_location": None}
         return self.mtls(**gone, **pems, **changes)
 
-    def file(self, name: str, text: str) -> str:
+    def file(self, name: str, content: str | bytes) -> str:
         path = self.folder / name
-        path.write_text(text)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
         return str(path)
 
     def other_tokens(self, *, tls: bool = False) -> str:
@@ -74,7 +76,7 @@ class WrongSetup(NamedTuple):
     """A wrong set-up, and what the error must say."""
 
     name: str
-    properties: Callable[[Ground], Properties]
+    properties: Callable[[Ground], Mapping[str, object]]
     setting: str
     """The property that the error's field ``setting`` names; empty if it is not one."""
     cause: str
@@ -285,11 +287,16 @@ WRONG_SETUPS = (
     WrongSetup(
         "a truststore of type JKS",
         lambda ground: to_librdkafka(
-            "source", {**ground.scram(), "ssl.truststore.location": "/etc/kafka/trust.jks"}
+            "source",
+            ground.scram(ssl_ca_location=None)
+            | {
+                "ssl.truststore.location": ground.file("trust.jks", _JKS),
+                "ssl.truststore.password": "x",
+            },
         ),
-        "",
-        "ssl.truststore.location is /etc/kafka/trust.jks",
-        "keytool",
+        "ssl.truststore.location",
+        "a keystore in Java's own format JKS",
+        "convert it (keytool -importkeystore",
     ),
     WrongSetup(
         "wrong secret of the OAuth client",
