@@ -46,7 +46,7 @@ def acls(
     ],
     pair_options: ClusterOptions,
 ) -> Answer:
-    """Print the kafka-acls commands that grant what a task needs, and no more.
+    """Print the kafka-acls commands for what a task needs.
 
     Nothing is asked or changed. An administrator runs the commands with a file admin.properties.
     """
