@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from datetime import datetime, timezone
 from functools import reduce
 from pathlib import Path
@@ -67,6 +68,8 @@ SIDES = ("source", "target")
 COMPARED = ("key", "value", "headers")
 MOST_CAUSES = 5
 SECRETS = ("password", "secret", "jaas", "key", "token", "credential")
+# What a JAAS text hides; an error may quote it alone.
+JAAS_SECRET = re.compile(r'''(?i:password|secret)\s*=\s*"((?:\\.|[^"\\])+)"''')
 REPORT = "report.json"
 
 
@@ -174,7 +177,8 @@ def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:
     text = "; ".join([f"{type(error).__name__}: {''.join(lines[:1])}", *causes])
     for name, value in (item for properties in options for item in properties.items()):
         if value and any(word in name for word in SECRETS):
-            text = text.replace(value, "***")
+            for secret in (value, *JAAS_SECRET.findall(value)):
+                text = text.replace(secret, "***")
     return text[:2000]
 
 

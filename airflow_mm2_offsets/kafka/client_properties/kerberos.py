@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, libversion, version
 
 from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, as_text
 
@@ -17,10 +17,12 @@ _SERVICE = "sasl.kerberos.service.name"
 _KEYTAB = "sasl.kerberos.keytab"
 _PRINCIPAL = "sasl.kerberos.principal"
 _WITHOUT_GSSAPI = (
-    "is GSSAPI (Kerberos), and the installed confluent-kafka is built without it; its wheels are. "
-    "Build it against a librdkafka that has it: apt-get install gcc python3-dev librdkafka-dev "
-    "libsasl2-modules-gssapi-mit krb5-user, then pip install --force-reinstall "
-    "--no-binary confluent-kafka confluent-kafka (of the same minor version as librdkafka-dev)"
+    "is GSSAPI (Kerberos; also the default), and the installed confluent-kafka is built without "
+    "it, as its wheels are. Build it against librdkafka {librdkafka} with libsasl2: "
+    "apt-get install gcc g++ make python3-dev libssl-dev libcurl4-openssl-dev zlib1g-dev "
+    "libsasl2-dev libsasl2-modules-gssapi-mit krb5-user; in librdkafka's source ./configure && "
+    "make && make install && ldconfig; pip install --force-reinstall --no-deps "
+    "--no-binary confluent-kafka confluent-kafka=={python}"
 )
 
 
@@ -68,7 +70,8 @@ def check_build(mechanism: str) -> None:
         PropertyError: It names the build that is needed.
     """
     if mechanism == MECHANISM and not has_gssapi():
-        raise PropertyError("sasl.mechanism", _WITHOUT_GSSAPI)
+        versions = {"librdkafka": libversion()[0], "python": version()}
+        raise PropertyError("sasl.mechanism", _WITHOUT_GSSAPI.format(**versions))
 
 
 def has_gssapi() -> bool:

@@ -118,7 +118,11 @@ def _translate_password(config: Config, options: Mapping[str, str]) -> None:
     if missing := [option for option in OPTIONS if option not in options]:
         raise PropertyError(_JAAS, f"lacks {' and '.join(missing)}; add it")
     for option in OPTIONS:
-        config.setdefault(f"sasl.{option}", options[option])
+        # Which of two logins was meant is not ours to guess.
+        if as_text(config.setdefault(f"sasl.{option}", options[option])) != options[option]:
+            raise PropertyError(
+                _JAAS, f"and sasl.{option} give different logins; remove one of them"
+            )
 
 
 def _parse(jaas: str) -> LoginEntry:

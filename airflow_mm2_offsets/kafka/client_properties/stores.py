@@ -38,6 +38,8 @@ class Keystore:
 def translate_stores(config: Config) -> None:
     """Replace a Java truststore and keystore, in place, by what librdkafka reads.
 
+    Certificates and keys that are given under librdkafka's names take precedence.
+
     The content decides about the format, as in Java: since Java 9 a file called ``.jks`` is
     PKCS#12 unless somebody asked for JKS.
 
@@ -101,7 +103,7 @@ def _translate_truststore(config: Config) -> None:
     location = take(config, "ssl.truststore.location")
     password = take(config, "ssl.truststore.password")
     config.pop("ssl.truststore.type", None)
-    if location is None:
+    if location is None or config.keys() & {"ssl.ca.location", "ssl.ca.pem"}:
         return
     setting = "ssl.truststore.location"
     store = read_store(setting, location, password)
@@ -117,7 +119,7 @@ def _translate_keystore(config: Config) -> None:
     location = take(config, "ssl.keystore.location")
     password = take(config, "ssl.keystore.password")
     config.pop("ssl.keystore.type", None)
-    if location is None:
+    if location is None or config.keys() & {"ssl.key.location", "ssl.key.pem"}:
         return
     setting = "ssl.keystore.location"
     store = read_store(setting, location, password)

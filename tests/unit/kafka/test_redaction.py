@@ -1,6 +1,5 @@
 """Secrets of a configuration never show in what librdkafka says."""
 
-import logging
 from base64 import b64encode
 
 import pytest
@@ -85,19 +84,3 @@ def test_a_text_in_the_place_of_a_callback_is_refused() -> None:
         ConfigurationError, match=r"source: .*oauth_cb .*only Airflow's connections"
     ):
         ClientSession("source", 1, config, Consumer)
-
-
-def test_librdkafkas_log_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
-    """With all of librdkafka's debug contexts on, a secret in a line is stars."""
-    caplog.set_level(logging.DEBUG)
-    config = SERVERS | {
-        "debug": "all",
-        # The log shows the client's id, as a line might show anything.
-        "client.id": SECRET,
-        "sasl.password": SECRET,
-        "bootstrap.servers": "localhost:1",
-    }
-    session = ClientSession("source", 1, config, AdminClient)
-    session.client.poll(0.3)
-    assert any("***" in message for message in caplog.messages)
-    assert SECRET not in caplog.text

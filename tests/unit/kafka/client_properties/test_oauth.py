@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
@@ -56,10 +55,8 @@ def _strimzi(options: str) -> dict[str, str]:
     ],
 )
 def test_client_credentials(java: dict[str, str]) -> None:
-    """Each way to say it becomes librdkafka's method oidc, which makes a client."""
-    config = to_librdkafka("source", java)
-    assert config == OIDC
-    Consumer(config | {"group.id": "g"}).close()
+    """Each way to say it becomes librdkafka's method oidc."""
+    assert to_librdkafka("source", java) == OIDC
 
 
 @pytest.mark.parametrize(

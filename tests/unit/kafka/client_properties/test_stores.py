@@ -96,3 +96,10 @@ def test_a_file_that_is_missing_and_one_that_is_empty_of_it(tmp_path: Path, keys
         to_librdkafka("source", java)
     with pytest.raises(ConfigurationError, match="/nowhere, which can't be read: No such file"):
         to_librdkafka("source", {"ssl.keystore.location": "/nowhere"})
+
+
+def test_librdkafkas_own_certificates_and_keys_win(keystore: str) -> None:
+    """Where both are given, the Java files are not even read."""
+    own = {"ssl.ca.location": "/ca.pem", "ssl.key.pem": material().key_pem}
+    java = {"ssl.truststore.location": "/nowhere", "ssl.keystore.location": keystore}
+    assert to_librdkafka("source", java | own) == own
