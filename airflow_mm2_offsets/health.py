@@ -17,9 +17,6 @@ from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 
-_DIFFER = "source and target"
-"""A part that is only told of if something is wrong: both are one cluster."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHealth:
@@ -44,15 +41,20 @@ class PartHealth:
 
 def check_health(pair: ClusterPair) -> tuple[PartHealth, ...]:
     """Ask every part of a pair at the same time: it takes as long as the slowest part."""
+    ids: dict[str, str | None] = {}
     parts: dict[str, Callable[[], str]] = {
-        "source": partial(_cluster, pair.source),
-        "target": partial(_cluster, pair.target),
+        "source": partial(_cluster, pair.source, ids),
+        "target": partial(_cluster, pair.target, ids),
         f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
     }
-    parts[_DIFFER] = partial(_two_clusters, pair)
     if pair.connect:
         parts["Connect"] = partial(_connect, pair.connect, pair.naming)
-    return tuple(each for each in ask_parts(parts) if each.part != _DIFFER or each.error)
+    answers = ask_parts(parts)
+    try:
+        check_two_clusters(pair, ids.get(pair.source.name), ids.get(pair.target.name))
+    except ConfigurationError as error:
+        return (*answers, PartHealth(part="source and target", error=error))
+    return answers
 
 
 def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
@@ -72,18 +74,10 @@ def _health(part: str, ask: Callable[[], str]) -> PartHealth:
         return PartHealth(part=part, error=error)
 
 
-def _cluster(cluster: KafkaCluster) -> str:
+def _cluster(cluster: KafkaCluster, ids: dict[str, str | None]) -> str:
     info = cluster.describe()
+    ids[cluster.name] = info.cluster_id
     return f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
-
-
-def _two_clusters(pair: ClusterPair) -> str:
-    try:
-        source, target = (each.describe().cluster_id for each in (pair.source, pair.target))
-    except Mm2OffsetsError:
-        return "not compared"  # the part that does not answer says why
-    check_two_clusters(pair, source, target)
-    return "different clusters"
 
 
 def check_two_clusters(pair: ClusterPair, source_id: str | None, target_id: str | None) -> None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.errors import ClusterUnreachableError, ConnectError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 from airflow_mm2_offsets.health import check_health
+from airflow_mm2_offsets.planning.ids import read_ids
 from tests.support.pairs import STOPPED_CONNECT, Pair, connect
 
 
@@ -29,6 +30,17 @@ def test_what_answers_says_who_it_is(clusters: Pair) -> None:
         "answer": syncs.answer,
         "error": None,
     }
+
+
+def test_one_cluster_given_twice_is_told(clusters: Pair) -> None:
+    """Its plan would be right for no failover; a plan refuses it too."""
+    clusters.sync("orders", (0, 0))
+    pair = replace(clusters.pair, source=replace(clusters.pair.target, name="source"))
+    *_, last = check_health(pair)
+    assert "source and target are the same cluster" in str(last.error)
+    with pytest.raises(ConfigurationError, match="are the same cluster"):
+        read_ids(pair, [], ask_source=True)
+    assert read_ids(pair, [], ask_source=False).target.cluster_id == clusters.target.cluster_id
 
 
 def test_what_does_not_answer_says_why(clusters: Pair) -> None:
