@@ -13,6 +13,7 @@ from airflow_mm2_offsets.errors import ClusterRefusedError, ConfigurationError, 
 from airflow_mm2_offsets.health import PartHealth
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.planning.ids import check_two_clusters
 from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
 
 _MAX_LISTED = 5
@@ -40,7 +41,7 @@ def check_connection(pair: ClusterPair) -> tuple[PartHealth, ...]:
     finally:
         # All parts are done, or the caller was interrupted and must not wait for them.
         pool.shutdown(wait=False)
-    return (*(step for steps in results for step in steps), *_one_cluster_twice(infos))
+    return (*(step for steps in results for step in steps), *_one_cluster_twice(pair, infos))
 
 
 def _steps(part: str, walk: _Walk) -> list[PartHealth]:
@@ -62,14 +63,13 @@ def _walk_to_cluster(
     yield PartHealth(part=side, answer=answer)
 
 
-def _one_cluster_twice(infos: Mapping[str, ClusterInfo]) -> Iterator[PartHealth]:
-    ids = {info.cluster_id for info in infos.values()} - {None}
-    if len(infos) > 1 and len(ids) == 1:
-        problem = (
-            f"both are cluster {ids.pop()}: one of the two connections has the address of the "
-            f"other; correct its bootstrap.servers"
-        )
-        yield PartHealth(part="source and target", error=ConfigurationError(problem))
+def _one_cluster_twice(pair: ClusterPair, infos: Mapping[str, ClusterInfo]) -> Iterator[PartHealth]:
+    if len(infos) < 2:  # noqa: PLR2004 - a source and a target
+        return
+    try:
+        check_two_clusters(pair, infos["source"].cluster_id, infos["target"].cluster_id)
+    except ConfigurationError as error:
+        yield PartHealth(part="source and target", error=error)
 
 
 def _syncs(pair: ClusterPair) -> Iterator[PartHealth]:

@@ -40,6 +40,8 @@ class Ports:
 class LocalStack(Stack):
     """Two brokers and Connect as JVMs on loopback ports.
 
+    What differs in a stack with logins is in the public methods; see ``stack.secure``.
+
     Args:
         folder: Holds data, logs and the brokers' configuration; it may hold an earlier run's.
         jars: The folder of Kafka's jars (see stack.jars).
@@ -47,6 +49,9 @@ class LocalStack(Stack):
         exactly_once: Whether Connect copies each record once, in transactions (KIP-618).
         progress: Told what is being waited for.
     """
+
+    jvm_options: tuple[str, ...] = ()
+    """Further options of each JVM."""
 
     def __init__(
         self,
@@ -63,7 +68,7 @@ class LocalStack(Stack):
         self.source = f"127.0.0.1:{ports.source}"
         self.target = f"127.0.0.1:{ports.target}"
         self.connect_url = f"http://127.0.0.1:{ports.connect}"
-        self._folder = folder
+        self.folder = folder
         self._jars = jars
         self._brokers: dict[Broker, Program] = {
             "source": self._broker("source", ports.source, ports.source_controller),
@@ -118,29 +123,46 @@ class LocalStack(Stack):
 
     def _storage_tool(self, name: Broker) -> Program:
         options = ["format", "--ignore-formatted", "-t", CLUSTER_IDS[name]]
-        options += ["-c", str(self._properties(name))]
+        options += ["-c", str(self._properties(name)), *self.storage_options(name)]
         return self._jvm(f"{name} storage", "kafka.tools.StorageTool", *options)
 
     def _broker(self, name: Broker, port: int, controller: int) -> Program:
-        overrides = {
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "log.dirs": self._folder / name,
-        }
+        overrides = self.broker_properties(name, port, controller)
         lines = [f"{key}={value}\n" for key, value in overrides.items()]
         properties = self._properties(name)
         properties.parent.mkdir(parents=True, exist_ok=True)
         properties.write_text((CONFIG / "broker.properties").read_text() + "".join(lines))
         return self._jvm(f"{name} broker", "kafka.Kafka", str(properties))
 
+    def broker_properties(self, name: Broker, port: int, controller: int) -> dict[str, str]:
+        """Return what a broker has beside stack/config/broker.properties."""
+        return {
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "log.dirs": str(self.folder / name),
+        }
+
+    def worker_properties(self) -> Path:
+        """Return the file of the Connect worker's properties."""
+        return CONFIG / "connect-distributed.properties"
+
+    def mirror_addresses(self) -> tuple[str, str]:
+        """Return the bootstrap servers of source and target that MirrorMaker 2 uses."""
+        return self.source, self.target
+
+    def storage_options(self, name: Broker) -> list[str]:  # noqa: ARG002 - of a broker with users
+        """Return further options for the format of a broker's storage."""
+        return []
+
     def _connect_worker(self, *, exactly_once: bool) -> Program:
+        source, target = self.mirror_addresses()
         return self._jvm(
             "Kafka Connect",
             "org.apache.kafka.connect.cli.ConnectDistributed",
-            str(CONFIG / "connect-distributed.properties"),
+            str(self.worker_properties()),
             env={
-                "SOURCE_BOOTSTRAP": self.source,
-                "TARGET_BOOTSTRAP": self.target,
+                "SOURCE_BOOTSTRAP": source,
+                "TARGET_BOOTSTRAP": target,
                 "CONNECT_LISTENER": self.connect_url,
                 "CONNECT_HOST": "127.0.0.1",
                 "CONNECT_EXACTLY_ONCE": "enabled" if exactly_once else "disabled",
@@ -148,12 +170,12 @@ class LocalStack(Stack):
         )
 
     def _properties(self, name: Broker) -> Path:
-        return self._folder / f"{name}.properties"
+        return self.folder / f"{name}.properties"
 
     def _jvm(
         self, name: str, main: str, *arguments: str, env: Mapping[str, str] | None = None
     ) -> Program:
         logging = f"-Dlog4j2.configurationFile={CONFIG / 'log4j2.yaml'}"
-        log = self._folder / "logs" / f"{name.replace(' ', '-').lower()}.log"
-        command = [*JVM, logging, "-cp", f"{self._jars}/*", main, *arguments]
+        log = self.folder / "logs" / f"{name.replace(' ', '-').lower()}.log"
+        command = [*JVM, *self.jvm_options, logging, "-cp", f"{self._jars}/*", main, *arguments]
         return Program(name, command, log=log, env=env)

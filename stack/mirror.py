@@ -104,9 +104,14 @@ class Stack(ABC):
         with httpx.Client(base_url=self.connect_url, timeout=30) as client:
             for name in CONNECTORS:
                 config = json.loads((CONFIG / f"{name}.json").read_text())
+                config |= self.connector_logins(name)
                 config |= {"topics": topics} | {key: str(to) for key, to in overrides.items()}
                 client.put(f"/connectors/{name}/config", json=config).raise_for_status()
         wait_until(self.mirror_running, "MirrorMaker 2", seconds=120, progress=self.progress)
+
+    def connector_logins(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - of one with logins
+        """Return what a connector needs to log in to both clusters."""
+        return {}
 
     def mirror_running(self) -> bool:
         """Tell whether all three connectors and their tasks run, and the source has a task."""

@@ -1,15 +1,21 @@
-"""What is wrong with a broker's certificate, in words; ``network_path`` asks."""
+"""What is wrong with a broker's certificate; ``network_path`` and ``tls_advice`` ask."""
 
 import contextlib
-import socket
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from cryptography import x509
 
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+from airflow_mm2_offsets.kafka.port_probe import shake_hands, trusting_context
+from airflow_mm2_offsets.kafka.servers import Server
 
+_CA = "ssl.ca.location"
+_TRUST = "give in ssl.ca.location (or ssl.ca.pem) the certificate of the CA that signed it"
+_CLOCK = "correct the clock of this machine"
 _SWITCHED_OFF = frozenset({"false", "none", ""})
 
 
@@ -25,16 +31,15 @@ def tls_context(cluster: str, properties: Mapping[str, object]) -> ssl.SSLContex
     Raises:
         ConfigurationError: The CA certificates can't be read.
     """
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # As librdkafka verifies: Python 3.13 is stricter by default.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if _is_off(properties, "ssl.endpoint.identification.algorithm"):
         context.check_hostname = False
     if _is_off(properties, "enable.ssl.certificate.verification"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    for setting, argument in (("ssl.ca.location", "cafile"), ("ssl.ca.pem", "cadata")):
-        value = str(properties.get(setting, ""))
-        if value not in {"", "probe"}:
-            context = _with_ca(cluster, context, setting, {argument: value})
+    _load_authorities(cluster, context, properties)
     return context
 
 
@@ -47,66 +52,66 @@ def describe_peer(secured: ssl.SSLSocket) -> str:
     return f"its certificate is valid until {end.date()}"
 
 
-def explain_failure(error: OSError, address: tuple[str, int], timeout: float) -> str:
-    """Return what is wrong with a TLS handshake, and the next step.
+class CertificateProblem(NamedTuple):
+    """Why a broker's certificate is refused."""
 
-    Args:
-        error: Why the handshake failed.
-        address: The broker's host and port; it is asked for its certificate once more.
-        timeout: Seconds that it has for that.
-    """
-    if not isinstance(error, ssl.SSLCertVerificationError):
-        return _explain_handshake(error)
-    certificate = _fetch(address, timeout)
-    explain = _EXPLANATIONS.get(error.verify_code)
+    setting: str | None
+    """librdkafka's name of the property to look at, if it is about one."""
+    cause: str
+    """What it is, after "its certificate"."""
+    step: str
+
+
+def find_certificate_problem(server: Server, config: Mapping[str, object]) -> CertificateProblem:
+    """Return why a client refuses the certificate of a broker, which is asked for it."""
+    try:
+        with shake_hands(server, tls_context("", config)):
+            pass
+    except ssl.SSLCertVerificationError as error:
+        return certificate_problem(error, server)
+    except (OSError, ConfigurationError):  # no answer, or no CA certificates to compare with
+        pass
+    return CertificateProblem(_CA, "can't be verified", _TRUST)
+
+
+def certificate_problem(error: ssl.SSLCertVerificationError, server: Server) -> CertificateProblem:
+    """Return what is wrong with the certificate of a broker, which is asked for it once more."""
+    explain, certificate = _EXPLANATIONS.get(error.verify_code), _fetch(server)
     if certificate is None or explain is None:
-        return f"its certificate is refused: {error.verify_message}"
-    return f"its certificate {explain(certificate)}"
-
-
-def _explain_handshake(error: OSError) -> str:
-    reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
-    if isinstance(error, ssl.SSLError) and "ALERT" in reason:
-        return (
-            f"ends the TLS handshake ({reason}): it may want a client certificate "
-            f"(ssl.keystore.location) or another TLS version"
-        )
-    return (
-        f"does not speak TLS ({reason}): its port may be one without TLS; check the port, and "
-        f"security.protocol"
-    )
+        problem = error.verify_message.removesuffix(".")
+        return CertificateProblem(_CA, f"is refused: {problem}", _TRUST)
+    return explain(certificate)
 
 
 def _is_off(properties: Mapping[str, object], setting: str) -> bool:
     return str(properties.get(setting, "on")).lower() in _SWITCHED_OFF
 
 
-def _with_ca(
-    cluster: str, context: ssl.SSLContext, setting: str, where: Mapping[str, str]
-) -> ssl.SSLContext:
-    # Like librdkafka: a CA that is given replaces the system's.
-    only = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    only.check_hostname, only.verify_mode = context.check_hostname, context.verify_mode
-    try:
-        only.load_verify_locations(**where)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"has no CA certificate that can be read ({type(error).__name__}); give a PEM file, "
-            f"or its text as ssl.ca.pem",
-            cluster=cluster,
-            setting=setting,
-        ) from None
-    return only
+def _load_authorities(
+    cluster: str, context: ssl.SSLContext, properties: Mapping[str, object]
+) -> None:
+    """Load the CA certificates that are given, or else the system's, as librdkafka does."""
+    for setting, argument in ((_CA, "cafile"), ("ssl.ca.pem", "cadata")):
+        value = str(properties.get(setting, ""))
+        if value in {"", "probe"}:
+            continue
+        try:
+            context.load_verify_locations(**{argument: value})
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"has no CA certificate that can be read ({type(error).__name__}); give a PEM "
+                f"file, or its text as ssl.ca.pem",
+                cluster=cluster,
+                setting=setting,
+            ) from None
+        return
+    context.load_default_certs()
 
 
-def _fetch(address: tuple[str, int], timeout: float) -> x509.Certificate | None:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # it is only shown
+def _fetch(server: Server) -> x509.Certificate | None:
     with (
         contextlib.suppress(OSError, ValueError),
-        socket.create_connection(address, timeout) as connection,
-        context.wrap_socket(connection, server_hostname=address[0]) as secured,
+        shake_hands(server, trusting_context()) as secured,
     ):
         return x509.load_der_x509_certificate(secured.getpeercert(binary_form=True) or b"")
     return None
@@ -120,31 +125,32 @@ def _names(certificate: x509.Certificate) -> list[str]:
     return [str(name.value) for name in extension.value]
 
 
-def _expired(certificate: x509.Certificate) -> str:
-    end = certificate.not_valid_after_utc
-    return f"expired at {end}: renew it, or correct this machine's clock"
+def _expired(certificate: x509.Certificate) -> CertificateProblem:
+    cause = f"expired at {certificate.not_valid_after_utc}"
+    return CertificateProblem(None, cause, f"renew it, or {_CLOCK}")
 
 
-def _not_yet_valid(certificate: x509.Certificate) -> str:
-    start = certificate.not_valid_before_utc
-    return f"is valid from {start} on: correct this machine's clock"
+def _not_yet_valid(certificate: x509.Certificate) -> CertificateProblem:
+    cause = f"is not yet valid: it is from {certificate.not_valid_before_utc} on"
+    return CertificateProblem(None, cause, _CLOCK)
 
 
-def _for_another_name(certificate: x509.Certificate) -> str:
-    return (
-        f"is for {', '.join(_names(certificate)) or 'no name'}: use one of these in "
-        f"bootstrap.servers, or have the broker's certificate made for this name"
+def _for_another_name(certificate: x509.Certificate) -> CertificateProblem:
+    names = ", ".join(_names(certificate)) or "no name"
+    step = (
+        "name the broker so in bootstrap.servers (and advertised.listeners), or have the "
+        "certificate made for this name"
     )
+    return CertificateProblem(BOOTSTRAP_SERVERS, f"is for {names}", step)
 
 
-def _of_unknown_issuer(certificate: x509.Certificate) -> str:
-    return (
-        f"is issued by {certificate.issuer.rfc4514_string()}, which is not among the CA "
-        f"certificates here: give that one as ssl.ca.location"
-    )
+def _of_unknown_issuer(certificate: x509.Certificate) -> CertificateProblem:
+    issuer = certificate.issuer.rfc4514_string()
+    cause = f"is issued by {issuer}, which is not among the CA certificates here"
+    return CertificateProblem(_CA, cause, _TRUST)
 
 
-_EXPLANATIONS: Mapping[int, Callable[[x509.Certificate], str]] = {
+_EXPLANATIONS: Mapping[int, Callable[[x509.Certificate], CertificateProblem]] = {
     9: _not_yet_valid,
     10: _expired,
     **dict.fromkeys((2, 18, 19, 20, 21), _of_unknown_issuer),

@@ -1,7 +1,7 @@
 """Asks a cluster for topics' settings and for consumer groups; ``KafkaCluster`` calls it."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -11,7 +11,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.kafka.session import ClientSession
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.errors import ErrorFields
 
 _WITHOUT_MEMBERS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
 
@@ -26,7 +30,9 @@ def describe_settings(
     return {
         resource.name: {
             name: str(entry.value)
-            for name, entry in _result(admin, future).items()
+            for name, entry in _result(
+                admin, future, operation=Operation.DESCRIBE_CONFIGS, topic=resource.name
+            ).items()
             if entry.value is not None
         }
         for resource, future in futures.items()
@@ -36,7 +42,12 @@ def describe_settings(
 def describe_readers(
     admin: ClientSession[AdminClient], topics: Collection[str]
 ) -> dict[str, frozenset[str]]:
-    """Return the groups with members that are assigned a partition of ``topics``, and which."""
+    """Return the groups with members that are assigned a partition of ``topics``, and which.
+
+    Raises:
+        ClusterRefusedError: The user may not see all groups: some could be missing.
+    """
+    _refuse_partial_listing(admin)
     listing = admin.client.list_consumer_groups(request_timeout=admin.remaining)
     admin.wait_all([listing])
     groups = [each for each in _result(admin, listing).valid if each.state not in _WITHOUT_MEMBERS]
@@ -46,7 +57,7 @@ def describe_readers(
         sorted(group.group_id for group in groups), request_timeout=admin.remaining
     )
     admin.wait_all(futures.values())
-    read = {name: _assigned(_result(admin, future)) for name, future in futures.items()}
+    read = {name: _assigned(_result(admin, future, group=name)) for name, future in futures.items()}
     return {name: shared for name, names in read.items() if (shared := names & {*topics})}
 
 
@@ -85,8 +96,27 @@ def _assigned(group: Any) -> frozenset[str]:  # noqa: ANN401 - as the client typ
     )
 
 
-def _result(admin: ClientSession[AdminClient], future: Any) -> Any:  # noqa: ANN401 - as the client types it
+def _refuse_partial_listing(admin: ClientSession[AdminClient]) -> None:
+    """Refuse to list groups without the right to see all: a broker leaves the others out."""
+    future = admin.client.describe_cluster(
+        include_authorized_operations=True, request_timeout=admin.remaining
+    )
+    admin.wait_all([future])
+    allowed = _result(admin, future).authorized_operations
+    if allowed is not None and AclOperation.DESCRIBE not in allowed:
+        raise admin.failure(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
+
+
+def _result(
+    admin: ClientSession[AdminClient],
+    future: Any,  # noqa: ANN401 - as the client types it
+    *,
+    operation: Operation = Operation.DESCRIBE,
+    topic: str | None = None,
+    group: str | None = None,
+) -> Any:  # noqa: ANN401 - as the client types it
+    subject: ErrorFields = {"topic": topic} if topic else {}
     try:
         return future.result()
     except KafkaException as error:
-        raise admin.failure(error.args[0]) from error
+        raise admin.failure(error.args[0], operation=operation, group=group, **subject) from error

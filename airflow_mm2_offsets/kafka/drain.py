@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.clients import make_consumer
@@ -243,7 +244,7 @@ def _handle_error(
     if error.code() == _OFFSET_GONE:
         raise _truncated(reading, topic_partition, f"offset {offset} is gone, and was there")
     if error.code() != _PARTITION_EOF:
-        raise session.failure(error, topic=topic, partition=partition)
+        raise session.failure(error, operation=Operation.READ, topic=topic, partition=partition)
     if offset >= reading.ends[topic_partition]:
         reading.pending.discard(topic_partition)
     else:

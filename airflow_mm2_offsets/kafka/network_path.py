@@ -10,25 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError
-from airflow_mm2_offsets.kafka.certificates import describe_peer, explain_failure, tls_context
+from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.kafka.certificates import certificate_problem, describe_peer, tls_context
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+from airflow_mm2_offsets.kafka.port_probe import connect, shake_hands
+from airflow_mm2_offsets.kafka.servers import Server, parse_servers
 
-DEFAULT_PORT = 9092
-"""librdkafka's, for a server without a port."""
 _TLS_PROTOCOLS = frozenset({"SSL", "SASL_SSL"})
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """The address of a broker."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return host:port, as in ``bootstrap.servers``."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,33 +66,6 @@ def walk(cluster: str, properties: Mapping[str, object], timeout: float) -> Iter
         servers = tuple(answers)
 
 
-def parse_servers(cluster: str, text: str) -> tuple[Server, ...]:
-    """Return the addresses of ``bootstrap.servers``.
-
-    librdkafka takes ``host``, ``host:port``, ``[IPv6]:port`` and ``PROTOCOL://host:port``.
-
-    Raises:
-        ConfigurationError: A port is no number from 1 to 65,535.
-    """
-    return tuple(_parse(cluster, each.strip()) for each in text.split(",") if each.strip())
-
-
-def _parse(cluster: str, text: str) -> Server:
-    address = text.rpartition("://")[2]
-    if address.startswith("["):
-        host, _, port = address.removeprefix("[").partition("]")
-        port = port.removeprefix(":")
-    else:
-        host, _, port = address.partition(":")
-    number = int(port) if port.isdecimal() else 0 if port else DEFAULT_PORT
-    if not host or not 0 < number < 1 << 16:
-        raise ConfigurationError(
-            f"{BOOTSTRAP_SERVERS} has {text!r}; give host:port, with a port from 1 to 65535",
-            cluster=cluster,
-        )
-    return Server(host, number)
-
-
 def _steps(cluster: str, properties: Mapping[str, object], timeout: float) -> dict[str, _Step]:
     steps: dict[str, _Step] = {
         "DNS": _resolve,
@@ -127,13 +88,9 @@ def _resolve(server: Server) -> str:
 
 
 def _connect(server: Server, timeout: float) -> str:
-    with _connected(server, timeout):
-        return "answers"
-
-
-def _connected(server: Server, timeout: float) -> socket.socket:
     try:
-        return socket.create_connection((server.host, server.port), timeout)
+        with connect(server, timeout):
+            return "answers"
     except ConnectionRefusedError:
         raise _StepFailedError(
             "refuses the connection: nothing listens there; check the port, and that the broker "
@@ -148,15 +105,29 @@ def _connected(server: Server, timeout: float) -> socket.socket:
 
 
 def _shake_hands(server: Server, context: ssl.SSLContext, timeout: float) -> str:
-    with _connected(server, timeout) as connection:
-        try:
-            with context.wrap_socket(connection, server_hostname=server.host) as secured:
-                return f"speaks {secured.version()}, {describe_peer(secured)}"
-        except TimeoutError:
-            raise _StepFailedError(
-                f"accepts the connection, but no TLS in {timeout:g} s: check the port, and "
-                f"security.protocol"
-            ) from None
-        except OSError as error:  # ssl.SSLError is one
-            address = (server.host, server.port)
-            raise _StepFailedError(explain_failure(error, address, timeout)) from None
+    try:
+        with shake_hands(server, context, timeout) as secured:
+            return f"speaks {secured.version()}, {describe_peer(secured)}"
+    except ssl.SSLCertVerificationError as error:
+        problem = certificate_problem(error, server)
+        raise _StepFailedError(f"its certificate {problem.cause}: {problem.step}") from None
+    except TimeoutError:
+        raise _StepFailedError(
+            f"accepts the connection, but no TLS in {timeout:g} s: check the port, and "
+            f"security.protocol"
+        ) from None
+    except OSError as error:  # ssl.SSLError is one
+        raise _StepFailedError(_explain_handshake(error)) from None
+
+
+def _explain_handshake(error: OSError) -> str:
+    reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
+    if isinstance(error, ssl.SSLError) and "ALERT" in reason:
+        return (
+            f"ends the TLS handshake ({reason}): it may want a client certificate "
+            f"(ssl.keystore.location) or another TLS version"
+        )
+    return (
+        f"does not speak TLS ({reason}): its port may be one without TLS; check the port, and "
+        f"security.protocol"
+    )

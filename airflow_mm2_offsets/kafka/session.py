@@ -1,6 +1,5 @@
 """A client with a deadline that reports librdkafka's last error; see ``kafka.clients``."""
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
     ClusterUnreachableError,
@@ -17,13 +17,19 @@ from airflow_mm2_offsets.errors import (
     Mm2OffsetsError,
     TopicNotFoundError,
 )
+from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
+from airflow_mm2_offsets.kafka.explain import explain
 from airflow_mm2_offsets.kafka.redaction import Redactor
+from airflow_mm2_offsets.kafka.reports import (
+    ALL_BROKERS_DOWN,
+    AUTHENTICATION,
+    DebugLogger,
+    LastError,
+)
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
-
-log = logging.getLogger(__name__)
 
 ClientT = TypeVar("ClientT", AdminClient, Consumer)
 
@@ -35,15 +41,13 @@ _NOT_FOUND = frozenset(
         KafkaError._NOENT,  # noqa: SLF001
     }
 )
-_AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
-_ALL_BROKERS_DOWN = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
 _NO_ANSWER = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError.REQUEST_TIMED_OUT,
-        _ALL_BROKERS_DOWN,
-        _AUTHENTICATION,
+        ALL_BROKERS_DOWN,
+        AUTHENTICATION,
     }
 )
 
@@ -72,17 +76,16 @@ class ClientSession(Generic[ClientT]):
         self._cluster: ErrorFields = {"cluster": cluster, "servers": str(config[BOOTSTRAP_SERVERS])}
         self._timeout = timeout
         self._started = time.monotonic()
-        self._last_error = _LastError()
+        self._config = config
+        self._last_error = LastError()
         self._redactor = Redactor(config)
+        self._logger = DebugLogger(self._redactor)
         settings: dict[str, Any] = {**config, "error_cb": self._last_error.record}
         try:
-            self.client: ClientT = make(settings, logger=_DebugLogger(self._redactor))
+            self.client: ClientT = make(settings, logger=self._logger)
         except KafkaException as error:
             # librdkafka's own words may quote a value: no chain.
-            raise ConfigurationError(
-                f"{self._text(error.args[0])}; correct the extra of its kafka connection",
-                cluster=cluster,
-            ) from None
+            raise self._misconfigured(error.args[0].str()) from None
         except TypeError as error:  # a text in the place of a callback
             raise ConfigurationError(
                 f"{error}; only Airflow's connections may name callbacks, and its administrator "
@@ -152,11 +155,20 @@ class ClientSession(Generic[ClientT]):
         self._started = time.monotonic()
         self._last_error.error = None
 
-    def failure(self, error: KafkaError, **subject: Unpack[ErrorFields]) -> Mm2OffsetsError:
+    def failure(
+        self,
+        error: KafkaError,
+        *,
+        operation: Operation = Operation.DESCRIBE,
+        group: str | None = None,
+        **subject: Unpack[ErrorFields],
+    ) -> Mm2OffsetsError:
         """Return the error to raise for what a broker, or librdkafka, reported.
 
         Args:
             error: The report.
+            operation: What the request must be allowed to do.
+            group: The consumer group that it is about, if any.
             subject: The topic and the partition that it is about, if any.
         """
         if error.code() in _NO_ANSWER:
@@ -168,23 +180,40 @@ class ClientSession(Generic[ClientT]):
                 f"does not exist: {self._text(error)}; check the name and that it is this cluster"
             )
             return TopicNotFoundError(problem, **fields)
-        problem = f"refused: {self._text(error)}; check the rights of the connection's user"
-        return ClusterRefusedError(problem, **fields)
+        acl = missing_acl(error.code(), operation, group or subject.get("topic"))
+        step = describe_missing(acl, self._config) if acl else "see the broker's log for the reason"
+        return ClusterRefusedError(f"refused: {self._text(error)}; {step}", **fields)
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that names the brokers, how long they were tried, and the reason."""
         error = self._last_error.error
-        reason = self._text(error) if error else "librdkafka gave no reason"
-        if self._last_error.authentication_failed:
-            problem = "authentication failed"
-            step = "check user, password, mechanism and security.protocol of its kafka connection"
-        else:
-            problem = "did not answer"
-            step = "check that the brokers run, the address, and security.protocol"
-        return ClusterUnreachableError(
-            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: {reason}; {step}",
+        report = error.str() if error else ""
+        if error is None or error.code() == ALL_BROKERS_DOWN:
+            # librdkafka only logs that a broker closed a connection before it answered anything.
+            report = self._logger.last_failure or report
+        advice = explain(report, self._config)
+        reason = f"{advice.cause} ({report})" if advice.cause and report else advice.cause or report
+        failed = self._last_error.authentication_failed
+        problem = "authentication failed" if failed else "did not answer"
+        unreachable = ClusterUnreachableError(
+            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: "
+            f"{self._redactor.hide(reason) or 'librdkafka gave no reason'}; {advice.step}",
             **self._cluster,
         )
+        if advice.settings:
+            unreachable.fields["setting"] = advice.settings[0]  # the message names them all
+        return unreachable
+
+    def _misconfigured(self, report: str) -> ConfigurationError:
+        advice = explain(report, self._config)
+        shown = self._redactor.hide(report)
+        problem = f"{shown}; correct the extra of its kafka connection"
+        if advice.cause:
+            problem = f"{advice.cause} ({shown}); {advice.step}"
+        error = ConfigurationError(problem, cluster=self._cluster["cluster"])
+        if advice.settings:
+            error.fields["setting"] = advice.settings[0]
+        return error
 
     def _text(self, error: KafkaError) -> str:
         return self._redactor.hide(error.str())
@@ -193,38 +222,3 @@ class ClientSession(Generic[ClientT]):
         # An idle client has no partition assigned, so poll returns no record.
         self.client.poll(0)
         self.check()
-
-
-class _LastError:
-    """The last error that librdkafka reported.
-
-    It does not refer to the session: a reference cycle would keep the client, its threads and its
-    sockets alive until the garbage collector runs.
-    """
-
-    def __init__(self) -> None:
-        self.error: KafkaError | None = None
-
-    @property
-    def authentication_failed(self) -> bool:
-        return self.error is not None and self.error.code() == _AUTHENTICATION
-
-    def record(self, error: KafkaError) -> None:
-        # "All brokers are down" follows the reason, and must not hide it.
-        if error.code() != _ALL_BROKERS_DOWN or self.error is None:
-            self.error = error
-
-
-class _DebugLogger:
-    """Logs librdkafka's messages at DEBUG: twenty equal lines a second while a broker is down.
-
-    The error that is raised names the reason. With the property ``debug`` on, lines hold what is
-    sent, so secrets are hidden.
-    """
-
-    def __init__(self, redactor: Redactor) -> None:
-        self._hide = redactor.hide
-
-    def log(self, _level: int, message: str, *args: object) -> None:
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s", self._hide(message % args if args else message))

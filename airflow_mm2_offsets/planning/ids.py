@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
-from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 log = logging.getLogger(__name__)
@@ -27,12 +27,15 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
 
     Raises:
         ClusterUnreachableError: A cluster does not answer.
+        ConfigurationError: Both are the same cluster.
     """
     names = sorted(set(topics))
-    return PairIds(
+    ids = PairIds(
         source=_ids(pair.source, names) if ask_source else ClusterIds(),
         target=_ids(pair.target, [pair.naming.target_topic(name) for name in names]),
     )
+    check_two_clusters(pair, ids.source.cluster_id, ids.target.cluster_id)
+    return ids
 
 
 def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool = True) -> PairIds:
@@ -56,3 +59,16 @@ def _ids(cluster: KafkaCluster, names: Iterable[str]) -> ClusterIds:
         cluster_id=cluster.describe().cluster_id,
         topic_ids={name: topics[name].topic_id for name in sorted(topics)},
     )
+
+
+def check_two_clusters(pair: ClusterPair, source_id: str | None, target_id: str | None) -> None:
+    """Refuse one cluster that is given twice, by Kafka's ids of the clusters, where they are known.
+
+    Raises:
+        ConfigurationError: Both ids are the same.
+    """
+    if source_id is not None and source_id == target_id:
+        raise ConfigurationError(
+            f"{pair.source.name} and {pair.target.name} are the same cluster, {source_id}: correct "
+            f"the bootstrap.servers of one of them"
+        )

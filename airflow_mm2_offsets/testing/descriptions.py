@@ -31,6 +31,11 @@ class DescribingAdmin:
         outage = self._outage()
         return {each: failed(outage) if outage else self._settings(each.name) for each in resources}
 
+    def describe_cluster(self, **_: object) -> "Future[Any]":
+        """Answer that nothing is forbidden; only the rights are asked for."""
+        outage = self._outage()
+        return failed(outage) if outage else done(SimpleNamespace(authorized_operations=None))
+
     def list_consumer_groups(self, **_: object) -> "Future[Any]":
         """Answer the ids and states of all groups."""
         if outage := self._outage():

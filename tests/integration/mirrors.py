@@ -61,6 +61,7 @@ class Mirror:
     def configure(self, **overrides: str | int) -> None:
         """Create the connector, or change it."""
         config = json.loads((CONFIG / f"{SOURCE_CONNECTOR}.json").read_text())
+        config |= self.stack.connector_logins(SOURCE_CONNECTOR)
         config |= {
             "source.cluster.alias": self.pair.naming.source_alias,
             "target.cluster.alias": self.pair.naming.target_alias,

@@ -1,0 +1,163 @@
+"""The rights on both clusters that each task needs, as Kafka's access control lists (ACLs) say it.
+
+``kafka.acls`` names a missing one, ``planning.acls`` gives those of a pair of clusters. Names of
+operations and options are those of ``kafka-acls`` and of ``org.apache.kafka.common.acl``. Read on
+a topic implies Describe (``AclAuthorizer``'s rule, kept by ``StandardAuthorizerData``).
+"""
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+ADMIN_FILE = "admin.properties"
+"""What commands call the client properties of an administrator."""
+
+
+class Operation(StrEnum):
+    """What a principal may do."""
+
+    READ = "Read"
+    DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+
+
+class Resource(StrEnum):
+    """What it may do that to."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Acl:
+    """A right that a principal needs."""
+
+    resource: Resource
+    name: str
+    """The topic's or the group's; ``*`` stands for all."""
+    operation: Operation
+    is_prefix: bool = False
+    """Whether it is for all names that begin with ``name``."""
+
+    def __str__(self) -> str:
+        """Return it as messages name it: ``Read on topic orders``."""
+        if self.resource is Resource.CLUSTER:
+            return f"{self.operation} on the cluster"
+        return f"{self.operation} on {self.resource} {self.name}{'*' if self.is_prefix else ''}"
+
+    def command(self, principal: str, servers: str) -> str:
+        """Return the ``kafka-acls`` command that grants it.
+
+        Args:
+            principal: As the broker names it: ``User:airflow``.
+            servers: ``bootstrap.servers`` for an administrator.
+        """
+        words = ["kafka-acls", "--bootstrap-server", servers, "--command-config", ADMIN_FILE]
+        words += ["--add", "--allow-principal", principal, "--operation", self.operation.value]
+        words.append(f"--{self.resource}")
+        if self.resource is not Resource.CLUSTER:
+            words.append(self.name)
+        if self.is_prefix:
+            words += ["--resource-pattern-type", "prefixed"]
+        return shlex.join(words)
+
+
+class Place(StrEnum):
+    """What a right is on."""
+
+    SOURCE_TOPICS = "the job's topics on the source"
+    TARGET_TOPICS = "their copies on the target"
+    SYNCS_TOPIC = "the offset-syncs topic"
+    HEARTBEATS_TOPIC = "MirrorMaker 2's heartbeats on the target"
+    SOURCE_GROUPS = "all consumer groups of the source"
+    SOURCE_CLUSTER = "the source cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An operation on a place."""
+
+    operation: Operation
+    place: Place
+
+    def __str__(self) -> str:
+        """Return it as the documentation names it."""
+        return f"{self.operation} on {self.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRights:
+    """The rights of a kind of task: no more, and no less."""
+
+    task: str
+    used_by: tuple[str, ...]
+    """Operators and sensors by class, commands by name."""
+    rights: tuple[Right, ...]
+
+
+_SYNCS = Right(Operation.READ, Place.SYNCS_TOPIC)
+_SOURCE = Right(Operation.READ, Place.SOURCE_TOPICS)
+_TARGET = Right(Operation.READ, Place.TARGET_TOPICS)
+_HEARTBEATS = Right(Operation.READ, Place.HEARTBEATS_TOPIC)
+_SOURCE_IDS = Right(Operation.DESCRIBE, Place.SOURCE_TOPICS)
+_TARGET_IDS = Right(Operation.DESCRIBE, Place.TARGET_TOPICS)
+_CHECK = (
+    *(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
+    Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS),
+    Right(Operation.DESCRIBE, Place.SOURCE_GROUPS),
+    Right(Operation.DESCRIBE, Place.SOURCE_CLUSTER),
+)
+
+TASK_RIGHTS: tuple[TaskRights, ...] = (
+    TaskRights(task="syncs", used_by=("syncs", "check-connection"), rights=(_SYNCS,)),
+    TaskRights(
+        task="ids",
+        used_by=(
+            "ReadSparkCheckpointOperator",
+            "SaveSparkPositionsOperator",
+            "TriggerTargetDagOperator",
+        ),
+        rights=(_SOURCE_IDS, _TARGET_IDS),
+    ),
+    TaskRights(
+        task="wait", used_by=("Mm2ReplicatedSensor",), rights=(_SYNCS, _SOURCE, _TARGET_IDS)
+    ),
+    TaskRights(
+        task="translate",
+        used_by=(
+            *("TranslateOffsetsOperator", "MigrateSparkCheckpointOperator"),
+            *("translate", "plan", "serve"),
+        ),
+        rights=(_SYNCS, _SOURCE, _TARGET),
+    ),
+    TaskRights(
+        task="archive",
+        used_by=("ArchiveSyncsOperator", "archive run"),
+        rights=(_SYNCS, _SOURCE_IDS, _TARGET_IDS),
+    ),
+    TaskRights(
+        task="forecast",
+        used_by=("ForecastFailoverOperator", "forecast"),
+        rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
+    ),
+    TaskRights(task="check", used_by=("CheckFailoverOperator", "check"), rights=_CHECK),
+    TaskRights(
+        task="reconcile",
+        used_by=("ReconcileOperator",),
+        rights=(_SYNCS, _SOURCE, _TARGET),
+    ),
+    TaskRights(
+        task="failover",
+        used_by=("the task group mm2_failover", "the DAGs mm2_failover and mm2_drill"),
+        rights=_CHECK,
+    ),
+)
+"""A failover checks, waits, translates and migrates: it needs what its checks need."""
+
+WITHOUT_RIGHTS = (
+    *("ApproveFailoverOperator", "ReportFailoverOperator", "RollbackFailoverOperator"),
+    *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),
+    *("SparkStartedSensor", "acls", "archive show", "checkpoint show", "fence", "lock"),
+)
+"""What asks no Kafka cluster."""

@@ -1,0 +1,83 @@
+"""The rights that a task needs on a pair of clusters, by name; the command ``acls`` prints them."""
+
+from collections.abc import Collection, Iterator
+from typing import Literal, NamedTuple
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import Naming, ReplicationPolicy
+from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Acl, Operation, Place, Resource, Right
+from airflow_mm2_offsets.core.naming import HEARTBEATS_TOPIC
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+
+_ALL = "*"
+
+
+class ClusterAcl(NamedTuple):
+    """A right on one of the two clusters."""
+
+    side: Literal["source", "target"]
+    acl: Acl
+
+
+def acls_of(pair: ClusterPair, task: str, topics: Collection[str]) -> list[ClusterAcl]:
+    """Return the rights that a task needs.
+
+    Args:
+        pair: The clusters; no request is sent.
+        task: A name or a user of ``TASK_RIGHTS``: ``translate``, ``ArchiveSyncsOperator``.
+        topics: The job's topics, by the source's names; a name that ends in ``*`` is a prefix.
+
+    Raises:
+        ConfigurationError: There is no such task.
+    """
+    acls = [each for right in _rights_of(task) for each in _resolve(pair, right, topics)]
+    return list(dict.fromkeys(acls))
+
+
+def _rights_of(task: str) -> tuple[Right, ...]:
+    for each in TASK_RIGHTS:
+        if task == each.task or task in each.used_by:
+            return each.rights
+    names = ", ".join(each.task for each in TASK_RIGHTS)
+    raise ConfigurationError(
+        f"{task!r} is no task that needs rights; give one of {names}, or an operator's class"
+    )
+
+
+def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterator[ClusterAcl]:
+    operation = right.operation
+    match right.place:
+        case Place.SOURCE_TOPICS:
+            yield from (ClusterAcl("source", _on_topic(operation, each)) for each in topics)
+        case Place.TARGET_TOPICS:
+            for each in map(pair.naming.target_topic, topics):
+                yield ClusterAcl("target", _on_topic(operation, each))
+        case Place.SYNCS_TOPIC:
+            side = _side(pair, pair.syncs_cluster)
+            yield ClusterAcl(side, _on_topic(operation, pair.syncs_topic))
+        case Place.HEARTBEATS_TOPIC:
+            side = _side(pair, pair.mirrored.target)
+            for each in _heartbeats_topics(pair.naming):
+                yield ClusterAcl(side, _on_topic(operation, each))
+        case Place.SOURCE_GROUPS:
+            yield ClusterAcl("source", Acl(resource=Resource.GROUP, name=_ALL, operation=operation))
+        case Place.SOURCE_CLUSTER:
+            acl = Acl(resource=Resource.CLUSTER, name="kafka-cluster", operation=operation)
+            yield ClusterAcl("source", acl)
+
+
+def _side(pair: ClusterPair, cluster: KafkaCluster) -> Literal["source", "target"]:
+    return "source" if cluster is pair.source else "target"
+
+
+def _heartbeats_topics(naming: Naming) -> list[str]:
+    renamed = naming.heartbeats_topic()
+    is_identity = naming.policy is ReplicationPolicy.IDENTITY
+    return [renamed, HEARTBEATS_TOPIC] if is_identity else [renamed]
+
+
+def _on_topic(operation: Operation, name: str) -> Acl:
+    is_prefix = name.endswith(_ALL) and name != _ALL
+    name = name.removesuffix(_ALL) if is_prefix else name
+    return Acl(resource=Resource.TOPIC, name=name, operation=operation, is_prefix=is_prefix)

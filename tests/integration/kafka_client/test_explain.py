@@ -1,0 +1,210 @@
+"""What is said of librdkafka's reports; each report here was recorded from librdkafka 2.16."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError
+
+from airflow_mm2_offsets.core.acls import Acl, Operation, Resource
+from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
+from airflow_mm2_offsets.kafka.explain import explain
+from tests.support.mock_broker import free_address, silent_broker
+
+SASL = {
+    "bootstrap.servers": "east-1:9092",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "airflow",
+    "sasl.password": "hunter2",
+}
+OAUTH = {**SASL, "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}
+TOKEN = "Failed to acquire SASL OAUTHBEARER token: "  # noqa: S105 - a report's beginning
+KEY_FAILED = "Failed to create admin client: ssl.key.pem failed: "
+NO_GSSAPI = "No provider for SASL mechanism GSSAPI: recompile librdkafka with libsasl2"
+
+REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
+    (
+        (
+            "sasl_ssl://east-1:9092/bootstrap: SASL SCRAM-SHA-512 mechanism handshake failed: "
+            "Broker: Unsupported SASL mechanism: broker's supported mechanisms: PLAIN,OAUTHBEARER"
+        ),
+        SASL,
+        "sasl.mechanism",
+        "it offers PLAIN,OAUTHBEARER",
+    ),
+    (
+        (
+            "sasl_ssl://east-1:9092/bootstrap: SASL authentication error: Authentication failed "
+            "during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512"
+        ),
+        SASL,
+        "sasl.username",
+        "does not accept user or password by SCRAM-SHA-512",
+    ),
+    (NO_GSSAPI, {**SASL, "sasl.mechanism": "GSSAPI"}, "sasl.mechanism", "by Kerberos"),
+    (NO_GSSAPI, {}, "sasl.mechanism", "sasl.mechanism is missing"),
+    (
+        "sasl.username and sasl.password must be set",
+        {"sasl.username": "airflow"},
+        "sasl.password",
+        "sasl.password missing",
+    ),
+    (
+        f"{TOKEN}Failed to connect to 127.0.0.1:1 after 0 ms: Could not connect to server",
+        OAUTH,
+        "sasl.oauthbearer.token.endpoint.url",
+        "gives no token",
+    ),
+    (
+        f"{TOKEN}error adding trust anchors from file: /etc/pki/tls/certs/ca-bundle.crt",
+        OAUTH,
+        "https.ca.location",
+        "certificate can't be verified",
+    ),
+    ("", {**OAUTH, "sasl.oauthbearer.method": "default"}, "sasl.oauthbearer.method", "nothing"),
+    (
+        f"{KEY_FAILED}not in PEM format?: error:04800068:PEM routines::bad password read",
+        {},
+        "ssl.key.password",
+        "is missing",
+    ),
+    (
+        (
+            f"{KEY_FAILED}not in PEM format?: error:11800074:PKCS12 routines::pkcs12 cipherfinal "
+            "error: maybe wrong password"
+        ),
+        {"ssl.key.password": "hunter2"},
+        "ssl.key.password",
+        "is wrong",
+    ),
+    (
+        f"{KEY_FAILED}error:05800074:x509 certificate routines::key values mismatch",
+        {"ssl.key.pem": "..."},
+        "ssl.key.pem",
+        "does not belong to",
+    ),
+    (
+        "Private key check failed: error:0A0000B1:SSL routines::no certificate assigned",
+        {},
+        "ssl.certificate.location",
+        "no certificate for it",
+    ),
+    (
+        (
+            "ssl://east-1:9092/bootstrap: Receive failed: error:0A00045C:SSL routines::tlsv13 "
+            "alert certificate required: SSL alert number 116"
+        ),
+        SASL,
+        "ssl.certificate.location",
+        "none is set",
+    ),
+    (
+        (
+            "ssl://east-1:9092/bootstrap: Receive failed: error:0A000418:SSL routines::tlsv1 alert "
+            "unknown ca: SSL alert number 48"
+        ),
+        {**SASL, "ssl.certificate.pem": "...", "ssl.key.pem": "..."},
+        "ssl.certificate.location",
+        "does not accept the client's certificate",
+    ),
+    (
+        (
+            "no-such-host:9092/bootstrap: Failed to resolve 'no-such-host:9092': Name or service "
+            "not known (after 0ms in state CONNECT)"
+        ),
+        SASL,
+        "bootstrap.servers",
+        "no-such-host:9092 is not known",
+    ),
+    (
+        "east-1:9092/bootstrap: Disconnected: connection closed by peer",
+        {"bootstrap.servers": f"{free_address()}"},
+        "security.protocol",
+        "may demand a login",
+    ),
+]
+
+
+@pytest.mark.parametrize(("report", "config", "setting", "cause"), REPORTS)
+def test_a_report_leads_to_a_property(
+    report: str, config: Mapping[str, str], setting: str, cause: str
+) -> None:
+    """The property to correct, the cause and a next step are named, without a secret."""
+    advice = explain(report, {"bootstrap.servers": free_address(), **config})
+    assert advice.settings[0] == setting
+    assert cause in advice.cause
+    assert advice.step
+    assert "hunter2" not in f"{advice.cause}{advice.step}"
+
+
+def test_an_address_that_a_broker_advertises_is_not_blamed_on_the_settings() -> None:
+    """A numbered broker has told its address itself; the bootstrap servers answered."""
+    report = "127.0.0.2:9/3: Connect to ipv4#127.0.0.2:9 failed: Connection refused"
+    advice = explain(report, SASL)
+    assert advice.settings == ()
+    assert "broker 3 advertises 127.0.0.2:9" in advice.cause
+    assert "advertised.listeners" in advice.step
+
+
+def test_an_unknown_report_has_a_next_step() -> None:
+    """A report that no rule knows leaves the general advice."""
+    advice = explain("something new", SASL)
+    assert advice.cause == ""
+    assert "check" in advice.step
+
+
+def test_a_server_that_says_nothing_is_told_from_a_closed_port() -> None:
+    """Only where somebody takes the connection, silence is the cause."""
+    with silent_broker() as servers:
+        assert "answers nothing" in explain("", {"bootstrap.servers": servers}).cause
+    assert explain("", {"bootstrap.servers": free_address()}).cause == ""
+
+
+@pytest.mark.parametrize("content", [None, "junk"], ids=["missing", "junk"])
+def test_a_file_is_named_with_what_is_wrong(tmp_path: Path, content: str | None) -> None:
+    """OpenSSL's own words ("BIO lib") do not tell a missing file from a damaged one."""
+    path = tmp_path / "ca.pem"
+    if content:
+        path.write_text(content)
+    report = "ssl.ca.location failed: error:05880020:x509 certificate routines::BIO lib"
+    advice = explain(report, {"ssl.ca.location": str(path)})
+    assert str(path) in advice.cause
+    assert ("no usable PEM" if content else "does not exist") in advice.cause
+    assert advice.settings == ("ssl.ca.location",)
+
+
+def test_a_missing_right_comes_with_the_command_that_grants_it() -> None:
+    """The command is one that ``kafka-acls`` takes, for the principal of the login."""
+    acl = missing_acl(KafkaError.TOPIC_AUTHORIZATION_FAILED, Operation.READ, "orders")
+    assert acl == Acl(resource=Resource.TOPIC, name="orders", operation=Operation.READ)
+    assert describe_missing(acl, SASL) == (
+        "User:airflow lacks Read on topic orders; an administrator grants it: kafka-acls "
+        "--bootstrap-server east-1:9092 --command-config admin.properties --add --allow-principal "
+        "User:airflow --operation Read --topic orders (airflow-mm2-offsets acls prints all that a "
+        "task needs)"
+    )
+    assert describe_missing(acl, OAUTH).startswith("the principal of this connection lacks Read")
+    assert missing_acl(KafkaError.OFFSET_OUT_OF_RANGE, Operation.READ, "orders") is None
+
+
+@pytest.mark.parametrize(
+    ("acl", "end"),
+    [
+        (
+            Acl(resource=Resource.TOPIC, name="a b-", operation=Operation.DESCRIBE, is_prefix=True),
+            "--operation Describe --topic 'a b-' --resource-pattern-type prefixed",
+        ),
+        (
+            Acl(resource=Resource.GROUP, name="*", operation=Operation.DESCRIBE),
+            "--operation Describe --group '*'",
+        ),
+        (
+            Acl(resource=Resource.CLUSTER, name="kafka-cluster", operation=Operation.DESCRIBE),
+            "--operation Describe --cluster",
+        ),
+    ],
+)
+def test_commands_are_quoted_for_a_shell(acl: Acl, end: str) -> None:
+    """A name with a blank or a star reaches ``kafka-acls`` as it is."""
+    assert acl.command("User:a", "east:9092").endswith(f"--allow-principal User:a {end}")

@@ -1,0 +1,126 @@
+"""Each task works with the rights that are listed for it; without one, the error names it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation
+from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
+from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
+from airflow_mm2_offsets.planning.heartbeats import read_heartbeats
+from airflow_mm2_offsets.planning.ids import read_ids
+from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.storage import open_location
+from stack.acls import grant, revoke_all
+from stack.mirror import Broker
+from stack.waiting import wait_until
+from tests.integration.secured import Secured, scram
+
+SIDES: tuple[Broker, ...] = ("source", "target")
+
+
+def _archive(pair: ClusterPair, _: Secured, folder: Path) -> object:
+    return archive_syncs(pair, SyncArchive(open_location(str(folder / "archive"), ArchiveError)))
+
+
+def _check(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    topic = secured.mirrored.topic
+    pair.target.topic_settings([topic])
+    pair.source.readers([topic])
+    read_heartbeats(pair)
+    return plan_failover(pair, secured.positions)
+
+
+def _forecast(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    read_heartbeats(pair)
+    return plan_failover(pair, secured.positions)
+
+
+TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
+    "syncs": lambda pair, *_: read_syncs(pair.syncs_cluster, pair.syncs_topic),
+    "ids": lambda pair, secured, _: read_ids(pair, secured.positions, ask_source=True),
+    "wait": lambda pair, secured, _: still_copying(pair, secured.positions),
+    "translate": lambda pair, secured, _: plan_failover(pair, secured.positions),
+    "archive": _archive,
+    "forecast": _forecast,
+    "check": _check,
+}
+"""What the tasks ask the clusters; a reconciliation's records are read by a Spark job."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def reader(secured: Secured) -> Iterator[None]:
+    """A member of a consumer group on the source: ``check`` describes such groups."""
+    consumer = Consumer(
+        {"bootstrap.servers": secured.stack.source, "group.id": "shop", "log_level": 0}
+    )
+    consumer.subscribe([secured.mirrored.topic])
+    wait_until(lambda: consumer.poll(0.5) is not None, "a member of the group shop")
+    yield
+    consumer.close()
+
+
+def _rights(secured: Secured, task: str) -> list[ClusterAcl]:
+    return acls_of(secured.open_pair, task, [secured.mirrored.topic])
+
+
+def _grant(secured: Secured, rights: list[ClusterAcl]) -> None:
+    for side in SIDES:
+        servers = getattr(secured.stack, side)
+        revoke_all(servers)
+        principal = secured.stack.clusters[side].principals[0]
+        grant(servers, [principal], [each.acl for each in rights if each.side == side])
+
+
+def _without(secured: Secured, task: str) -> Iterator[tuple[list[ClusterAcl], ClusterAcl]]:
+    """Yield what is granted, and the right that the error must name.
+
+    Who lacks Read lacks Describe too, unless that is granted: brokers refuse this one first. A
+    topic that does not exist, as one of the two of heartbeats, can't be read anyway.
+    """
+    rights = _rights(secured, task)
+    for removed in rights:
+        left = [each for each in rights if each != removed]
+        if removed.acl.operation is not Operation.READ:
+            yield left, removed
+            continue
+        described = removed._replace(acl=replace(removed.acl, operation=Operation.DESCRIBE))
+        yield left, described
+        if not removed.acl.name.endswith("heartbeats"):
+            yield [*left, described], removed
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_works_with_its_rights_alone(secured: Secured, task: str, tmp_path: Path) -> None:
+    """Nothing else is granted: the brokers allow nobody what no ACL allows."""
+    _grant(secured, _rights(secured, task))
+    assert TASKS[task](secured.pair(scram), secured, tmp_path) is not None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_missing_right_is_named(secured: Secured, task: str, tmp_path: Path) -> None:
+    """The error names operation, resource and principal, and the command that grants it."""
+    for number, (left, missing) in enumerate(_without(secured, task)):
+        _grant(secured, left)
+        cluster = secured.stack.clusters[missing.side]
+        with pytest.raises(ClusterRefusedError) as caught:
+            pytest.fail(f"works without {missing}: {_ask(secured, task, tmp_path / str(number))}")
+        assert f"{cluster.principals[0]} lacks {missing.acl};" in str(caught.value)
+        assert missing.acl.command(cluster.principals[0], cluster.sasl) in str(caught.value)
+
+
+def _ask(secured: Secured, task: str, folder: Path) -> object:
+    folder.mkdir()
+    return TASKS[task](secured.pair(scram), secured, folder)
+
+
+def test_every_task_that_asks_the_clusters_is_tried() -> None:
+    """The table holds no right that is not tried here, but those that others include."""
+    assert {each.task for each in TASK_RIGHTS} - TASKS.keys() == {"reconcile", "failover"}

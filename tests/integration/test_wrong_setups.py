@@ -1,0 +1,94 @@
+"""Wrong set-ups of a connection: the error names cause, property and next step, in finite time."""
+
+import re
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_mm2_offsets.connection_check import check_connection
+from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from tests.integration.secured import Secured, scram
+from tests.integration.wrong_setups import KEY_PASSWORD, WRONG_SETUPS, Ground, WrongSetup
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+TIMEOUT = 3.0
+ROW = re.compile(
+    r"^\| (?P<name>[^|]+) \| `(?P<cause>[^`]+)` \| (?P<setting>[^|]*) \|$", re.MULTILINE
+)
+
+
+@pytest.fixture
+def ground(secured: Secured, tmp_path: Path) -> Iterator[Ground]:
+    with ExitStack() as undo:
+        yield Ground(stack=secured.stack, folder=tmp_path, undo=undo)
+
+
+def _secrets(ground: Ground) -> list[str]:
+    cluster = ground.cluster
+    keys = [path.read_text() for path in cluster.folder.glob("*.pem")]
+    lines = [line for text in keys for line in text.splitlines() if not line.startswith("-----")]
+    return [cluster.password, cluster.secret, KEY_PASSWORD, "wr0ng", "s3cret", *lines]
+
+
+@pytest.mark.parametrize("wrong", WRONG_SETUPS, ids=[each.name for each in WRONG_SETUPS])
+def test_a_wrong_setup_is_explained(ground: Ground, wrong: WrongSetup) -> None:
+    """Cause, property and next step are named; no secret is, not even in a traceback."""
+    started = time.monotonic()
+    with pytest.raises(Mm2OffsetsError) as caught:
+        _ask(wrong, ground)
+    assert time.monotonic() - started < TIMEOUT + 10
+    error = caught.value
+    assert wrong.cause in str(error)
+    assert wrong.step in str(error)
+    if wrong.setting:
+        assert error.fields.get("setting") == wrong.setting
+    shown = "".join(traceback.format_exception(error))
+    shown = re.sub(r"^ .*$", "", shown, flags=re.MULTILINE)  # lines of this file's source
+    assert not [secret for secret in _secrets(ground) if secret in shown]
+
+
+def _ask(wrong: WrongSetup, ground: Ground) -> None:
+    config = wrong.properties(ground)
+    cluster = KafkaCluster(name="source", config=config, timeout=TIMEOUT)
+    cluster.describe()
+    # The address that a broker advertises is used by requests about its partitions.
+    cluster.watermarks([TopicPartition("orders", 0)])
+
+
+def test_one_broker_of_two_is_enough(ground: Ground, secured: Secured) -> None:
+    """A list of bootstrap servers works while one of them answers."""
+    servers = f"127.0.0.1:1,{secured.stack.clusters['source'].sasl}"
+    config = ground.scram(bootstrap_servers=servers)
+    assert KafkaCluster(name="source", config=config, timeout=10).describe().cluster_id
+
+
+def test_a_cluster_given_twice_is_found(secured: Secured) -> None:
+    """Both connections lead to one cluster, by whatever addresses."""
+    pair = secured.pair(scram)
+    twice = replace(pair, target=replace(pair.source, name="target"))
+    errors = [str(part.error) for part in check_connection(twice) if part.error]
+    assert any("source and target are the same cluster, c291cmNl" in each for each in errors)
+
+
+def test_exchanged_clusters_are_found(secured: Secured) -> None:
+    """The offset-syncs topic is looked for on the other cluster, and its setting named."""
+    pair = secured.open_pair
+    exchanged = replace(pair, source=pair.target, target=pair.source, connect=None)
+    errors = [str(part.error) for part in check_connection(exchanged) if part.error]
+    assert any("offset-syncs.topic.location" in each for each in errors)
+
+
+def test_the_page_has_the_same_table() -> None:
+    """docs/security.md lists these set-ups, with what is said of each."""
+    rows = [
+        (row["name"], row["cause"], row["setting"].strip("` "))
+        for row in ROW.finditer(PAGE.read_text())
+    ]
+    assert rows == [(each.name, each.cause, each.setting) for each in WRONG_SETUPS]

@@ -1,0 +1,415 @@
+"""Wrong set-ups of a connection, and what is said of each; docs/security.md has the same table."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
+from stack.certificates import Authority, Certificate
+from stack.secure import SecureCluster, SecureStack
+from stack.token_server import TokenServer
+from tests.integration.secured import Properties, mtls, oauth, plain, scram
+from tests.support.mock_broker import free_address, silent_broker
+
+_DAY = timedelta(days=1)
+_JKS = bytes.fromhex("feedfeed00000002") + bytes(24)
+"""How ``sun.security.provider.JavaKeyStore`` begins a file."""
+KEY_PASSWORD = "the key's own s3cret"  # noqa: S105 - it opens nothing else
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What wrong set-ups are made of."""
+
+    stack: SecureStack
+    folder: Path
+    undo: ExitStack
+
+    @property
+    def cluster(self) -> SecureCluster:
+        return self.stack.clusters["source"]
+
+    def scram(self, **changes: str | None) -> Properties:
+        """Return a right login with changes; None removes a property, ``_`` stands for a dot."""
+        return _changed(scram(self.cluster), changes)
+
+    def mtls(self, **changes: str | None) -> Properties:
+        return _changed(mtls(self.cluster), changes)
+
+    def oauth(self, **changes: str | None) -> Properties:
+        return _changed(oauth(self.cluster, self.stack.tokens), changes)
+
+    def served(self, **options: object) -> Properties:
+        """Return a right login to a server with another certificate."""
+        certificate = self.cluster.authority.issue("broker", **options)  # type: ignore[arg-type]
+        address = self.undo.enter_context(tls_server(certificate, self.folder))
+        return self.scram(bootstrap_servers=address)
+
+    def client(self, certificate: Certificate, key: str = "", **changes: str) -> Properties:
+        """Return a login by another certificate."""
+        pems = {"ssl_certificate_pem": certificate.chain, "ssl_key_pem": key or certificate.key}
+        gone = {"ssl_certificate_location": None, "ssl_key_location": None}
+        return self.mtls(**gone, **pems, **changes)
+
+    def file(self, name: str, content: str | bytes) -> str:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    def other_tokens(self, *, tls: bool = False) -> str:
+        """Return the token endpoint of another issuer, which knows the same clients."""
+        certificate = None
+        if tls:
+            made = Authority("elsewhere").issue("tokens")
+            certificate = Path(self.file("tokens.pem", made.key + made.chain))
+        clients = {self.cluster.user: self.cluster.secret}
+        return self.undo.enter_context(TokenServer(clients, certificate=certificate)).token_url
+
+
+class WrongSetup(NamedTuple):
+    """A wrong set-up, and what the error must say."""
+
+    name: str
+    properties: Callable[[Ground], Mapping[str, object]]
+    setting: str
+    """The property that the error's field ``setting`` names; empty if it is not one."""
+    cause: str
+    """In the message, as it stands."""
+    step: str
+    """In the message, as it stands."""
+
+
+def _issue(ground: Ground) -> Certificate:
+    return ground.cluster.authority.issue("client")
+
+
+def _without_login(ground: Ground, protocol: str, servers: str) -> Properties:
+    names = ("sasl_mechanism", "sasl_username", "sasl_password")
+    return ground.scram(
+        bootstrap_servers=servers, security_protocol=protocol, **dict.fromkeys(names)
+    )
+
+
+_USER = "check user, password, mechanism and security.protocol"
+_TRUST = "give in ssl.ca.location (or ssl.ca.pem) the certificate of the CA"
+_CLIENT_CERTIFICATE = "ssl.certificate.location"
+_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a property's name
+_NOW = datetime.now(UTC)
+
+WRONG_SETUPS = (
+    WrongSetup(
+        "wrong password (SCRAM)",
+        lambda ground: ground.scram(sasl_password="wr0ng s3cret"),  # noqa: S106 - a wrong one
+        "sasl.username",
+        "the broker does not accept user or password by SCRAM-SHA-512",
+        _USER,
+    ),
+    WrongSetup(
+        "unknown user",
+        lambda ground: ground.scram(sasl_username="nobody"),
+        "sasl.username",
+        "the broker does not accept user or password by SCRAM-SHA-512",
+        _USER,
+    ),
+    WrongSetup(
+        "wrong password (PLAIN)",
+        lambda ground: {**plain(ground.cluster), "sasl.password": "wr0ng s3cret"},
+        "sasl.username",
+        "the broker does not accept user or password by PLAIN",
+        _USER,
+    ),
+    WrongSetup(
+        "a mechanism that the broker lacks",
+        lambda ground: ground.scram(sasl_mechanism="SCRAM-SHA-256"),
+        "sasl.mechanism",
+        "the broker does not offer the SASL mechanism SCRAM-SHA-256",
+        "set sasl.mechanism to one of",
+    ),
+    WrongSetup(
+        "no mechanism",
+        lambda ground: ground.scram(sasl_mechanism=None),
+        "sasl.mechanism",
+        "sasl.mechanism is missing",
+        "set sasl.mechanism",
+    ),
+    WrongSetup(
+        "Kerberos without a build that has it",
+        lambda ground: ground.scram(sasl_mechanism="GSSAPI"),
+        "sasl.mechanism",
+        "this build of confluent-kafka can't log in by Kerberos",
+        "pip install --no-binary confluent-kafka",
+    ),
+    WrongSetup(
+        "no password",
+        lambda ground: ground.scram(sasl_password=None),
+        "sasl.password",
+        "sasl.password missing",
+        "set sasl.password",
+    ),
+    WrongSetup(
+        "no login",
+        lambda ground: _without_login(ground, "SSL", ground.cluster.sasl),
+        "security.protocol",
+        "closes the connection: it may demand a login",
+        "set security.protocol to SASL_SSL",
+    ),
+    WrongSetup(
+        "the broker's certificate has expired",
+        lambda ground: ground.served(since=_NOW - 2 * _DAY, until=_NOW - _DAY),
+        "",
+        "can't be verified: certificate has expired",
+        "renew the broker's certificate",
+    ),
+    WrongSetup(
+        "the broker's certificate is not valid yet, or this clock is wrong",
+        lambda ground: ground.served(since=_NOW + _DAY / 2),
+        "",
+        "can't be verified: certificate is not yet valid",
+        "or correct the clock of this machine",
+    ),
+    WrongSetup(
+        "the broker's certificate is for another host",
+        lambda ground: ground.served(hosts=("broker-1.example",)),
+        "bootstrap.servers",
+        "certificate is not valid for '127.0.0.1'",
+        "name the broker in bootstrap.servers",
+    ),
+    WrongSetup(
+        "another CA is trusted",
+        lambda ground: ground.scram(ssl_ca_location=None, ssl_ca_pem=Authority("other").pem),
+        "ssl.ca.location",
+        "can't be verified: unable to get local issuer certificate",
+        _TRUST,
+    ),
+    WrongSetup(
+        "no CA is given",
+        lambda ground: ground.scram(ssl_ca_location=None),
+        "ssl.ca.location",
+        "can't be verified: unable to get local issuer certificate",
+        _TRUST,
+    ),
+    WrongSetup(
+        "plaintext to a TLS port",
+        lambda ground: {"bootstrap.servers": ground.cluster.ssl},
+        "security.protocol",
+        "security.protocol is PLAINTEXT, and",
+        "set security.protocol to SSL or SASL_SSL",
+    ),
+    WrongSetup(
+        "SASL_PLAINTEXT to a TLS port",
+        lambda ground: ground.scram(security_protocol="SASL_PLAINTEXT"),
+        "security.protocol",
+        "security.protocol is SASL_PLAINTEXT, and",
+        "set security.protocol to SASL_SSL",
+    ),
+    WrongSetup(
+        "TLS to a plaintext port",
+        lambda ground: ground.scram(bootstrap_servers=ground.stack.source),
+        "security.protocol",
+        "does not speak TLS",
+        "give the address of a TLS listener",
+    ),
+    WrongSetup(
+        "no client certificate",
+        lambda ground: ground.mtls(ssl_certificate_location=None, ssl_key_location=None),
+        _CLIENT_CERTIFICATE,
+        "the broker demands a client certificate, and none is set",
+        "set ssl.certificate.location and ssl.key.location",
+    ),
+    WrongSetup(
+        "a client certificate without its key",
+        lambda ground: ground.mtls(ssl_key_location=None),
+        "ssl.key.location",
+        "the one that is set has no key",
+        "set ssl.key.location or ssl.key.pem",
+    ),
+    WrongSetup(
+        "a client certificate of another CA",
+        lambda ground: ground.client(Authority("other").issue("client")),
+        _CLIENT_CERTIFICATE,
+        "the broker does not accept the client's certificate",
+        "that a CA in the broker's truststore signed",
+    ),
+    WrongSetup(
+        "an expired client certificate",
+        lambda ground: ground.client(
+            ground.cluster.authority.issue("client", since=_NOW - 2 * _DAY, until=_NOW - _DAY)
+        ),
+        _CLIENT_CERTIFICATE,
+        "the broker does not accept the client's certificate",
+        "give one that is valid now",
+    ),
+    WrongSetup(
+        "the key of another certificate",
+        lambda ground: ground.client(_issue(ground), key=_issue(ground).key),
+        "ssl.key.pem",
+        "the private key does not belong to the client's certificate",
+        "the key that the certificate was made for",
+    ),
+    WrongSetup(
+        "wrong password of the key",
+        lambda ground: ground.client(
+            made := _issue(ground),
+            key=made.encrypted_key(KEY_PASSWORD),
+            ssl_key_password="wr0ng s3cret",  # noqa: S106 - a wrong one
+        ),
+        "ssl.key.password",
+        "the private key is encrypted, and ssl.key.password is wrong",
+        "correct ssl.key.password",
+    ),
+    WrongSetup(
+        "no password of the key",
+        lambda ground: ground.client(made := _issue(ground), key=made.encrypted_key(KEY_PASSWORD)),
+        "ssl.key.password",
+        "the private key is encrypted, and ssl.key.password is missing",
+        "correct ssl.key.password",
+    ),
+    WrongSetup(
+        "a PEM file that does not exist",
+        lambda ground: ground.scram(ssl_ca_location="/nowhere/ca.pem"),
+        "ssl.ca.location",
+        "ssl.ca.location is /nowhere/ca.pem, which does not exist here",
+        "correct ssl.ca.location",
+    ),
+    WrongSetup(
+        "a PEM file without PEM",
+        lambda ground: ground.scram(ssl_ca_location=ground.file("junk.pem", "junk")),
+        "ssl.ca.location",
+        "which holds no usable PEM text",
+        "correct ssl.ca.location",
+    ),
+    WrongSetup(
+        "a truststore of type JKS",
+        lambda ground: to_librdkafka(
+            "source",
+            ground.scram(ssl_ca_location=None)
+            | {
+                "ssl.truststore.location": ground.file("trust.jks", _JKS),
+                "ssl.truststore.password": "x",
+            },
+        ),
+        "ssl.truststore.location",
+        "a keystore in Java's own format JKS",
+        "convert it (keytool -importkeystore",
+    ),
+    WrongSetup(
+        "wrong secret of the OAuth client",
+        lambda ground: ground.oauth(sasl_oauthbearer_client_secret="wr0ng"),  # noqa: S106
+        "sasl.oauthbearer.client.id",
+        "the token endpoint does not accept the client",
+        "check sasl.oauthbearer.client.id and sasl.oauthbearer.client.secret",
+    ),
+    WrongSetup(
+        "a scope that the token endpoint does not grant",
+        lambda ground: ground.oauth(sasl_oauthbearer_scope="kafka.everything"),
+        "sasl.oauthbearer.scope",
+        "the token endpoint does not grant the scope",
+        "check sasl.oauthbearer.scope",
+    ),
+    WrongSetup(
+        "the token endpoint is down",
+        lambda ground: ground.oauth(
+            sasl_oauthbearer_token_endpoint_url=f"http://{free_address()}/token"
+        ),
+        _TOKEN_URL,
+        "the token endpoint gives no token",
+        f"check {_TOKEN_URL}",
+    ),
+    WrongSetup(
+        "the token endpoint's certificate is not trusted",
+        lambda ground: ground.oauth(
+            sasl_oauthbearer_token_endpoint_url=ground.other_tokens(tls=True)
+        ),
+        "https.ca.location",
+        "the token endpoint's certificate can't be verified",
+        "check https.ca.location",
+    ),
+    WrongSetup(
+        "tokens of another issuer",
+        lambda ground: ground.oauth(sasl_oauthbearer_token_endpoint_url=ground.other_tokens()),
+        "sasl.oauthbearer.scope",
+        "the broker does not accept the token",
+        "compare issuer, audience and scope",
+    ),
+    WrongSetup(
+        "OAUTHBEARER without a way to get tokens",
+        lambda ground: ground.oauth(sasl_oauthbearer_method=None),
+        "sasl.oauthbearer.method",
+        "nothing is set that gets a token",
+        "set sasl.oauthbearer.method=oidc",
+    ),
+    WrongSetup(
+        "a host that is not known",
+        lambda ground: ground.scram(bootstrap_servers="no-such-host.invalid:9092"),
+        "bootstrap.servers",
+        "the name of no-such-host.invalid:9092 is not known here",
+        "correct bootstrap.servers",
+    ),
+    WrongSetup(
+        "a closed port",
+        lambda ground: ground.scram(bootstrap_servers=free_address()),
+        "",
+        "Connection refused",
+        "check that the brokers run",
+    ),
+    WrongSetup(
+        "a port that takes connections and says nothing",
+        lambda ground: {"bootstrap.servers": ground.undo.enter_context(silent_broker())},
+        "bootstrap.servers",
+        "takes connections and answers nothing",
+        "check that it is a Kafka broker",
+    ),
+    WrongSetup(
+        "a broker that advertises an address out of reach",
+        lambda ground: {"bootstrap.servers": ground.cluster.lost},
+        "",
+        "broker 1 advertises 127.0.0.1:1, which can't be reached from here",
+        "correct advertised.listeners",
+    ),
+    WrongSetup(
+        "a misspelt property",
+        lambda ground: ground.scram(sasl_pasword="s3cret-typo"),  # noqa: S106 - a wrong one
+        "",
+        "sasl.pasword",
+        "correct",
+    ),
+)
+
+
+def _changed(properties: Properties, changes: dict[str, str | None]) -> Properties:
+    names = {name.replace("_", "."): value for name, value in changes.items()}
+    kept = {name: value for name, value in properties.items() if name not in names}
+    return kept | {name: value for name, value in names.items() if value is not None}
+
+
+@contextmanager
+def tls_server(certificate: Certificate, folder: Path) -> Iterator[str]:
+    """Yield the address of a server that shakes hands with a certificate, and says no more."""
+    pem = folder / "served.pem"
+    pem.write_text(certificate.key + certificate.chain)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_shake_hands, args=(server, context), daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def _shake_hands(server: socket.socket, context: ssl.SSLContext) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            connection.settimeout(5)
+            try:
+                with context.wrap_socket(connection, server_side=True) as shaken:
+                    shaken.recv(1)
+            except OSError:
+                continue

@@ -1,0 +1,43 @@
+"""The table of rights: docs/security.md has it, and nothing is missing in it."""
+
+import re
+from pathlib import Path
+
+import airflow_mm2_offsets.operators as operators_room
+import airflow_mm2_offsets.sensors as sensors_room
+from airflow_mm2_offsets.cli.app import app
+from airflow_mm2_offsets.core.acls import TASK_RIGHTS, WITHOUT_RIGHTS
+
+PAGE = Path(__file__).parents[3] / "docs" / "security.md"
+ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_the_page_has_the_same_table() -> None:
+    """Each task has a row, with who uses it and its rights."""
+    rows = {task: (used, rights) for task, used, rights in ROW.findall(PAGE.read_text())}
+    assert rows == {
+        each.task: (
+            ", ".join(name if " the " in f" {name}" else f"`{name}`" for name in each.used_by),
+            "; ".join(map(str, each.rights)),
+        )
+        for each in TASK_RIGHTS
+    }
+    assert all(f"`{name}`" in PAGE.read_text() for name in WITHOUT_RIGHTS)
+
+
+def test_every_operator_sensor_and_command_is_listed() -> None:
+    """A new one can't be forgotten."""
+    listed = {*WITHOUT_RIGHTS, *(name for each in TASK_RIGHTS for name in each.used_by)}
+    classes = {
+        path.removesuffix(".py")
+        for room in (operators_room, sensors_room)
+        for file in Path(room.__path__[0]).glob("*.py")
+        for path in re.findall(r"^class (\w+(?:Operator|Sensor))\b", file.read_text(), re.MULTILINE)
+    } - {"PollingSensor"}
+    commands = {
+        str(each.name or getattr(each.callback, "__name__", "")) for each in app.registered_commands
+    }
+    groups = {str(each.name) for each in app.registered_groups}
+    assert classes <= listed
+    assert commands <= listed
+    assert all(any(name.split()[0] == group for name in listed) for group in groups)
