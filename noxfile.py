@@ -18,12 +18,16 @@ nox.options.envdir = "build/nox"
 
 PROJECT: dict[str, Any] = nox.project.load_toml("pyproject.toml")["project"]
 PINNED = dict(
-    line.split("==") for line in Path("constraints.txt").read_text().splitlines() if "==" in line
+    line.lower().split("==")
+    for line in Path("constraints.txt").read_text().splitlines()
+    if "==" in line
 )
 TOOLS = (
     *("hypothesis", "jsonschema", "psutil"),
     *("pytest", "pytest-timeout", "pytest-xdist", "testcontainers"),
 )
+AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "statsd", "flask-cors")
+PARALLEL = ("--numprocesses=2", "--dist=loadfile")
 NEEDS_AIRFLOW = (
     *("dags", "hooks", "job", "observability", "operators", "sensors", "testing", "triggers"),
     *("archive/test_faces.py", "cli/test_command.py", "planning/test_options.py"),
@@ -42,7 +46,7 @@ EXTRAS = "api,archive,bulk,cli,delta,hudi"
 def airflow(session: nox.Session, airflow: str) -> None:
     """Run the unit tests and a whole failover on a release of Airflow."""
     session.install("-e", ".[dev]", f"apache-airflow=={airflow}", *SPARK)
-    ran = [_test(session, "unit tests", "tests/unit", "--numprocesses=2", "--dist=loadfile")]
+    ran = [_test(session, "unit tests", "tests/unit", *PARALLEL)]
     ran.append(_test(session, "a planned failover (make demo)", "tests/e2e/test_demo.py"))
     _record(session, "Airflow", "apache-airflow", ran)
 
@@ -90,9 +94,9 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def lowest_airflow(session: nox.Session) -> None:
-    """Run the unit tests on the lowest versions that pyproject.toml and Airflow 3.1 allow."""
-    _install_lowest(session, f"airflow,{EXTRAS}", *SPARK)
-    ran = _test(session, "unit tests", "tests/unit", "--numprocesses=2", "--dist=loadfile")
+    """Run the unit tests on the lowest versions that pyproject.toml allows, Airflow's included."""
+    _install_lowest(session, f"airflow,{EXTRAS}", *SPARK, *_pinned(*AIRFLOW_TOOLS))
+    ran = _test(session, "unit tests", "tests/unit", *PARALLEL)
     _record(session, "Airflow and all dependencies at their lowest", "apache-airflow", [ran])
 
 
