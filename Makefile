@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill bench bench-spark bench-api check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,15 @@ bench-spark: $(READY)  ## Measure the translation of columns in Spark, beside a 
 
 bench-api: $(READY)  ## Measure the REST API under load, with wrk
 	@$(BIN)/python -m benchmarks.api
+
+compat: $(READY)  ## Test every version of docs/versions.md, and rewrite its table (hours)
+	@$(BIN)/python -m nox; status=$$?; $(BIN)/python -m benchmarks.versions; exit $$status
+
+compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
+	@$(BIN)/python -m nox --tags ci
+
+record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
+	@$(BIN)/python -m tests.support.recording
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 

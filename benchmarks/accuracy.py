@@ -14,12 +14,17 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE
 from benchmarks.store import Store
-from tests.support.golden import NAMES, GoldenPartition, GoldenSet, golden_set
+from tests.support.golden import (
+    KINDS,
+    NAMES,
+    NO_EXTRAS,
+    GoldenPartition,
+    GoldenSet,
+    golden_set,
+)
 
-WITH_EXTRAS = frozenset({"eos", "restart", "foreign"})
-"""Sets whose targets hold offsets that copy no new record: ``extras=none`` is not true of them."""
 SEVERAL_WRITERS = frozenset({"foreign"})
-"""Sets where counting on the target is not allowed: not only MirrorMaker 2 writes there."""
+"""Kinds where counting on the target is not allowed: not only MirrorMaker 2 writes there."""
 
 Question: TypeAlias = tuple[int, GoldenPartition, int]
 """The partition's number, the partition, the position."""
@@ -92,9 +97,9 @@ def scores(store: Store, stride: int) -> Iterator[Score]:
 def _methods(golden: GoldenSet, questions: list[Question], store: Store) -> Mapping[str, Answers]:
     ours = _Ours(golden=golden, questions=questions)
     methods: dict[str, Answers] = {"safe": ours.answers()}
-    if golden.name not in WITH_EXTRAS:
+    if golden.name in NO_EXTRAS:
         methods["safe, no extras"] = ours.answers(extras=Extras.NONE)
-    if golden.name not in SEVERAL_WRITERS:
+    if KINDS[golden.name] not in SEVERAL_WRITERS:
         methods["safe, target read"] = ours.answers_from_windows(with_source=False)
     methods["safe, both read"] = ours.answers_from_windows(with_source=True)
     methods["linear"] = ours.answers(strategy=Strategy.LINEAR)
@@ -138,7 +143,7 @@ class _Ours:
                 marks,
                 target_window=target,
                 source_window=source if with_source else None,
-                sole_writer=self.golden.name not in SEVERAL_WRITERS,
+                sole_writer=KINDS[self.golden.name] not in SEVERAL_WRITERS,
             )
             yield self._translate(number, position, evidence).target
 

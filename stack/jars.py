@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from stack.process import Program
 from stack.waiting import Progress, quiet
 
 _HERE = Path(__file__).parent
+SPARK = "4.2"
+"""The Spark of stack/ivy.xml."""
+MIRROR_VERSIONS = ("3.4", "3.6", "3.9", "4.1")
+"""The older MirrorMaker 2 of stack/ivy-versions.xml."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +22,7 @@ class Jars:
 
     Attributes:
         kafka: The folder with Kafka, Connect and MirrorMaker 2.
-        spark: What a Spark job needs to read Kafka, beside PySpark's own jars.
+        spark: What a job needs to read Kafka on the PySpark that is installed, beside its own jars.
     """
 
     kafka: Path
@@ -40,6 +45,8 @@ class LakeJars:
 def fetch(build: Path, *, progress: Progress = quiet) -> Jars:
     """Fetch the jars of stack/ivy.xml into `build`/jars, unless they are there.
 
+    Those of Spark are of stack/ivy-versions.xml where another PySpark is installed.
+
     Args:
         build: The folder for files that can be recreated.
         progress: Told what is being waited for.
@@ -49,7 +56,21 @@ def fetch(build: Path, *, progress: Progress = quiet) -> Jars:
     """
     what = "the jars of Kafka and of Spark's Kafka source (once, about 90 s)"
     jars = _fetch(_HERE / "ivy.xml", ("kafka", "spark"), build / "jars", what, progress)
-    return Jars(kafka=jars / "kafka", spark=_files(jars / "spark"))
+    return Jars(kafka=jars / "kafka", spark=_files(_spark(jars, build, progress)))
+
+
+def fetch_mirror(build: Path, release: str, *, progress: Progress = quiet) -> Path:
+    """Fetch an older MirrorMaker 2 of stack/ivy-versions.xml, and return its folder.
+
+    Args:
+        build: The folder for files that can be recreated.
+        release: One of ``MIRROR_VERSIONS``.
+        progress: Told what is being waited for.
+
+    Raises:
+        ProgramError: Ivy failed; with the end of its log.
+    """
+    return _fetch_version(f"mm2-{release}", build, progress)
 
 
 def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
@@ -65,6 +86,18 @@ def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
     what = "the jars of Spark's S3 and Delta (once, about a minute)"
     jars = _fetch(_HERE / "ivy-lake.xml", ("s3a", "delta"), build / "lake-jars", what, progress)
     return LakeJars(s3a=_files(jars / "s3a"), delta=_files(jars / "delta"))
+
+
+def _spark(jars: Path, build: Path, progress: Progress) -> Path:
+    release = version("pyspark").rpartition(".")[0]
+    if release == SPARK:
+        return jars / "spark"
+    return _fetch_version(f"spark-{release}", build, progress)
+
+
+def _fetch_version(conf: str, build: Path, progress: Progress) -> Path:
+    listed = _HERE / "ivy-versions.xml"
+    return _fetch(listed, (conf,), build / f"{conf}-jars", f"the jars of {conf}", progress) / conf
 
 
 def _files(folder: Path) -> tuple[Path, ...]:

@@ -78,13 +78,17 @@ class LocalStack(Stack):
 
     def start(self) -> None:
         """Start both brokers, then Connect, and wait until all answer."""
+        self.start_brokers()
+        self.start_connect()
+
+    def start_brokers(self) -> None:
+        """Start both brokers, and wait until they answer."""
         refuse_taken({name: f"127.0.0.1:{port}" for name, port in asdict(self._ports).items()})
         self._format()
         for broker in self._brokers.values():
             broker.start()
         for name in self._brokers:
             self._wait_for_broker(name)
-        self.start_connect()
 
     def stop(self) -> None:
         """Stop Connect and the brokers; their data stays in the folder."""

@@ -61,8 +61,10 @@ def waiting(activity: str) -> Iterator[Callable[[int, float], None]]:
     """Show an activity and its progress on a terminal's stderr, and yield what updates it."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    if not console.is_terminal:
+        # Before rich 15 a disabled bar ends with an empty line.
+        yield lambda _read, _seconds: None
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(activity, total=None)
         yield lambda read, _seconds: bar.update(task, description=f"{activity}: {read:,} records")

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.kafka.servers import Server
 
 _CA = "ssl.ca.location"
 _TRUST = "give in ssl.ca.location (or ssl.ca.pem) the certificate of the CA that signed it"
-_CLOCK = "correct the clock of this machine"
+_RENEW = "renew the broker's certificate, or correct the clock of this machine"
 _SWITCHED_OFF = frozenset({"false", "none", ""})
 
 
@@ -127,12 +127,12 @@ def _names(certificate: x509.Certificate) -> list[str]:
 
 def _expired(certificate: x509.Certificate) -> CertificateProblem:
     cause = f"expired at {certificate.not_valid_after_utc}"
-    return CertificateProblem(None, cause, f"renew it, or {_CLOCK}")
+    return CertificateProblem(None, cause, _RENEW)
 
 
 def _not_yet_valid(certificate: x509.Certificate) -> CertificateProblem:
     cause = f"is not yet valid: it is from {certificate.not_valid_before_utc} on"
-    return CertificateProblem(None, cause, _CLOCK)
+    return CertificateProblem(None, cause, _RENEW)
 
 
 def _for_another_name(certificate: x509.Certificate) -> CertificateProblem:

@@ -15,22 +15,28 @@ T = TypeVar("T")
 def steps_of(context: Context) -> tuple[Step, ...]:
     """Return the tasks before this one, with what Airflow tells a task about them.
 
-    ``get_task_breadcrumbs`` has states and durations of ended tasks. No release of Airflow up to
-    3.3 tells a task when another one has started.
+    ``get_task_breadcrumbs``, which Airflow 3.1 lacks, has the durations of ended tasks. No release
+    of Airflow up to 3.3 tells a task when another one has started.
     """
     instance: Any = context["ti"]
     task_ids = set(context["task"].get_flat_relative_ids(upstream=True))
     states = instance.get_task_states(
         dag_id=instance.dag_id, run_ids=[instance.run_id], task_ids=sorted(task_ids)
     ).get(instance.run_id, {})
-    crumbs = instance.get_task_breadcrumbs(instance.dag_id, instance.run_id)
-    seconds = {crumb["task_id"]: crumb.get("duration") for crumb in crumbs}
+    seconds = _durations(instance)
     return order_steps(
         [
             Step(task_id=each, state=_state(states.get(each)), seconds=seconds.get(each))
             for each in task_ids
         ]
     )
+
+
+def _durations(instance: Any) -> dict[str, float | None]:  # noqa: ANN401 - Airflow's, of any release
+    if not hasattr(instance, "get_task_breadcrumbs"):
+        return {}
+    crumbs = instance.get_task_breadcrumbs(instance.dag_id, instance.run_id)
+    return {crumb["task_id"]: crumb.get("duration") for crumb in crumbs}
 
 
 def _state(state: object) -> str | None:

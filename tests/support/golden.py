@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,15 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 
-HOME = Path(__file__).parents[1] / "golden"
+HOME = Path(os.environ.get("GOLDEN_SETS") or Path(__file__).parents[1] / "golden")
+"""Where they are; noxfile.py names another folder, for those that it has just recorded."""
 NAMES = tuple(sorted(path.name for path in HOME.iterdir() if path.is_dir()))
-NO_EXTRAS = ("plain100", "plain1", "txn", "backlog", "aborts", "compacted", "filtered")
+KINDS: Mapping[str, str] = {
+    name: json.loads((HOME / name / "meta.json").read_text())["kind"] for name in NAMES
+}
+"""What was done in each run."""
+_WITHOUT_EXTRAS = ("plain", "txn", "backlog", "aborts", "compacted", "filtered")
+NO_EXTRAS = tuple(name for name in NAMES if KINDS[name] in _WITHOUT_EXTRAS)
 """Those where ``Extras.NONE`` holds."""
 
 

@@ -101,7 +101,7 @@ def test_without_tls_the_way_ends_at_tcp() -> None:
     [
         (
             {"since": NOW - timedelta(hours=2), "until": NOW - timedelta(hours=1)},
-            ["expired at", "renew it", "clock"],
+            ["expired at", "renew the broker", "clock"],
         ),
         ({"since": NOW + timedelta(hours=1)}, ["is not yet valid", "clock"]),
         ({"hosts": ("east-1.example",)}, ["is for east-1.example", "bootstrap.servers"]),

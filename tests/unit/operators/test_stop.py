@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
-from airflow.sdk.exceptions import TaskDeferralError
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
@@ -17,6 +16,11 @@ from airflow_mm2_offsets.triggers.stop import withdraw
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
+
+try:
+    from airflow.sdk.exceptions import TaskDeferralError
+except ImportError:  # before Airflow 3.2
+    from airflow.exceptions import TaskDeferralError  # type: ignore[no-redef]
 
 
 @pytest.fixture

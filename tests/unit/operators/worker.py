@@ -154,7 +154,13 @@ class Worker:
         )
         instance = self._instance(task, resumed)
         log = structlog.get_logger("worker")
-        _, message, error = run(instance, instance.get_template_context(), log)
+        try:
+            _, message, error = run(instance, instance.get_template_context(), log)
+        except UnboundLocalError as masking:
+            # Before 3.3 Airflow counts the end of a task whose trigger failed, in a state not set.
+            if not isinstance(masking.__context__, AirflowRuntimeError):
+                raise
+            raise masking.__context__ from None
         if error is not None:
             raise error
         return message

@@ -1,0 +1,168 @@
+"""The versions that the package works with, each in an environment of its own: ``make compat``.
+
+Each session writes what it ran and what came of it into build/compat; benchmarks/versions.py makes
+the table of docs/versions.md of that.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import nox
+from packaging.requirements import Requirement
+
+from benchmarks.versions import FOUND, Ran, VersionResult, today
+from stack.jars import MIRROR_VERSIONS
+
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.envdir = "build/nox"
+
+PROJECT: dict[str, Any] = nox.project.load_toml("pyproject.toml")["project"]
+PINNED = dict(
+    line.lower().split("==")
+    for line in Path("constraints.txt").read_text().splitlines()
+    if "==" in line
+)
+TOOLS = (
+    *("hypothesis", "jsonschema", "psutil"),
+    *("pytest", "pytest-timeout", "pytest-xdist", "testcontainers"),
+)
+AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "statsd", "flask-cors")
+PARALLEL = ("--numprocesses=2", "--dist=loadfile")
+NEEDS_AIRFLOW = (
+    *("dags", "hooks", "job", "observability", "operators", "sensors", "testing", "triggers"),
+    *("archive/test_faces.py", "cli/test_command.py", "planning/test_options.py"),
+    *("test_errors.py", "test_provider.py"),
+)
+"""The unit tests that need Airflow or PySpark."""
+SPARK = tuple(f"{name}=={PINNED[name]}" for name in ("pyspark", "pyspark-client"))
+EXTRAS = "api,archive,bulk,cli,delta,hudi"
+
+
+@nox.session
+@nox.parametrize(
+    "python,airflow",
+    [("3.11", "3.1.8"), ("3.11", "3.2.2"), ("3.11", "3.3.2"), ("3.12", "3.3.2"), ("3.13", "3.3.2")],
+)
+def airflow(session: nox.Session, airflow: str) -> None:
+    """Run the unit tests and a whole failover on a release of Airflow."""
+    session.install("-e", ".[dev]", f"apache-airflow=={airflow}", *SPARK)
+    ran = [_test(session, "unit tests", "tests/unit", *PARALLEL)]
+    ran.append(_test(session, "a planned failover (make demo)", "tests/e2e/test_demo.py"))
+    _record(session, "Airflow", "apache-airflow", ran)
+
+
+@nox.session(python="3.11", tags=["ci"])
+@nox.parametrize("age", ["oldest", "newest"])
+def kafka(session: nox.Session, age: str) -> None:
+    """Run the tests of the Kafka client on the oldest confluent-kafka allowed, and the newest."""
+    _install_but(session, "airflow-mm2-offsets[archive]", "kafka", "confluent-kafka", age)
+    folders = ("tests/unit/kafka", "tests/integration/kafka_client")
+    _record(session, "confluent-kafka", "confluent-kafka", [_test(session, "its tests", *folders)])
+
+
+@nox.session(python="3.11", tags=["ci"])
+@nox.parametrize("age", ["oldest", "newest"])
+def fastapi(session: nox.Session, age: str) -> None:
+    """Run the tests of the REST API on the oldest FastAPI allowed, and the newest."""
+    _install_but(session, "airflow-mm2-offsets[api]", "api", "fastapi", age)
+    tests = ("tests/unit/api", *sorted(map(str, Path("tests/integration").glob("test_server*.py"))))
+    _record(session, "FastAPI", "fastapi", [_test(session, "its tests", *tests)])
+
+
+@nox.session(python="3.11")
+@nox.parametrize("pyspark", ["3.5.7", "4.0.0", PINNED["pyspark"]])
+def spark(session: nox.Session, pyspark: str) -> None:
+    """Stop jobs, read their checkpoints and translate columns on a release of Spark."""
+    session.install("-c", "constraints.txt", "-e", ".[dev]")
+    # PySpark and its client unpack into one folder: neither may stay there.
+    session.run_install("uv", "pip", "uninstall", "pyspark", "pyspark-client")
+    session.install(f"pyspark=={pyspark}")
+    names = ("stop", "stop_queries", "checkpoint", "bulk")
+    tests = [f"tests/integration/test_spark_{name}.py" for name in names]
+    ran = _test(session, "jobs that stop, their checkpoints, translated columns", *tests)
+    _record(session, "Spark, in the job", "pyspark", [ran])
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """Run the unit tests without Airflow on the lowest versions that pyproject.toml allows."""
+    _install_lowest(session, EXTRAS)
+    others = (f"--ignore=tests/unit/{name}" for name in NEEDS_AIRFLOW)
+    ran = _test(session, "unit tests without Airflow", "tests/unit", *others)
+    _record(session, "all dependencies at their lowest", "airflow-mm2-offsets", [ran])
+
+
+@nox.session(python="3.11")
+def lowest_airflow(session: nox.Session) -> None:
+    """Run the unit tests on the lowest versions that pyproject.toml allows, Airflow's included."""
+    _install_lowest(session, f"airflow,{EXTRAS}", *SPARK, *_pinned(*AIRFLOW_TOOLS))
+    ran = _test(session, "unit tests", "tests/unit", *PARALLEL)
+    _record(session, "Airflow and all dependencies at their lowest", "apache-airflow", [ran])
+
+
+@nox.session(python="3.11")
+@nox.parametrize("release", [*MIRROR_VERSIONS, "4.3"])
+def mirror(session: nox.Session, release: str) -> None:
+    """Record runs of a release of MirrorMaker 2, and translate by them."""
+    session.install("-c", "constraints.txt", "-e", ".[dev]")
+    sets = Path(session.create_tmp()) / "golden"
+    command = ("python", "-m", "tests.support.recording", "--out", str(sets), release)
+    session.run(*command, success_codes=[0, 1])
+    tests = ("tests/unit/core/test_golden.py", "-k", f"mm2-{release}")
+    ran = _test(session, "runs recorded, and translated", *tests, env={"GOLDEN_SETS": str(sets)})
+    _record(session, "MirrorMaker 2", release, [ran])
+
+
+def _install_but(session: nox.Session, package: str, extra: str, name: str, age: str) -> None:
+    """Install the versions of constraints.txt, but for one distribution."""
+    wanted = package.replace("airflow-mm2-offsets", ".")
+    session.install("-c", "constraints.txt", "-e", wanted, *TOOLS)
+    if age == "newest":
+        session.install("--upgrade", name)
+    else:
+        session.install(f"{name}=={_floor(extra, name)}")
+
+
+def _install_lowest(session: nox.Session, extras: str, *others: str) -> None:
+    tools = _pinned(*TOOLS)
+    session.install("--resolution=lowest-direct", "-e", f".[{extras}]", *tools, *others)
+
+
+def _floor(extra: str, name: str) -> str:
+    """Return the lowest version of a distribution that an extra allows."""
+    found = (Requirement(line) for line in PROJECT["optional-dependencies"][extra])
+    limits = next(each.specifier for each in found if each.name == name)
+    return next(limit.version for limit in limits if limit.operator == ">=")
+
+
+def _pinned(*names: str) -> list[str]:
+    return [f"{name}=={PINNED[name]}" for name in names]
+
+
+def _test(
+    session: nox.Session, what: str, *arguments: str, env: dict[str, str] | None = None
+) -> Ran:
+    report = FOUND / f"{_file_name(session)}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    # Other releases warn of other things: warnings are errors on the pinned versions alone.
+    command = ["python", "-m", "pytest", "-q", "-W", "default", f"--junitxml={report}", *arguments]
+    session.run(*command, env=env, success_codes=range(256))
+    return Ran.read(what, report)
+
+
+def _record(session: nox.Session, what: str, package: str, ran: list[Ran]) -> None:
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    known = package[0].isdigit()
+    version = package if known else str(session.run("python", "-c", code, silent=True)).strip()
+    result = VersionResult(
+        what=what, version=version, python=str(session.python), ran=tuple(ran), date=today()
+    )
+    result.write(FOUND / f"{_file_name(session)}.json")
+    session.log(str(result))
+    if not result.passed:
+        session.error(str(result))
+
+
+def _file_name(session: nox.Session) -> str:
+    return "".join(one if one.isalnum() or one in "-." else "-" for one in session.name).strip("-")

@@ -1,0 +1,1 @@
+"""Records runs of real MirrorMaker 2 as golden sets: ``python -m tests.support.recording``."""
