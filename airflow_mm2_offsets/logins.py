@@ -7,16 +7,29 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_LOGIN = re.compile(r"(://[^/@:\s]*):[^/@\s]+@")
+_LOGIN = re.compile(r"(://[^/@:\s]*):(?!\d+/)[^@\s]+@")
+"""A password may contain a slash; digits before a slash are a port."""
+_BARE_LOGIN = re.compile(r"(?<![\w/:.-])([\w.-]+):(?!//)[^@\s/,:\"']+@(?=[\w.-]+(?::\d+)?\b)")
+"""As in ``bootstrap.servers=user:word@host:9092``."""
+_SECRET_FIELD = re.compile(
+    r"([?&][\w.-]*(?:token|sig|signature|secret|password|passwd|pwd|credential|key)=)[^&\s\"']+",
+    re.IGNORECASE,
+)
+"""As in the query of ``https://host/folder?sig=...``."""
 
 
 def without_login(text: str) -> str:
-    """Return a text with the password of each location in it hidden (``ftp://user:***@host``)."""
-    return _LOGIN.sub(r"\1:***@", text)
+    """Return a text with the secrets of each location in it hidden.
+
+    ``ftp://user:word@host`` becomes ``ftp://user:***@host``; ``?token=word`` becomes
+    ``?token=***``.
+    """
+    hidden = _LOGIN.sub(r"\1:***@", text)
+    return _SECRET_FIELD.sub(r"\1***", _BARE_LOGIN.sub(r"\1:***@", hidden))
 
 
 def without_logins(value: Any) -> Any:  # noqa: ANN401 - plain JSON
-    """Return plain JSON with the password of each location in its texts hidden."""
+    """Return plain JSON with the secrets of each location in its texts hidden."""
     if isinstance(value, str):
         return without_login(value)
     if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ from upath import UPath
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config import Settings, load_settings
-from airflow_mm2_offsets.config.sources import CONFIG_VARIABLE
+from airflow_mm2_offsets.config.keys import CONFIG_VARIABLE
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError, as_class
 from airflow_mm2_offsets.storage import open_location
 
@@ -24,8 +24,9 @@ ConfigFile = Annotated[
     Option(
         "--config",
         metavar="FILE",
-        help="Settings (.properties or .toml): aliases, source.* and target.* Kafka client "
-        "properties. Variables MM2_OFFSETS_* count more.",
+        help="Settings of both clusters (.properties, .toml), or MirrorMaker 2's own file: "
+        "mm2.properties, a connector's .json, Strimzi's .yaml. Variables MM2_OFFSETS_* take "
+        "precedence; see docs/settings.md.",
     ),
 ]
 

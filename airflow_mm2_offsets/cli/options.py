@@ -14,6 +14,8 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 
+_PATH_LENGTH = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveOptions:
@@ -79,7 +81,8 @@ def read_text_option(name: str, source: str) -> str:
         return Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        # A text that was pasted in place of a file's name may hold secrets.
+        shown = source if len(source) <= _PATH_LENGTH and source.isprintable() else "the file"
         raise ConfigurationError(
-            f"{source} can't be read: {reason}; give a file, JSON, or - for stdin",
-            setting=name,
-        ) from error
+            f"{shown} can't be read: {reason}; give a file, JSON, or - for stdin", setting=name
+        ) from None

@@ -11,7 +11,7 @@ from typer import Option
 
 from airflow_mm2_offsets.cli.clusters import ConfigFile, load
 from airflow_mm2_offsets.cli.command import Debug, failures, grouped
-from airflow_mm2_offsets.config.sources import ENV_PREFIX
+from airflow_mm2_offsets.config.keys import ENV_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
 
 EXAMPLE = """\

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.config.reader import KEY_BY_VARIABLE, SettingsReader
+from airflow_mm2_offsets.config.keys import SYNCS_LOCATION
+from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.config.sources import read_entries
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, SyncsLocation
@@ -47,8 +48,8 @@ class Settings:
     connect_url: str | None = None
     connect_username: str | None = field(default=None, repr=False)
     connect_password: str | None = field(default=None, repr=False)
-    archive_location: str | None = None
-    """A folder on any storage that fsspec supports."""
+    archive_location: str | None = field(default=None, repr=False)
+    """A folder on any storage that fsspec supports. It may contain a login."""
     refresh_seconds: float = 30.0
     """Between two reads of the offset-syncs topic."""
     serve: ServeSettings = field(default_factory=ServeSettings)
@@ -92,17 +93,21 @@ def load_settings(file: Path | None, environ: Mapping[str, str]) -> Settings:
     A cluster's own property takes precedence over the shared one, even if the shared one is a
     variable. The names of mm2-offset-map are read too.
 
+    A file of MirrorMaker 2 describes both clusters; see ``config.mirror_maker``.
+
     Args:
-        file: ``.properties``, ``.toml``, or mm2-offset-map's ``application.yaml``; None: the file
-            that the variable ``MM2_OFFSETS_CONFIG`` names, if it is set.
+        file: ``.properties`` or ``.toml``, MirrorMaker 2's ``mm2.properties``, the JSON of a
+            MirrorSourceConnector, Strimzi's KafkaMirrorMaker2 or mm2-offset-map's
+            ``application.yaml``; None: the file that the variable ``MM2_OFFSETS_CONFIG`` names, if
+            it is set.
         environ: The environment.
 
     Raises:
         ConfigurationError: A key is unknown or missing, or its value is wrong. The message names
             its origin.
     """
-    reader = SettingsReader(read_entries(file, environ, KEY_BY_VARIABLE))
-    location = reader.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
+    reader = SettingsReader(read_entries(file, environ))
+    location = reader.choice(SYNCS_LOCATION, SyncsLocation.SOURCE)
     return Settings(
         source=reader.client_properties("source"),
         target=reader.client_properties("target"),

@@ -10,7 +10,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
-from airflow_mm2_offsets.config.sources import ENV_PREFIX, Entries, Entry
+from airflow_mm2_offsets.config.entries import Entries, Entry
+from airflow_mm2_offsets.config.keys import (
+    CLIENT_PREFIXES,
+    CLUSTERS,
+    INTERNAL_SEPARATOR,
+    KEYS,
+    POLICY,
+    SEPARATOR,
+    SHARED,
+    SYNCS_TOPIC,
+    variable_of,
+)
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
@@ -18,42 +29,15 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 
-KEYS = frozenset(
-    {
-        "source.alias",
-        "target.alias",
-        "replication.policy",
-        "replication.policy.separator",
-        "replication.policy.internal.topic.separator.enabled",
-        "offset-syncs.topic",
-        "offset-syncs.topic.location",
-        "connect.url",
-        "connect.username",
-        "connect.password",
-        "archive",
-        "refresh.seconds",
-        "serve.host",
-        "serve.port",
-        "serve.token",
-        "serve.token.file",
-        "serve.username",
-        "serve.password",
-        "serve.tls.certificate",
-        "serve.tls.key",
-        "serve.without.auth",
-    }
-)
-KEY_BY_VARIABLE = {key.replace(".", "_").replace("-", "_"): key for key in KEYS}
-_CLUSTERS = ("source", "target")
-_SHARED = "kafka"
-"""The prefix of client properties for both clusters."""
 _ALIASES = ("alias", "cluster.alias")
 _MISSPELT_FROM = 0.8
 """From this similarity on (0 to 1), a name is taken for a misspelt alias."""
 _POLICIES = {
-    f"org.apache.kafka.connect.mirror.{policy.value.title()}ReplicationPolicy": policy.value
+    f"{package}{policy.value.title()}ReplicationPolicy": policy.value
     for policy in ReplicationPolicy
+    for package in ("", "org.apache.kafka.connect.mirror.", "io.strimzi.kafka.connect.mirror.")
 }
+"""Kafka's classes, and Strimzi's, which older versions of it had before Kafka."""
 _BOOLEANS = {"true": True, "false": False}
 _ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation)
 
@@ -70,7 +54,7 @@ class SettingsReader:
         self._entries = entries
         if unknown := [
             f"{entry.origin} is not a known setting; "
-            + did_you_mean(key, KEYS, otherwise="docs/rest.md lists them")
+            + did_you_mean(key, KEYS, otherwise="docs/settings.md lists them")
             for key, entry in entries.items()
             if key not in KEYS and not _is_client_property(key)
         ]:
@@ -125,19 +109,29 @@ class SettingsReader:
             ConfigurationError: ``bootstrap.servers`` is missing, or librdkafka has no counterpart
                 of a Java property.
         """
-        properties: dict[str, str] = {}
-        for prefix in (f"{_SHARED}.", f"{cluster}."):
-            properties |= {
-                key.removeprefix(prefix): entry.value
+        entries: Entries = {}
+        for prefix in (f"{SHARED}.", f"{cluster}."):
+            entries |= {
+                key.removeprefix(prefix): entry
                 for key, entry in self._entries.items()
                 if key.startswith(prefix) and key not in KEYS
             }
-        if not properties.get(BOOTSTRAP_SERVERS):
+        servers = entries.get(BOOTSTRAP_SERVERS)
+        if servers is None or not servers.value:
+            key = f"{cluster}.{BOOTSTRAP_SERVERS}"
             raise ConfigurationError(
                 f"is missing; put it into the settings file, or into the variable "
-                f"{ENV_PREFIX}{cluster.upper()}_BOOTSTRAP_SERVERS",
-                setting=f"{cluster}.{BOOTSTRAP_SERVERS}",
+                f"{variable_of(key)}",
+                setting=key,
             )
+        if "@" in servers.value:
+            # Messages show the servers.
+            raise ConfigurationError(
+                "contains a login; give host:port alone, and the login as sasl.username and "
+                "sasl.password",
+                setting=servers.origin,
+            )
+        properties = {name: entry.value for name, entry in entries.items()}
         return to_librdkafka(cluster, properties)
 
     def naming(self, location: SyncsLocation) -> Naming:
@@ -146,16 +140,17 @@ class SettingsReader:
         The name of the offset-syncs topic contains the alias of the cluster that is not
         ``location``. It takes precedence over the alias setting.
         """
-        separator = self.text("replication.policy.separator") or "."
-        internal = self.flag("replication.policy.internal.topic.separator.enabled", default=True)
-        aliases = {name: self.text(f"{name}.alias") or name for name in _CLUSTERS}
-        if topic := self._entries.get("offset-syncs.topic"):
+        # An empty separator is one to Kafka, too.
+        separator = self._entries[SEPARATOR].value if SEPARATOR in self._entries else "."
+        internal = self.flag(INTERNAL_SEPARATOR, default=True)
+        aliases = {name: self.text(f"{name}.alias") or name for name in CLUSTERS}
+        if topic := self._entries.get(SYNCS_TOPIC):
             other = "source" if location is SyncsLocation.TARGET else "target"
             aliases[other] = _alias_in(topic, separator if internal else ".")
         return Naming(
             source_alias=aliases["source"],
             target_alias=aliases["target"],
-            policy=self.choice("replication.policy", ReplicationPolicy.DEFAULT),
+            policy=self.choice(POLICY, ReplicationPolicy.DEFAULT),
             separator=separator,
             internal_separator=internal,
         )
@@ -213,7 +208,7 @@ def _is_client_property(key: str) -> bool:
     mistake would never show.
     """
     prefix, _, name = key.partition(".")
-    return prefix in (_SHARED, *_CLUSTERS) and not difflib.get_close_matches(
+    return prefix in CLIENT_PREFIXES and not difflib.get_close_matches(
         name, _ALIASES, cutoff=_MISSPELT_FROM
     )
 

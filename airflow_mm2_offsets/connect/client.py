@@ -75,7 +75,8 @@ class ConnectClient:
         """Check the URL.
 
         Raises:
-            ConfigurationError: It is malformed, or holds a login, which messages would show.
+            ConfigurationError: It is malformed, or contains a login or a query, which messages
+                would show.
         """
         # Messages must not show a URL that may hold a login.
         try:
@@ -85,6 +86,12 @@ class ConnectClient:
         if url.userinfo:
             raise ConfigurationError(
                 f"the Connect URL of {url.host} holds a login; give username and password apart"
+            )
+        if url.query or url.fragment:
+            raise ConfigurationError(
+                f"the Connect URL of {url.host} has a query or a fragment, which may hold a token "
+                f"and which Connect does not read; give the URL without it, and username and "
+                f"password apart"
             )
         if url.scheme not in {"http", "https"} or not url.host:
             raise ConfigurationError(f"the Connect URL lacks http:// or a host; {_EXAMPLE}")

@@ -8,8 +8,8 @@ from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.config.entries import Entries, Entry
 from airflow_mm2_offsets.config.reader import SettingsReader, did_you_mean
-from airflow_mm2_offsets.config.sources import Entries, Entry
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connection_check import check_connection
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation

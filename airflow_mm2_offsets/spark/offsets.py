@@ -23,10 +23,16 @@ def parse_offsets(text: str) -> Positions:
     except PositionError:
         raise
     except (ValueError, RecursionError) as error:
+        # The text is not shown: a wrong file may hold secrets.
+        place = (
+            f" (line {error.lineno}, column {error.colno})"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
         raise PositionError(
-            f"Spark's offsets must be JSON such as "
-            f'{{"orders":{{"0":42}}}}: {error}; got {text[:200]!r}'
-        ) from error
+            f'Spark\'s offsets must be JSON such as {{"orders":{{"0":42}}}}; the text of '
+            f"{len(text)} characters is not{place}; give the offsets of a Spark checkpoint"
+        ) from None
     _check_spelling(offsets)
     return positions
 
@@ -44,7 +50,10 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     offsets = dict(pairs)
     if len(offsets) != len(pairs):
         # Python would keep the last of two equal names in silence.
-        raise PositionError(f"Spark's offsets name something twice: {pairs!r}")
+        raise PositionError(
+            f"Spark's offsets name a topic or a partition twice, of {len(pairs)} in one map; name "
+            f"each once"
+        )
     return offsets
 
 

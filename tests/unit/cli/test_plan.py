@@ -208,3 +208,12 @@ def test_unmapped_partitions_start_where_the_user_says(
     assert partition["fallback"] == {"kind": options[1], "reason": reason}
     assert reason.endswith(f", {partition['target']}")
     assert given["verdict"] == "ready"
+
+
+def test_the_text_of_a_wrong_positions_file_is_not_shown(line: CommandLine, tmp_path: Path) -> None:
+    """Neither a file's text nor a text in place of a file's name is quoted."""
+    wrong = tmp_path / "mm2.properties"
+    wrong.write_text("connect.password=hunter2\n")
+    for source in (str(wrong), "connect.password=hunter2\nserve.port=1"):
+        error = line.error("plan", "--positions", source, code=ExitCode.USAGE)
+        assert "hunter2" not in error

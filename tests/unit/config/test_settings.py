@@ -111,7 +111,7 @@ def test_javas_client_properties_are_translated() -> None:
             "sorce.alias=x",
             r"sorce.alias in .*mm2.properties is not a known setting; did you mean source.al",
         ),
-        ("gibberish=x", r"gibberish in .* is not a known setting; docs/rest.md lists them"),
+        ("gibberish=x", r"gibberish in .* is not a known setting; docs/settings.md lists them"),
         (
             "refresh.seconds=soon",
             r"refresh.seconds in .*: is 'soon'; give a number from 1 to 86400",

@@ -82,3 +82,69 @@ def test_yaml_holds_settings_of_mm2_offset_map_only(tmp_path: Path) -> None:
         ConfigurationError, match=r"mm2.offset-mapp.source-cluster in .* not a known"
     ):
         load(tmp_path, "mm2:\n  offset-mapp:\n    source-cluster: a\n", "mm2.yaml", **SERVERS)
+
+
+PEM_LINES = (
+    "-----BEGIN PRIVATE KEY-----",
+    "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDcanary0123456",
+    "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefcanary",
+    "Qcanary8=",
+    "-----END PRIVATE KEY-----",
+)
+
+
+@pytest.mark.parametrize("first", ["source.ssl.key.pem=", "clusters=a,b\nb.ssl.keystore.key="])
+def test_a_pasted_pem_is_refused_by_its_lines(tmp_path: Path, first: str) -> None:
+    """Without continuations Java reads each line as a key of its own; no part of it is shown."""
+    text = "kafka.bootstrap.servers=a.invalid:1\n" + first + "\n".join(PEM_LINES)
+    with pytest.raises(ConfigurationError, match=r"lines \d to \d look like a part") as raised:
+        load(tmp_path, text)
+    assert not any(line[:12] in str(raised.value) for line in PEM_LINES)
+    assert "canary" not in str(raised.value)
+
+
+def test_a_pem_with_continuations_is_read(tmp_path: Path) -> None:
+    """As the error tells to write it."""
+    text = "kafka.bootstrap.servers=a.invalid:1\nkafka.ssl.ca.pem=" + "\\n\\\n".join(PEM_LINES)
+    assert load(tmp_path, text).source["ssl.ca.pem"] == "\n".join(PEM_LINES)
+
+
+@pytest.mark.parametrize(
+    "line", ["hunter2", "AbCdEf0123456789abcdefgh-_.x=", "eyJhbGciOiJIUzI1NiJ9.e30.hunter2", "p@ss"]
+)
+def test_an_unknown_key_that_may_be_a_secret_is_named_by_its_line(
+    tmp_path: Path, line: str
+) -> None:
+    """A token on a line of its own is a key to Java."""
+    text = f"kafka.bootstrap.servers=a.invalid:1\n# a comment\n{line}\n"
+    with pytest.raises(ConfigurationError, match=r"line 3 in .* is not a known setting") as raised:
+        load(tmp_path, text)
+    assert line not in str(raised.value)
+
+
+def test_a_storage_login_is_in_no_repr(tmp_path: Path) -> None:
+    """The archive may be named with its login."""
+    text = f"kafka.bootstrap.servers=a.invalid:1\narchive=s3://key:{SECRET}@bucket/x\n"
+    assert SECRET not in repr(load(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "text", [f"connect.url=http://u:{SECRET}@c", f"connect.url=http://c?token={SECRET}"]
+)
+def test_a_login_in_an_address_is_refused_unseen(tmp_path: Path, text: str) -> None:
+    """Messages show addresses."""
+    with pytest.raises(
+        ConfigurationError, match=r"connect.url in .*: the Connect URL of c"
+    ) as raised:
+        load(tmp_path, text, **SERVERS)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_login_in_servers_is_refused_unseen() -> None:
+    """Java ignores it in silence, and messages show the servers."""
+    variable = "MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS"
+    with pytest.raises(
+        ConfigurationError, match=f"variable {variable}: contains a login"
+    ) as raised:
+        load_settings(None, SERVERS | {variable: f"u:{SECRET}@a.invalid:1"})
+    assert SECRET not in str(raised.value)

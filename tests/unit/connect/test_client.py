@@ -248,3 +248,13 @@ def test_the_configuration_of_a_connector() -> None:
     config = {"name": "mirror", "replication.policy.separator": "_", "topics": None}
     client = _client({"/connectors/mirror/config": config})
     assert client.config("mirror") == {"name": "mirror", "replication.policy.separator": "_"}
+
+
+@pytest.mark.parametrize(
+    "url", ["http://connect:8083?token=hunter2", "http://connect:8083#hunter2"]
+)
+def test_a_url_with_a_token_is_refused(url: str) -> None:
+    """Messages show the URL, and Connect reads neither query nor fragment."""
+    with pytest.raises(ConfigurationError, match="of connect has a query or a fragment") as caught:
+        ConnectClient(url=url)
+    assert "hunter2" not in str(caught.value)

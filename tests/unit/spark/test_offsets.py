@@ -80,3 +80,23 @@ def test_a_number_too_large_for_kafka_is_refused() -> None:
     """2**63 does not fit the wire."""
     with pytest.raises(PositionError, match="9223372036854775808"):
         parse_offsets('{"orders":{"0":9223372036854775808}}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=hunter2-long\n",
+        '{"private_key": "hunter2-long"}',
+        '{"orders": {"0": "hunter2-long"}}',
+        '{"orders": {"hunter2-long": 1}}',
+        '{"orders": ["hunter2-long"]}',
+        '["hunter2-long"]',
+        '{"a": "hunter2-long", "a": 1}',
+    ],
+)
+def test_the_text_of_a_wrong_file_is_not_shown(text: str) -> None:
+    """Somebody named another file: it may hold secrets."""
+    with pytest.raises(PositionError) as refused:
+        parse_offsets(text)
+    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(refused.value.__cause__)

@@ -1,0 +1,88 @@
+"""How variables replace a login or a key pair of a file, which may be written by other properties.
+
+``sources`` calls it for files of MirrorMaker 2, whose logins often are secrets that only variables
+can give.
+"""
+
+from collections.abc import Iterator
+
+from airflow_mm2_offsets.config.entries import Entries
+from airflow_mm2_offsets.config.keys import CLUSTERS, SHARED, variable_of
+from airflow_mm2_offsets.errors import ConfigurationError
+
+_PASSWORD = ("sasl.username", "sasl.password")
+_CA = ("ssl.ca.location", "ssl.ca.pem", "ssl.truststore.certificates")
+_CERTIFICATE = (
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.keystore.certificate.chain",
+)
+_KEY = ("ssl.key.location", "ssl.key.pem", "ssl.keystore.key")
+_TRUSTSTORE = tuple(f"ssl.truststore.{name}" for name in ("location", "password", "type"))
+_KEYSTORE = tuple(f"ssl.keystore.{name}" for name in ("location", "password", "type"))
+
+_REPLACED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("sasl.jaas.config",), _PASSWORD),
+    (_PASSWORD, ("sasl.jaas.config",)),
+    (_CA, (*_CA, *_TRUSTSTORE)),
+    (("ssl.truststore.location",), _CA),
+    (_CERTIFICATE, (*_CERTIFICATE, *_KEYSTORE)),
+    (_KEY, (*_KEY, *_KEYSTORE)),
+    (("ssl.keystore.location",), (*_CERTIFICATE, *_KEY)),
+)
+"""A variable of the first replaces the file's properties of the second."""
+
+
+def without_replaced(settings: Entries, variables: Entries) -> Entries:
+    """Return a file's settings without those that variables replace.
+
+    A variable for both clusters replaces only what the file does not have: a cluster's own property
+    takes precedence.
+    """
+    own = {key for cluster in CLUSTERS for key in _replaced(cluster, cluster, variables)}
+    shared = {key for cluster in CLUSTERS for key in _replaced(SHARED, cluster, variables)}
+    return {
+        key: entry
+        for key, entry in settings.items()
+        if key not in own and not (entry.absent and key in shared)
+    }
+
+
+def require_values(settings: Entries) -> None:
+    """Refuse settings whose values are not in the file.
+
+    Raises:
+        ConfigurationError: The message names, for each, the reason and the variable to set.
+    """
+    if absent := [
+        f"{entry.origin}: {entry.absent}; set {_variables(key)}"
+        for key, entry in settings.items()
+        if entry.absent
+    ]:
+        raise ConfigurationError(". ".join(absent))
+
+
+def _replaced(prefix: str, cluster: str, variables: Entries) -> Iterator[str]:
+    """Yield a cluster's keys that variables with ``prefix`` replace."""
+    names = {
+        key.removeprefix(f"{prefix}.")
+        for key, entry in variables.items()
+        if key.startswith(f"{prefix}.") and entry.value
+    }
+    for replacing, replaced in _REPLACED:
+        if not names.isdisjoint(replacing):
+            yield from (f"{cluster}.{name}" for name in replaced)
+    yield from (f"{cluster}.{name}" for name in names)
+
+
+def _variables(key: str) -> str:
+    """Return the variables that can give a value; a PEM and a login have two forms each."""
+    prefix, _, kind = key.rpartition(".")
+    text = f"the variable {variable_of(key)}"
+    if kind == "location":
+        return f"{text} (a PEM file) or {variable_of(f'{prefix}.pem')}"
+    if key.endswith(".sasl.jaas.config"):
+        cluster = key.partition(".")[0]
+        user, password = (variable_of(f"{cluster}.{name}") for name in _PASSWORD)
+        return f"{text}, or {user} and {password}"
+    return text
