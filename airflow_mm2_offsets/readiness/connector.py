@@ -65,7 +65,10 @@ def check_settings(request: PairRequest) -> Iterator[ReadinessCheck]:
 
 def _check_offset_lag(connector: MirrorConnector, limit: float) -> ReadinessCheck:
     text = connector.config.get(OFFSET_LAG_MAX, DEFAULTS[OFFSET_LAG_MAX])
-    value, threshold = f"{OFFSET_LAG_MAX} is {text} in connector {connector.name}", f"<= {limit:.0f}"
+    value, threshold = (
+        f"{OFFSET_LAG_MAX} is {text} in connector {connector.name}",
+        f"<= {limit:.0f}",
+    )
     lag = connector.number(OFFSET_LAG_MAX)
     if lag is None:
         return unknown(CheckName.OFFSET_LAG_MAX, value)
