@@ -69,7 +69,7 @@ def _request(options: ClusterOptions) -> DoctorRequest:
     try:
         clusters = find_clusters(options)
     except ConfigurationError as error:
-        if flows is None:
+        if not request.connectors:
             raise
         return replace(request, pair_problem=str(error))
     return replace(request, pair=clusters.pair, has_archive=clusters.archive_location is not None)

@@ -18,7 +18,8 @@ from airflow_mm2_offsets.doctor.live_rules import CONNECTION_RULES, LIVE_RULES
 from airflow_mm2_offsets.doctor.record_rules import RECORD_RULES
 from airflow_mm2_offsets.doctor.sync_rules import SYNC_RULES
 from airflow_mm2_offsets.doctor.topic_rules import TOPIC_RULES
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
+from airflow_mm2_offsets.health import PartHealth
 from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
 from airflow_mm2_offsets.planning.mirror_connector import SYNCS_LOCATION, MirrorConnector
 
@@ -73,16 +74,26 @@ def diagnose(request: DoctorRequest) -> Diagnosis:
         findings += chain.from_iterable(_examine(CLIENT_RULES, each) for each in clusters)
         examined += [f"login of the {each.name}" for each in clusters]
     if request.pair is not None and not request.offline:
-        findings += _examine(CONNECTION_RULES, check_connection(request.pair))
-        facts = read_live_facts(request.pair, request.topics)
-        findings += _examine(LIVE_RULES, facts)
-        skipped += facts.unanswered
-        examined += ["both clusters"]
+        parts = check_connection(request.pair)
+        findings += _examine(CONNECTION_RULES, parts)
+        if any(_is_silent(part) for part in parts):
+            skipped += ["topics of the clusters: a cluster does not answer"]
+        else:
+            facts = read_live_facts(request.pair, request.topics)
+            findings += _examine(LIVE_RULES, facts)
+            skipped += facts.unanswered
+            examined += ["topics of both clusters"]
     return Diagnosis(
         findings=worst_first(_once(findings)),
         examined=tuple(examined),
         skipped=tuple(dict.fromkeys(skipped)),
     )
+
+
+def _is_silent(part: PartHealth) -> bool:
+    """Tell whether each further question to a cluster would cost its timeout."""
+    is_cluster = not part.part.startswith("Connect")
+    return is_cluster and isinstance(part.error, ClusterUnreachableError)
 
 
 def _examine_settings(request: DoctorRequest) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Rules about what the clusters and Connect tell of themselves."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from airflow_mm2_offsets.doctor.finding import Hit, Rule, Severity
 from airflow_mm2_offsets.doctor.live_facts import LiveFacts
@@ -11,6 +11,20 @@ from airflow_mm2_offsets.planning.topic_settings import has_log_append_time, sho
 _KEEPS_IDLE_SYNCS = (3, 7)
 """The first Kafka whose MirrorMaker 2 writes a last sync of an idle topic (KAFKA-15906)."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
+_MAX_LISTED = 10
+"""The most topics that are named one by one."""
+
+
+def _listed(find: Callable[[LiveFacts], Iterator[Hit]]) -> Callable[[LiveFacts], Iterator[Hit]]:
+    """Let a rule name some topics, and count the others."""
+
+    def find_some(facts: LiveFacts) -> Iterator[Hit]:
+        hits = [*find(facts)]
+        yield from hits[:_MAX_LISTED]
+        if rest := hits[_MAX_LISTED:]:
+            yield Hit(f"the same of {len(rest)} more topics", "each of them")
+
+    return find_some
 
 
 def _unanswered(parts: Iterable[PartHealth]) -> Iterator[Hit]:
@@ -36,6 +50,7 @@ def _few_replicas(facts: LiveFacts) -> Iterator[Hit]:
         yield Hit(f"{place} has 1 replica", facts.syncs_topic)
 
 
+@_listed
 def _shorter_on_target(facts: LiveFacts) -> Iterator[Hit]:
     for topic in facts.topics:
         shorter = shorter_retention(topic.target_settings, topic.source_settings)
@@ -43,9 +58,10 @@ def _shorter_on_target(facts: LiveFacts) -> Iterator[Hit]:
             value = (
                 f"{name} is {target} for {topic.target} on the target, and {source} on the source"
             )
-            yield Hit(value, f"{name} of {topic.target} on the target to {source}")
+            yield Hit(value, f"{topic.target} --add-config {name}={source}")
 
 
+@_listed
 def _shorter_on_source(facts: LiveFacts) -> Iterator[Hit]:
     for topic in facts.topics:
         shorter = shorter_retention(topic.source_settings, topic.target_settings)
@@ -56,6 +72,7 @@ def _shorter_on_source(facts: LiveFacts) -> Iterator[Hit]:
             yield Hit(value)
 
 
+@_listed
 def _stamped(facts: LiveFacts) -> Iterator[Hit]:
     for topic in facts.topics:
         if has_log_append_time(topic.target_settings):
@@ -112,7 +129,10 @@ LIVE_RULES: tuple[Rule[LiveFacts], ...] = (
             "The target deletes records that the source still has: a job that lags can't continue "
             "where it stands."
         ),
-        remedy="set {subject}, or more",
+        remedy=(
+            "kafka-configs.sh --alter --entity-type topics --entity-name {subject} on the target, "
+            "or more"
+        ),
         find=_shorter_on_target,
     ),
     Rule(

@@ -10,7 +10,21 @@ from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.doctor.setups import COMPOSE, KAFKA_DOCS, MSK, STRIMZI
 
-BOTH_WAYS = ["oslo->rome", "rome->oslo"]
+LOST = (
+    "error syncs_lost_with_source: offset-syncs.topic.location = source in {}, and no archive is "
+    "given"
+)
+ABORTED = (
+    "warning aborted_copied: source.consumer.isolation.level = read_uncommitted (the default) in {}"
+)
+DUPLICATES = (
+    "note duplicates_possible: producer.override.enable.idempotence = false (Connect's default) "
+    "in {}"
+)
+UNKNOWN_POLICY = (
+    "error policy_unknown: replication.policy.class = com.example.msk.CustomMM2ReplicationPolicy "
+    "in {}"
+)
 
 
 def examine(tmp_path: Path, text: str, name: str, *options: str) -> tuple[int, list[str]]:
@@ -29,55 +43,48 @@ def test_kafkas_own_example(tmp_path: Path) -> None:
     code, findings = examine(tmp_path, KAFKA_DOCS, "mm2.properties")
     assert code == ExitCode.UNSOUND
     each = [
-        "error syncs_lost_with_source: offset-syncs.topic.location = source in {}, and no archive "
-        "is given",
+        LOST,
         "warning syncs_replication: offset-syncs.topic.replication.factor = 1 in {}",
-        "warning aborted_copied: source.consumer.isolation.level = read_uncommitted (the default) "
-        "in {}",
+        ABORTED,
         "warning replication_factor: replication.factor = 1 in {}",
-        "note duplicates_possible: producer.override.enable.idempotence = false (Connect's "
-        "default) in {}",
+        DUPLICATES,
         "note one_task: tasks.max = 1 (the default) in {}",
     ]
-    assert sorted(findings) == sorted(line.format(flow) for line in each for flow in BOTH_WAYS)
-    assert [line.partition(" ")[0] for line in findings] == ["error"] * 2 + ["warning"] * 6 + [
-        "note"
-    ] * 4
+    both_ways = [line.format(flow) for line in each for flow in ("oslo->rome", "rome->oslo")]
+    assert sorted(findings) == sorted(both_ways)
+    severities = [line.partition(" ")[0] for line in findings]
+    assert severities == ["error"] * 2 + ["warning"] * 6 + ["note"] * 4
 
 
 def test_the_compose_stack_of_mm2_offset_map(tmp_path: Path) -> None:
     """Its syncs lie on the target; its heartbeats are switched off where the lag needs them."""
     code, findings = examine(tmp_path, COMPOSE, "mm2.properties")
     assert code == ExitCode.OK
-    flow = "source->target"
-    assert findings == [
-        f"warning no_archive: no archive is given for {flow}",
-        f"warning no_connect_url: no Connect URL is given for {flow}",
-        f"warning syncs_replication: offset-syncs.topic.replication.factor = 1 in {flow}",
-        "warning aborted_copied: source.consumer.isolation.level = read_uncommitted (the default) "
-        f"in {flow}",
-        f"warning replication_factor: replication.factor = 1 in {flow}",
+    expected = [
+        "warning no_archive: no archive is given for {}",
+        "warning no_connect_url: no Connect URL is given for {}",
+        "warning syncs_replication: offset-syncs.topic.replication.factor = 1 in {}",
+        ABORTED,
+        "warning replication_factor: replication.factor = 1 in {}",
         "warning no_heartbeats: emit.heartbeats.enabled = false in target->source",
-        "note duplicates_possible: producer.override.enable.idempotence = false (Connect's "
-        f"default) in {flow}",
-        f"note acls_not_copied: sync.topic.acls.enabled = false in {flow}",
-        f"note one_task: tasks.max = 1 (the default) in {flow}",
+        DUPLICATES,
+        "note acls_not_copied: sync.topic.acls.enabled = false in {}",
+        "note one_task: tasks.max = 1 (the default) in {}",
     ]
+    assert findings == [line.format("source->target") for line in expected]
 
 
 def test_strimzis_example(tmp_path: Path) -> None:
     """Secrets of Kubernetes are not asked for; the worker's producer is the target's."""
     code, findings = examine(tmp_path, STRIMZI, "mirror.yaml")
     assert code == ExitCode.UNSOUND
-    flow = "oslo->rome"
-    assert findings == [
-        f"error syncs_lost_with_source: offset-syncs.topic.location = source in {flow}, and no "
-        "archive is given",
-        "warning aborted_copied: source.consumer.isolation.level = read_uncommitted (the default) "
-        f"in {flow}",
-        f"note acls_not_copied: sync.topic.acls.enabled = false in {flow}",
-        f"note one_task: tasks.max = 1 in {flow}",
+    expected = [
+        LOST,
+        ABORTED,
+        "note acls_not_copied: sync.topic.acls.enabled = false in {}",
+        "note one_task: tasks.max = 1 in {}",
     ]
+    assert findings == [line.format("oslo->rome") for line in expected]
 
 
 def test_amazons_connector(tmp_path: Path) -> None:
@@ -87,18 +94,14 @@ def test_amazons_connector(tmp_path: Path) -> None:
     """
     code, findings = examine(tmp_path, MSK, "connector.json")
     assert code == ExitCode.UNSOUND
-    flow = "old->new"
-    assert findings == [
-        f"error syncs_lost_with_source: offset-syncs.topic.location = source in {flow}, and no "
-        "archive is given",
-        "error policy_unknown: replication.policy.class = "
-        f"com.example.msk.CustomMM2ReplicationPolicy in {flow}",
-        f"warning converter_of_worker: header.converter is not set in {flow}",
-        "warning aborted_copied: source.consumer.isolation.level = read_uncommitted (the default) "
-        f"in {flow}",
-        "note duplicates_possible: producer.override.enable.idempotence = false (Connect's "
-        f"default) in {flow}",
+    expected = [
+        LOST,
+        UNKNOWN_POLICY,
+        "warning converter_of_worker: header.converter is not set in {}",
+        ABORTED,
+        DUPLICATES,
     ]
+    assert findings == [line.format("old->new") for line in expected]
 
 
 @pytest.mark.parametrize(
