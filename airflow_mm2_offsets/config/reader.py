@@ -74,7 +74,10 @@ class SettingsReader:
         try:
             return type(default)(value)
         except ValueError:
-            raise _invalid(entry, f"one of {', '.join(type(default))}") from None
+            names = ", ".join(type(default))
+            like = f"; for a class of your own, set {variable_of(key)} to what it names topics like"
+            is_class = key == POLICY and "." in entry.value
+            raise _invalid(entry, f"one of {names}{like if is_class else ''}") from None
 
     def flag(self, key: str, *, default: bool) -> bool:
         """Return a boolean."""

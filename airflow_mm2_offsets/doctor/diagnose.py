@@ -17,7 +17,7 @@ from airflow_mm2_offsets.doctor.live_facts import read_live_facts
 from airflow_mm2_offsets.doctor.live_rules import CONNECTION_RULES, LIVE_RULES
 from airflow_mm2_offsets.doctor.record_rules import RECORD_RULES
 from airflow_mm2_offsets.doctor.sync_rules import SYNC_RULES
-from airflow_mm2_offsets.doctor.topic_rules import TOPIC_RULES
+from airflow_mm2_offsets.doctor.topic_rules import POLICY_UNKNOWN, TOPIC_RULES
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 from airflow_mm2_offsets.health import PartHealth
 from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
@@ -49,6 +49,8 @@ class DoctorRequest:
 
     connectors: Sequence[MirrorConnector] = ()
     """Of a settings file; none: the one that Connect runs, if it can be asked."""
+    are_running: bool = False
+    """Whether ``connectors`` are what Connect runs, and not what a file says."""
     enabled: Sequence[MirrorConnector] = ()
     """All that copy, to find the way back."""
     disabled: Sequence[MirrorConnector] = ()
@@ -102,7 +104,10 @@ def _examine_settings(request: DoctorRequest) -> Iterator[Finding]:
     for kept in _kept_syncs(request):
         yield from _examine(KEPT_SYNCS_RULES, kept)
     for connector in request.connectors:
-        yield from _examine(_CONNECTOR_RULES, connector)
+        # A pair was made of the file's settings: a variable tells how the policy names topics.
+        is_told = request.pair is not None and not request.are_running
+        rules = [each for each in _CONNECTOR_RULES if each.check != POLICY_UNKNOWN or not is_told]
+        yield from _examine(rules, connector)
         yield from _examine(FLOW_RULES, _flow(request, connector))
 
 
@@ -151,7 +156,7 @@ def _with_running_connectors(
         ]
     except Mm2OffsetsError as error:
         return request, [f"the connector's settings: {error}"]
-    return replace(request, connectors=[connector], enabled=others), []
+    return replace(request, connectors=[connector], enabled=others, are_running=True), []
 
 
 def _once(findings: list[Finding]) -> list[Finding]:

@@ -14,6 +14,8 @@ from airflow_mm2_offsets.planning.mirror_connector import (
 )
 
 _KNOWN_POLICIES = frozenset(f"{each.value.title()}ReplicationPolicy" for each in ReplicationPolicy)
+POLICY_UNKNOWN = "policy_unknown"
+"""The rule that does not count where the user has told how the policy names topics."""
 _REFRESH = "refresh.topics.enabled"
 _CONFIGS, _EXCLUDED_CONFIGS = "sync.topic.configs.enabled", "config.properties.exclude"
 _ACLS, _REPLICATION, _TASKS = "sync.topic.acls.enabled", "replication.factor", "tasks.max"
@@ -101,7 +103,7 @@ def _group_offsets(connector: MirrorConnector) -> Iterator[Hit]:
 
 TOPIC_RULES: tuple[Rule[MirrorConnector], ...] = (
     Rule(
-        check="policy_unknown",
+        check=POLICY_UNKNOWN,
         severity=Severity.ERROR,
         why=(
             "This package can't tell what a topic is called on the target: a position would be "
@@ -110,7 +112,8 @@ TOPIC_RULES: tuple[Rule[MirrorConnector], ...] = (
         remedy=(
             "replication.policy.class = "
             "org.apache.kafka.connect.mirror.DefaultReplicationPolicy, or "
-            "IdentityReplicationPolicy of the same package"
+            "IdentityReplicationPolicy of the same package; or tell which of the two your class "
+            "names topics like, by the variable MM2_OFFSETS_REPLICATION_POLICY"
         ),
         find=_custom_policy,
     ),

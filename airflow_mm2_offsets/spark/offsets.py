@@ -5,9 +5,12 @@ The text of the Kafka source's ``startingOffsets`` option and of its lines in a 
 """
 
 import json
+import re
 
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_positions
 from airflow_mm2_offsets.errors import PositionError
+
+_NUMBERS = re.compile(r"[\d\s.,:\[\]{}'eE+-]*|True|False|None")
 
 
 def parse_offsets(text: str) -> Positions:
@@ -19,6 +22,7 @@ def parse_offsets(text: str) -> Positions:
     """
     try:
         offsets = json.loads(text, object_pairs_hook=_object)
+        _refuse_texts(offsets)
         positions = check_positions(offsets)
     except PositionError:
         raise
@@ -55,6 +59,19 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
             f"each once"
         )
     return offsets
+
+
+def _refuse_texts(offsets: object) -> None:
+    """Refuse what is not made of numbers, unseen: another file's JSON may hold secrets."""
+    problem = "must map topics to partitions to offsets, which are numbers; the JSON has a text"
+    if not isinstance(offsets, dict):
+        raise PositionError(f"Spark's offsets {problem} or a list instead")
+    for topic, partitions in offsets.items():
+        parts = [partitions]
+        if isinstance(partitions, dict):
+            parts = [*partitions, *partitions.values()]
+        if not all(_NUMBERS.fullmatch(repr(part)) for part in parts):
+            raise PositionError(f"Spark's offsets {problem} instead", topic=topic)
 
 
 def _check_spelling(offsets: dict[str, dict[str, object]]) -> None:

@@ -68,8 +68,7 @@ def read_connector(entries: Entries) -> MirrorMakerFile:
         enabled=True,
         connector=config,
     )
-    settings = own_settings(config if bare else entries, connector=True)
-    return MirrorMakerFile(flows=[flow], providers=WORKER_PROVIDERS, settings=settings)
+    return MirrorMakerFile(flows=[flow], providers=WORKER_PROVIDERS, settings=own_settings(entries))
 
 
 def connector_settings(connector: Entries) -> Entries:

@@ -22,9 +22,7 @@ _MISSPELT_FROM = 0.8
 """From this similarity on (0 to 1), a key is taken for a misspelt one of this package."""
 
 
-def own_settings(
-    entries: Entries, *, clusters: Collection[str] = (), connector: bool = False
-) -> Entries:
+def own_settings(entries: Entries, clusters: Collection[str] = ()) -> Entries:
     """Return the settings that are this package's; they take precedence over MirrorMaker 2's.
 
     Other keys are ignored: those of MirrorMaker 2 and its Connect workers are many. In a file of
@@ -45,15 +43,12 @@ def own_settings(
     return {
         key: entry
         for key, entry in entries.items()
-        if key in _OWN or _is_client_property(key, clusters, connector=connector)
+        if key in _OWN or _is_client_property(key, clusters)
     }
 
 
-def _is_client_property(key: str, clusters: Collection[str], *, connector: bool) -> bool:
+def _is_client_property(key: str, clusters: Collection[str]) -> bool:
     prefix, _, name = key.partition(".")
     return (
-        prefix in CLIENT_PREFIXES
-        and prefix not in clusters
-        and not name.startswith(_OF_CONNECTOR)
-        and not connector
+        prefix in CLIENT_PREFIXES and prefix not in clusters and not name.startswith(_OF_CONNECTOR)
     )

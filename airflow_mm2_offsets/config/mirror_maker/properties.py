@@ -77,7 +77,7 @@ def read_properties(entries: Entries) -> MirrorMakerFile:
     return MirrorMakerFile(
         flows=flows,
         providers=declared_providers(entries),
-        settings=own_settings(entries, clusters=clusters),
+        settings=own_settings(entries, clusters),
     )
 
 

@@ -66,10 +66,12 @@ def test_both_forms_of_json_describe_both_clusters(tmp_path: Path, form: dict[st
 def test_own_settings_stand_beside_the_configuration(tmp_path: Path) -> None:
     """Beside ``name`` and ``config``, or by variables."""
     form = {"config": CONFIG, "connect": {"url": "http://connect.invalid:8083"}, "serve.port": 9}
+    form["kafka"] = {"client.id": "mine"}
     password = {"MM2_OFFSETS_SOURCE_SASL_PASSWORD": "mine"}
     settings = load(tmp_path, json.dumps(form), "c.json", **password)
     assert settings.connect_url == "http://connect.invalid:8083"
     assert settings.serve.port == 9
+    assert settings.target["client.id"] == "mine"
     assert settings.source["sasl.password"] == "mine"
 
 

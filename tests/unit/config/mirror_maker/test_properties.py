@@ -60,6 +60,8 @@ def test_the_flows_are_listed_where_none_is_chosen(tmp_path: Path) -> None:
         r"oslo->rome, rome->oslo. Choose .* MM2_OFFSETS_SOURCE_ALIAS",
     ):
         load(tmp_path, TWO_WAYS)
+    with pytest.raises(ConfigurationError, match="no flow is chosen"):
+        load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="")
     with pytest.raises(ConfigurationError, match=r"paris->\* is chosen, which matches no enabled"):
         load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="paris")
 
