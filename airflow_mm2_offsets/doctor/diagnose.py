@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connection_check import check_connection
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.doctor.client_rules import CLIENT_RULES
+from airflow_mm2_offsets.doctor.delivery_rules import DELIVERY_RULES
 from airflow_mm2_offsets.doctor.diagnosis import Diagnosis, worst_first
 from airflow_mm2_offsets.doctor.finding import Finding, Hit, Rule, Severity, SubjectT
 from airflow_mm2_offsets.doctor.flow import Flow, find_reverse
@@ -23,7 +25,7 @@ from airflow_mm2_offsets.health import PartHealth
 from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
 from airflow_mm2_offsets.planning.mirror_connector import SYNCS_LOCATION, MirrorConnector
 
-_CONNECTOR_RULES = (*SYNC_RULES, *RECORD_RULES, *TOPIC_RULES)
+_CONNECTOR_RULES = (*SYNC_RULES, *DELIVERY_RULES, *RECORD_RULES, *TOPIC_RULES)
 _HEARTBEATS = frozenset({"no_heartbeats", "heartbeats_missing"})
 """The same fault, seen in the settings and on the target."""
 
@@ -36,7 +38,7 @@ SETTINGS_RULES: tuple[Rule[Sequence[str]], ...] = (
         find=lambda problems: map(Hit, problems),
     ),
 )
-ALL_RULES = (
+ALL_RULES: tuple[Rule[Any], ...] = (
     *(*SETTINGS_RULES, *CONNECTION_RULES, *KEPT_SYNCS_RULES, *CLIENT_RULES),
     *(*_CONNECTOR_RULES, *FLOW_RULES, *LIVE_RULES),
 )

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 
 AnswerT = TypeVar("AnswerT")
@@ -60,7 +60,7 @@ def read_live_facts(pair: ClusterPair, topics: Collection[str]) -> LiveFacts:
     pair = pair.mirrored
     cluster, syncs_topic = pair.syncs_cluster, pair.syncs_topic
     beats = pair.naming.heartbeats_topic()
-    infos = ask(lambda: cluster.topics([syncs_topic]), {})
+    infos: dict[str, TopicInfo] = ask(lambda: cluster.topics([syncs_topic]), {})
     return LiveFacts(
         topics=ask(lambda: _copied_topics(pair, topics or _synced_topics(pair)), ()),
         syncs_topic=syncs_topic,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from airflow_mm2_offsets.doctor.delivery_rules import DELIVERY_RULES
 from airflow_mm2_offsets.doctor.finding import Finding
 from airflow_mm2_offsets.doctor.record_rules import RECORD_RULES
 from airflow_mm2_offsets.doctor.sync_rules import SYNC_RULES
@@ -27,7 +28,7 @@ ELSEWHERE = "${file:/run/mm2:value}"
 def find(settings: Mapping[str, str]) -> list[Finding]:
     """Return what is found in a sound connector with some settings changed."""
     connector = MirrorConnector(name="eu->us", config={**SOUND, **settings})
-    rules = (*SYNC_RULES, *RECORD_RULES, *TOPIC_RULES)
+    rules = (*SYNC_RULES, *DELIVERY_RULES, *RECORD_RULES, *TOPIC_RULES)
     return [finding for rule in rules for finding in rule.examine(connector)]
 
 
@@ -141,7 +142,9 @@ def test_a_consumers_own_isolation_counts_more() -> None:
     connector = MirrorConnector(
         name="c", config={**without, "consumer.isolation.level": "read_uncommitted"}
     )
-    (found,) = [finding for rule in RECORD_RULES for finding in rule.examine(connector)]
+    (found,) = [
+        finding for rule in (*DELIVERY_RULES, *RECORD_RULES) for finding in rule.examine(connector)
+    ]
     assert found.value == "consumer.isolation.level = read_uncommitted in c"
 
 
@@ -161,12 +164,12 @@ def test_whose_producer_copies_depends_on_the_worker() -> None:
     without = {key: value for key, value in SOUND.items() if "idempotence" not in key}
     config = {**without, "target.producer.enable.idempotence": "true"}
     dedicated = MirrorConnector(name="eu->us", config=config)
-    assert [f for rule in RECORD_RULES for f in rule.examine(dedicated)] == []
+    assert [f for rule in (*DELIVERY_RULES, *RECORD_RULES) for f in rule.examine(dedicated)] == []
     in_connect = MirrorConnector(
         name="mirror", config={**config, "connector.class": f"{MIRROR}.MirrorSourceConnector"}
     )
-    found = [f.check for rule in RECORD_RULES for f in rule.examine(in_connect)]
-    assert found == ["converter_of_worker"] * 3 + ["duplicates_possible"]
+    found = [f.check for rule in (*DELIVERY_RULES, *RECORD_RULES) for f in rule.examine(in_connect)]
+    assert found == ["duplicates_possible", *["converter_of_worker"] * 3]
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,8 @@ def test_amazons_connector(tmp_path: Path) -> None:
     expected = [
         LOST,
         UNKNOWN_POLICY,
-        "warning converter_of_worker: header.converter is not set in {}",
         ABORTED,
+        "warning converter_of_worker: header.converter is not set in {}",
         DUPLICATES,
     ]
     assert findings == [line.format("old->new") for line in expected]
