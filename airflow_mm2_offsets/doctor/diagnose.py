@@ -39,8 +39,13 @@ SETTINGS_RULES: tuple[Rule[Sequence[str]], ...] = (
     ),
 )
 ALL_RULES: tuple[Rule[Any], ...] = (
-    *(*SETTINGS_RULES, *CONNECTION_RULES, *KEPT_SYNCS_RULES, *CLIENT_RULES),
-    *(*_CONNECTOR_RULES, *FLOW_RULES, *LIVE_RULES),
+    *SETTINGS_RULES,
+    *CONNECTION_RULES,
+    *KEPT_SYNCS_RULES,
+    *CLIENT_RULES,
+    *_CONNECTOR_RULES,
+    *FLOW_RULES,
+    *LIVE_RULES,
 )
 """Every rule, as docs/doctor.md lists them."""
 
