@@ -43,8 +43,7 @@ def _exactly_once(connector: MirrorConnector) -> Iterator[str]:
 
 def _reads_uncommitted(connector: MirrorConnector) -> bool:
     name = _client_setting(connector, _CONSUMER, _ISOLATION)
-    is_told = name not in connector.config or bool(connector.text(name))
-    return is_told and connector.text(name).lower() != "read_committed"
+    return connector.tells(name) and connector.text(name).lower() != "read_committed"
 
 
 def _exactly_once_refused(connector: MirrorConnector) -> Iterator[Hit]:
@@ -80,8 +79,7 @@ def _may_duplicate(connector: MirrorConnector) -> Iterator[Hit]:
 
 def _is_idempotent(connector: MirrorConnector) -> bool:
     name = _producer_setting(connector, _IDEMPOTENCE)
-    is_elsewhere = name in connector.config and not connector.text(name)
-    return is_elsewhere or bool(connector.flag(name)) or any(_exactly_once(connector))
+    return not connector.tells(name) or bool(connector.flag(name)) or any(_exactly_once(connector))
 
 
 def _skips_old_records(connector: MirrorConnector) -> Iterator[Hit]:

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 _EMIT = "emit.heartbeats.enabled"
 _COPY_HEARTBEATS = "heartbeats.replication.enabled"
 _PATTERNS = ("topics", "topics.exclude", "topic.filter.class")
+_INTERNAL = (".internal", "-internal")
 _IDENTITY = "IdentityReplicationPolicy"
 
 
@@ -19,6 +20,12 @@ def _topic_not_copied(flow: Flow) -> Iterator[Hit]:
     for topic in flow.topics:
         if reason := TopicFilter(flow.connector).why_not(topic):
             yield Hit(f"topic {topic}: {reason} in {flow.connector.name}", topic)
+
+
+def _internal_name(flow: Flow) -> Iterator[Hit]:
+    for topic in flow.topics:
+        if topic.endswith(_INTERNAL):
+            yield Hit(f"topic {topic} of {flow.connector.name}")
 
 
 def _loop(flow: Flow) -> Iterator[Hit]:
@@ -91,6 +98,16 @@ FLOW_RULES: tuple[Rule[Flow], ...] = (
             "DefaultReplicationPolicy with aliases that do not hold the separator"
         ),
         find=_loop,
+    ),
+    Rule(
+        check="topic_internal_name",
+        severity=Severity.WARNING,
+        why=(
+            "MirrorMaker 2 before Kafka 4.0 takes a topic with this ending for an internal one, "
+            "and does not copy it."
+        ),
+        remedy="run MirrorMaker 2 of Kafka 4.0 or newer, or rename the topic",
+        find=_internal_name,
     ),
     Rule(
         check="loop_possible",

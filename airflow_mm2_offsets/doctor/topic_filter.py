@@ -1,17 +1,21 @@
 """Which topics a connector copies.
 
-Rules: ``DefaultTopicFilter`` and ``MirrorSourceConnector.shouldReplicateTopic``. Kafka joins the
-patterns of a list by ``|`` and matches whole names.
+Rules: ``DefaultTopicFilter``, ``MirrorSourceConnector.shouldReplicateTopic`` and
+``DefaultReplicationPolicy.isInternalTopic`` of Kafka 4. Kafka joins the patterns of a list by ``|``
+and matches whole names.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_mm2_offsets.planning.mirror_connector import SEPARATOR, MirrorConnector
+from airflow_mm2_offsets.planning.mirror_connector import (
+    INTERNAL_SEPARATOR,
+    SEPARATOR,
+    MirrorConnector,
+)
 
 _LITERAL = re.compile(r"[\w.-]*[\w-]")
-_INTERNAL = (".internal", "-internal")
 _KAFKAS = ("__", ".")
 
 
@@ -57,15 +61,34 @@ class TopicFilter:
     def why_not(self, topic: str) -> str | None:
         """Return why a topic is not copied; None if it is, or if that can't be told."""
         connector = self.connector
-        if not self.is_known or not connector.text("topics"):
+        if not self.is_known or not connector.tells("topics"):
             return None
         if matches(connector.words("topics"), topic) is False:
-            return f"topics = {connector.text('topics')} does not match it"
+            return f"topics = {connector.text('topics') or '(empty)'} does not match it"
         if matches(connector.words("topics.exclude"), topic):
             return f"topics.exclude = {connector.text('topics.exclude')} matches it"
-        if topic.endswith(_INTERNAL) or topic.startswith(_KAFKAS):
+        if self._is_internal(topic):
             return "its name is one of an internal topic"
-        prefix = f"{connector.target_alias}{connector.text(SEPARATOR)}"
-        if connector.policy == "DefaultReplicationPolicy" and topic.startswith(prefix):
-            return f"its name begins with {prefix!r}, as that of a copy from the target"
+        if connector.policy == "DefaultReplicationPolicy" and self._is_cycle(topic):
+            return (
+                f"its name has {connector.target_alias!r} before a separator, as a copy from there"
+            )
         return None
+
+    def _is_internal(self, topic: str) -> bool:
+        uses_separator = self.connector.flag(INTERNAL_SEPARATOR) is not False
+        separator = self.connector.text(SEPARATOR) if uses_separator else "."
+        suffix = f"{separator}internal"
+        is_mirrors = topic.startswith("mm2") and topic.endswith(suffix)
+        is_checkpoints = topic.endswith(f"{separator}checkpoints{suffix}")
+        return topic.startswith(_KAFKAS) or is_mirrors or is_checkpoints
+
+    def _is_cycle(self, topic: str) -> bool:
+        """Tell whether a name says that the topic was on the target before (``isCycle``)."""
+        separator = self.connector.text(SEPARATOR)
+        if not separator:
+            return False
+        parts = topic.split(separator)
+        while parts and not parts[-1]:  # Java's split leaves out empty parts at the end.
+            parts.pop()
+        return self.connector.target_alias in parts[:-1]

@@ -74,9 +74,8 @@ def _configs_off(connector: MirrorConnector) -> Iterator[Hit]:
 
 
 def _timestamp_type_copied(connector: MirrorConnector) -> Iterator[Hit]:
-    patterns = connector.words(_EXCLUDED_CONFIGS)
-    is_told = _EXCLUDED_CONFIGS not in connector.config or bool(patterns)
-    is_copied = is_told and matches(patterns, _TIMESTAMP_TYPE) is False
+    is_excluded = matches(connector.words(_EXCLUDED_CONFIGS), _TIMESTAMP_TYPE)
+    is_copied = connector.tells(_EXCLUDED_CONFIGS) and is_excluded is False
     if is_copied and connector.flag(_CONFIGS) is not False:
         yield hit_of(connector, _EXCLUDED_CONFIGS)
 

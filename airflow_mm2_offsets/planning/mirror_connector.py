@@ -62,7 +62,11 @@ class MirrorConnector:
     def text(self, name: str) -> str:
         """Return a setting's value, or Kafka's default; empty if it is in a config provider."""
         value = self.config.get(name, DEFAULTS.get(name, "")).strip()
-        return "" if _ELSEWHERE in value else value
+        return value if self.tells(name) else ""
+
+    def tells(self, name: str) -> bool:
+        """Tell whether a setting's value is known: not in a config provider."""
+        return _ELSEWHERE not in self.config.get(name, "")
 
     def flag(self, name: str) -> bool | None:
         """Return a boolean; None if the value is none, or not told."""

@@ -114,18 +114,35 @@ def test_the_jobs_topic_must_be_copied(settings: dict[str, str], reason: str | N
 @pytest.mark.parametrize(
     ("topic", "reason"),
     [
-        ("a-internal", "its name is one of an internal topic"),
+        ("mm2-offsets.us.internal", r"topics.exclude = mm2.*\.internal"),
+        ("eu.checkpoints.internal", "its name is one of an internal topic"),
         (".hidden", "its name is one of an internal topic"),
         ("__state", "topics.exclude = "),
-        ("us.orders", "its name begins with 'us.', as that of a copy from the target"),
+        ("us.orders", "its name has 'us' before a separator, as a copy from there"),
+        ("asia.us.orders", "its name has 'us' before a separator, as a copy from there"),
     ],
 )
 def test_some_names_are_never_copied(topic: str, reason: str) -> None:
     """``MirrorSourceConnector.shouldReplicateTopic``: internal topics, and cycles."""
-    (finding,) = find({}, topics=(topic,))
-    assert reason in finding
+    finding, *_ = find({}, topics=(topic,))
+    assert finding.startswith(f"topic_not_copied: topic {topic}: {reason}")
     identity = find({"replication_policy_class": IDENTITY}, topics=("us.orders",))
     assert identity == []
+
+
+def test_other_names_of_internal_topics_are_copied_from_kafka_4_on() -> None:
+    """``ReplicationPolicy.isInternalTopic`` took every such name until 3.9."""
+    assert find({}, topics=("a-internal", "b.internal", "internal")) == [
+        "topic_internal_name: topic a-internal of eu->us",
+        "topic_internal_name: topic b.internal of eu->us",
+    ]
+
+
+def test_an_empty_list_of_topics_copies_nothing() -> None:
+    """``MirrorUtils.compilePatternList``: a blank setting matches nothing."""
+    (finding,) = find({"topics": ""}, topics=("orders",))
+    assert finding == "topic_not_copied: topic orders: topics = (empty) does not match it in eu->us"
+    assert find({"topics_exclude": ""}, topics=("orders",)) == []
 
 
 def test_heartbeats_of_the_source_are_written_by_the_reverse() -> None:
