@@ -39,8 +39,10 @@ def _loop(flow: Flow) -> Iterator[Hit]:
             yield Hit(f"{names} both copy topic {topic} under its own name")
         if not shared and _same_patterns(flow.connector, back):
             yield Hit(f"{names} both copy topics = {back.text('topics')} under their own names")
-    elif separator_in_alias(flow.connector):
-        yield Hit(f"{names}: alias {flow.connector.source_alias} holds the separator")
+    elif separator_in_alias(flow.connector) and separator_in_alias(back):
+        # With one such alias, ``isCycle`` still finds the other one in the name.
+        aliases = f"{flow.connector.source_alias} and {back.source_alias}"
+        yield Hit(f"{names}: aliases {aliases} both hold the separator")
 
 
 def _loop_possible(flow: Flow) -> Iterator[Hit]:

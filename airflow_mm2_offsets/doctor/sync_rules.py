@@ -12,7 +12,8 @@ from airflow_mm2_offsets.planning.mirror_connector import (
 )
 
 _SYNCS_REPLICATION = "offset-syncs.topic.replication.factor"
-_FLUSH = ("target.cluster.offset.flush.interval.ms", "offset.flush.interval.ms")
+_FLUSH = "target.cluster.offset.flush.interval.ms"
+"""How the dedicated mode (``B.offset.flush.interval.ms``) and Strimzi configure their worker."""
 _DEFAULT_FLUSH = 60_000
 """Milliseconds (Connect's ``WorkerConfig``)."""
 
@@ -39,9 +40,8 @@ def _one_replica(connector: MirrorConnector) -> Iterator[Hit]:
 
 
 def _slow_flush(connector: MirrorConnector) -> Iterator[Hit]:
-    for name in _FLUSH:
-        if (connector.number(name) or 0) > _DEFAULT_FLUSH:
-            yield hit_of(connector, name)
+    if (connector.number(_FLUSH) or 0) > _DEFAULT_FLUSH:
+        yield hit_of(connector, _FLUSH)
 
 
 SYNC_RULES: tuple[Rule[MirrorConnector], ...] = (
@@ -89,7 +89,10 @@ SYNC_RULES: tuple[Rule[MirrorConnector], ...] = (
             "Connect commits rarely: the last sync of an idle topic comes that late, and a worker "
             "that was killed copies that much again."
         ),
-        remedy=f"offset.flush.interval.ms = {_DEFAULT_FLUSH}, or less, for the Connect worker",
+        remedy=(
+            f"offset.flush.interval.ms = {_DEFAULT_FLUSH}, or less, for the worker "
+            f"(in mm2.properties: B.offset.flush.interval.ms for the target B)"
+        ),
         find=_slow_flush,
     ),
 )

@@ -103,7 +103,7 @@ def test_a_setting_is_found(check: str, settings: Mapping[str, str], value: str)
         {"offset.lag.max": "many"},
         {"offset.lag.max": ELSEWHERE},
         {"emit.offset-syncs.enabled": "true"},
-        {"offset.flush.interval.ms": "60000"},
+        {"target.cluster.offset.flush.interval.ms": "60000"},
         {"errors.tolerance": "none"},
         {"source.consumer.isolation.level": ELSEWHERE},
         {"producer.override.enable.idempotence": ELSEWHERE},

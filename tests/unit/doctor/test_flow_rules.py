@@ -1,6 +1,7 @@
 """Rules over a flow beside its reverse, over logins, and over what is left of the syncs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -84,12 +85,14 @@ def test_a_way_back_that_is_switched_off_is_no_loop() -> None:
     assert find({}, {}) == []
 
 
-def test_an_alias_with_the_separator_is_a_loop_both_ways() -> None:
-    """``DefaultReplicationPolicy.topicSource`` of ``eu.1.orders`` is ``eu``, which is nobody."""
-    assert find({}, {}, alias="eu.1") == [
-        "loop: eu.1->us and us->eu.1: alias eu.1 holds the separator"
-    ]
-    assert find({}, alias="eu.1") == []
+def test_aliases_with_the_separator_are_a_loop_both_ways() -> None:
+    """``isCycle`` cuts ``eu.1.us.1.orders`` into eu, 1, us, 1 and finds neither alias in it."""
+    both = Flow(connector=connector("eu.1", "us.1"), reverse=connector("us.1", "eu.1"))
+    loop = "eu.1->us.1 and us.1->eu.1: aliases eu.1 and us.1 both hold the separator"
+    found = [f.value for rule in FLOW_RULES for f in rule.examine(replace(both, copies_back=True))]
+    assert found == [loop]
+    assert [f for rule in FLOW_RULES for f in rule.examine(both)] == []
+    assert find({}, {}, alias="eu.1") == []
 
 
 @pytest.mark.parametrize(
