@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Exit, Option, Typer, echo
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import acls, forecast, inspect, plan, readiness, serve
+from airflow_mm2_offsets.cli import acls, doctor, forecast, inspect, plan, readiness, serve
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES
@@ -31,6 +31,7 @@ app.add_typer(fence, name="fence")
 app.add_typer(lock, name="lock")
 app.command("check-connection", epilog=inspect.CHECK_EXAMPLE)(inspect.check_connection)
 app.command(epilog=acls.EXAMPLE)(acls.acls)
+app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
 
 

@@ -21,6 +21,7 @@ class ExitCode(IntEnum):
     UNUSABLE = 4
     NOT_READY = 5
     WARNINGS = 6
+    UNSOUND = 7
     DEFECT = 70  # EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # as a shell says of one that ended by SIGINT
     BROKEN_PIPE = 141  # likewise by SIGPIPE
@@ -36,6 +37,7 @@ Exit codes:
        syncs, a damaged checkpoint or archive, a missing right
   5    check: a failover can't begin
   6    check --strict: it can, and a check warns or is unknown
+  7    doctor: at least one finding is an error
   130  interrupted (Ctrl-C); 141: the reader of a pipe went away
   70   a defect in this program"""
 

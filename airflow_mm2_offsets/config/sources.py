@@ -3,7 +3,7 @@
 ``load_settings`` calls ``read_entries``; the reader makes typed values of the entries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from airflow_mm2_offsets.config.keys import (
 from airflow_mm2_offsets.config.kubernetes_links import is_service_link
 from airflow_mm2_offsets.config.mirror_maker import read_mirror_maker
 from airflow_mm2_offsets.config.mirror_maker.connector import connector_settings
-from airflow_mm2_offsets.config.mirror_maker.flows import MirrorMakerFile, choose_flow
+from airflow_mm2_offsets.config.mirror_maker.flows import MirrorFlow, MirrorMakerFile, choose_flow
 from airflow_mm2_offsets.config.mm2_offset_map_compat import (
     DEFAULT_TOPIC,
     looks_like_mm2_offset_map,
@@ -49,8 +49,7 @@ class _FileContent:
 
 def read_entries(file: Path | None, environ: Mapping[str, str]) -> Entries:
     """Return every setting by its key; see ``load_settings``."""
-    if file is None and environ.get(CONFIG_VARIABLE):
-        file = Path(environ[CONFIG_VARIABLE])
+    file = _settings_file(file, environ)
     spring_json = read_spring_json(environ)
     content = _read_file(file, environ, spring_json) if file else _FileContent()
     spring = SpringSettings(file=content.spring, environ=environ, json=spring_json)
@@ -60,6 +59,44 @@ def read_entries(file: Path | None, environ: Mapping[str, str]) -> Entries:
         return _of_mirror_maker(content.mirror_maker, file, variables, environ)
     in_file = spring.of_file()
     return _with_default_topic(in_file | content.ours | variables, in_file | theirs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredFlows:
+    """The flows of a file of MirrorMaker 2, with the settings of their connectors."""
+
+    meant: Sequence[MirrorFlow]
+    """The flow that is chosen; all that are enabled, if none is."""
+    all: Sequence[MirrorFlow]
+
+
+def read_mirror_flows(file: Path | None, environ: Mapping[str, str]) -> ConfiguredFlows | None:
+    """Return the flows of the settings file; None if it is not one of MirrorMaker 2.
+
+    Values that a config provider or Kubernetes holds are not asked for.
+
+    Raises:
+        ConfigurationError: The file can't be read, or a flow in it is incomplete.
+    """
+    file = _settings_file(file, environ)
+    content = read_mirror_maker(read_documents(file), file) if file else None
+    if content is None:
+        return None
+    try:
+        meant = [_choose(content, _read_variables(environ))]
+    except ConfigurationError:
+        meant = [flow for flow in content.flows if flow.enabled]
+    return ConfiguredFlows(meant=meant, all=content.flows)
+
+
+def _settings_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
+    named = environ.get(CONFIG_VARIABLE)
+    return Path(named) if file is None and named else file
+
+
+def _choose(content: MirrorMakerFile, variables: Entries) -> MirrorFlow:
+    given = content.settings | {key: entry for key, entry in variables.items() if entry.value}
+    return choose_flow(content.flows, *(given.get(key) for key in _ALIASES))
 
 
 def _read_file(file: Path, environ: Mapping[str, str], spring_json: Entries) -> _FileContent:
@@ -106,10 +143,8 @@ def _read_variables(environ: Mapping[str, str]) -> Entries:
 def _of_mirror_maker(
     content: MirrorMakerFile, file: Path, variables: Entries, environ: Mapping[str, str]
 ) -> Entries:
-    given = content.settings | {key: entry for key, entry in variables.items() if entry.value}
-    aliases = [given.get(key) for key in _ALIASES]
     try:
-        flow = choose_flow(content.flows, *aliases)
+        flow = _choose(content, variables)
     except ConfigurationError as error:
         raise ConfigurationError(str(error), file=str(file)) from None
     settings = connector_settings(flow.connector)

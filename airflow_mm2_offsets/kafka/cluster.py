@@ -56,6 +56,8 @@ class TopicInfo:
     partitions: int
     topic_id: str | None
     """Changes when a topic is deleted and created again (KIP-516); None before Kafka 2.8."""
+    replicas: int | None = None
+    """Of the partition that has the fewest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +242,7 @@ def _topic_info(
         partitions=len(description.partitions),
         # As Kafka writes it (org.apache.kafka.common.Uuid): fit for the name of a file.
         topic_id=None if topic_id == _NO_TOPIC_ID else topic_id.translate(_URL_SAFE),
+        replicas=min((len(each.replicas) for each in description.partitions), default=None),
     )
 
 

@@ -4,47 +4,22 @@
 the translation would be to a position among other records.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.planning.mirror_connector import (
+    DEFAULTS,
+    EMIT_SYNCS,
+    INTERNAL_SEPARATOR,
+    POLICY,
+    SEPARATOR,
+    SYNCS_LOCATION,
+    MirrorConnector,
+)
 
-_POLICY = "replication.policy.class"
-_INTERNAL_SEPARATOR = "replication.policy.internal.topic.separator.enabled"
-SYNCS_LOCATION = "offset-syncs.topic.location"
-EMIT_SYNCS = "emit.offset-syncs.enabled"
-_DEFAULTS: Mapping[str, str] = {
-    "target.cluster.alias": "target",
-    _POLICY: "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
-    "replication.policy.separator": ".",
-    _INTERNAL_SEPARATOR: "true",
-    SYNCS_LOCATION: "source",
-    EMIT_SYNCS: "true",
-}
-"""MirrorMaker 2's defaults (MirrorSourceConfig)."""
-_FLAGS = frozenset({_INTERNAL_SEPARATOR, EMIT_SYNCS})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorConnector:
-    """The connector that copies from the one cluster to the other."""
-
-    name: str
-    config: Mapping[str, str]
-
-    @property
-    def emits_syncs(self) -> bool:
-        """Whether it writes offset syncs (KIP-1031)."""
-        return self.config.get(EMIT_SYNCS, "true").strip().lower() != "false"
-
-    @property
-    def changes_records(self) -> bool:
-        """Whether a transform may change records on the way; a filter does not."""
-        names = [each.strip() for each in self.config.get("transforms", "").split(",")]
-        kinds = [self.config.get(f"transforms.{name}.type", "") for name in names if name]
-        return not all(kind.endswith(".Filter") for kind in kinds)
+_FLAGS = frozenset({INTERNAL_SEPARATOR, EMIT_SYNCS})
 
 
 def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
@@ -92,7 +67,7 @@ def find_differences(pair: ClusterPair, connector: MirrorConnector) -> list[Diff
     """
     differences = []
     for field, expected in _expected_config(pair).items():
-        value = connector.config.get(field, _DEFAULTS.get(field, ""))
+        value = connector.config.get(field, DEFAULTS.get(field, ""))
         if "${" not in value and _meaning(field, value) != expected:
             problem = (
                 f"{field} is {value!r} in connector {connector.name} but "
@@ -108,9 +83,9 @@ def _expected_config(pair: ClusterPair) -> dict[str, str]:
     return {
         "source.cluster.alias": naming.source_alias,
         "target.cluster.alias": naming.target_alias,
-        _POLICY: naming.policy.value,
-        "replication.policy.separator": naming.separator,
-        _INTERNAL_SEPARATOR: str(naming.internal_separator).lower(),
+        POLICY: naming.policy.value,
+        SEPARATOR: naming.separator,
+        INTERNAL_SEPARATOR: str(naming.internal_separator).lower(),
         SYNCS_LOCATION: pair.syncs_location.value,
         EMIT_SYNCS: "true",
     }
@@ -120,7 +95,7 @@ def _meaning(field: str, value: str) -> str:
     """Return a value of Connect's configuration as ``_expected_config`` spells it."""
     if field in _FLAGS:
         return value.strip().lower()
-    if field != _POLICY:
+    if field != POLICY:
         return value
     # The classes of vendors bear the names of MirrorMaker 2's.
     class_name = value.strip().rpartition(".")[2]

@@ -30,11 +30,8 @@ from airflow_mm2_offsets.planning.inverse_collector import (
     check_first_plan,
     collect_for_way_home,
 )
-from airflow_mm2_offsets.planning.mirror_config import (
-    MirrorConnector,
-    check_names,
-    read_mirror_connector,
-)
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.syncs import explain_recreation, load_syncs

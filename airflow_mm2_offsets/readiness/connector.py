@@ -6,18 +6,16 @@ from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.planning.checks import connector_problem, task_problems
-from airflow_mm2_offsets.planning.mirror_config import (
+from airflow_mm2_offsets.planning.mirror_config import find_differences, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_connector import (
+    DEFAULTS,
     EMIT_SYNCS,
+    OFFSET_LAG_MAX,
     SYNCS_LOCATION,
     MirrorConnector,
-    find_differences,
-    read_mirror_connector,
 )
 from airflow_mm2_offsets.readiness.answers import failed, of_sentences, ok, unknown, warning
 from airflow_mm2_offsets.readiness.pair_request import PairRequest
-
-_LAG_MAX = "offset.lag.max"
-_DEFAULT_LAG_MAX = 100
 
 
 def check_states(request: PairRequest) -> Iterator[ReadinessCheck]:
@@ -66,11 +64,15 @@ def check_settings(request: PairRequest) -> Iterator[ReadinessCheck]:
 
 
 def _check_offset_lag(connector: MirrorConnector, limit: float) -> ReadinessCheck:
-    text = connector.config.get(_LAG_MAX, str(_DEFAULT_LAG_MAX))
-    value, threshold = f"{_LAG_MAX} is {text} in connector {connector.name}", f"<= {limit:.0f}"
-    if not text.strip().lstrip("-").isdigit():
+    text = connector.config.get(OFFSET_LAG_MAX, DEFAULTS[OFFSET_LAG_MAX])
+    value, threshold = (
+        f"{OFFSET_LAG_MAX} is {text} in connector {connector.name}",
+        f"<= {limit:.0f}",
+    )
+    lag = connector.number(OFFSET_LAG_MAX)
+    if lag is None:
         return unknown(CheckName.OFFSET_LAG_MAX, value)
-    if int(text) <= limit:
+    if lag <= limit:
         return ok(CheckName.OFFSET_LAG_MAX, value, threshold=threshold)
     return warning(
         CheckName.OFFSET_LAG_MAX,

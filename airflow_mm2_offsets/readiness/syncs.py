@@ -6,7 +6,8 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
-from airflow_mm2_offsets.planning.mirror_config import EMIT_SYNCS, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_connector import EMIT_SYNCS
 from airflow_mm2_offsets.readiness.answers import failed, ok, seconds, unknown
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
 

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.subscribe_pattern import find_pattern_problems
+from airflow_mm2_offsets.planning.topic_settings import has_log_append_time
 from airflow_mm2_offsets.readiness.answers import (
     asked,
     failed,
@@ -211,7 +212,7 @@ def _check_timestamps(request: PairRequest, positions: Positions) -> Iterator[Re
     stamped = [
         topic
         for topic, settings in pair.target.topic_settings(sorted(existing)).items()
-        if settings.get("message.timestamp.type") == "LogAppendTime"
+        if has_log_append_time(settings)
     ]
     for topic in stamped:
         yield warning(

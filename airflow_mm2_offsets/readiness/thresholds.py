@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.planning.mirror_connector import RECOMMENDED_OFFSET_LAG
 
 _UNSET = (None, "", "None")
 
@@ -23,7 +24,7 @@ class Thresholds:
     """Seconds since the archive's last run."""
     min_retention_left: float = 86_400
     """Seconds until the target deletes the record at which the job would start."""
-    max_offset_lag: float = 100
+    max_offset_lag: float = RECOMMENDED_OFFSET_LAG
     """``offset.lag.max`` of the connector."""
     max_clock_drift: float = 30
     """Seconds that a heartbeat or an offset sync may lie in the future."""

@@ -127,7 +127,9 @@ class _Admin(_Client, DescribingAdmin):
         return done(
             SimpleNamespace(
                 name=name,
-                partitions=topic.partitions,
+                partitions=[
+                    SimpleNamespace(replicas=range(topic.replicas)) for _ in topic.partitions
+                ],
                 topic_id=topic.topic_id,
                 authorized_operations=None,
             )

@@ -23,6 +23,8 @@ class InMemoryTopic:
     partitions: Sequence[PartitionLog]
     log_append_time: bool = False
     """``message.timestamp.type`` is LogAppendTime."""
+    replicas: int = 3
+    """The replicas that each partition is said to have."""
     settings: dict[str, str] = field(default_factory=dict)
     """``retention.ms`` and the like; a topic in memory deletes nothing by itself."""
 

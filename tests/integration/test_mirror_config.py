@@ -7,11 +7,8 @@ import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.planning.mirror_config import (
-    _DEFAULTS,
-    check_names,
-    read_mirror_connector,
-)
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_connector import DEFAULTS
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
 
@@ -23,7 +20,7 @@ def test_the_defaults_are_those_of_mirrormaker(stack: Stack) -> None:
     url = f"{stack.connect_url}/connector-plugins/{PLUGIN}/config"
     settings = httpx.get(url, timeout=30).raise_for_status().json()
     defaults = {each["name"]: each["default_value"] for each in settings}
-    assert {field: defaults[field] for field in _DEFAULTS} == _DEFAULTS
+    assert {field: defaults[field] for field in DEFAULTS} == DEFAULTS
     assert defaults["source.cluster.alias"] is None
 
 

@@ -29,10 +29,11 @@ def read_mirror_maker(documents: Sequence[Document], file: Path) -> MirrorMakerF
     if file.suffix.lower() in YAML_SUFFIXES:
         return None
     entries = dict(chain.from_iterable(each.entries(file).items() for each in documents))
-    if is_mirror_maker(entries):
-        return read_properties(entries)
+    # First: connectors of Amazon's samples have a key ``clusters``, too, which Kafka ignores.
     if is_connector(entries):
         return read_connector(entries)
+    if is_mirror_maker(entries):
+        return read_properties(entries)
     if file.suffix.lower() == ".json":
         raise ConfigurationError(
             "is not the configuration of a MirrorSourceConnector: connector.class is missing; "

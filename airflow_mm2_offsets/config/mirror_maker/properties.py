@@ -17,8 +17,34 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 _CLUSTERS = "clusters"
 _CLIENTS = ("consumer", "producer", "admin")
-_CONNECTOR_KEYS = frozenset({"source.cluster.alias", "target.cluster.alias", SYNCS_LOCATION})
-"""Of ``MirrorSourceConfig``'s keys, those that count here: they may stand for all flows."""
+_CONNECTOR_KEYS = frozenset(
+    {
+        "source.cluster.alias",
+        "target.cluster.alias",
+        SYNCS_LOCATION,
+        "config.properties.exclude",
+        "emit.heartbeats.enabled",
+        "emit.offset-syncs.enabled",
+        "errors.tolerance",
+        "header.converter",
+        "heartbeats.replication.enabled",
+        "key.converter",
+        "offset-syncs.topic.replication.factor",
+        "offset.lag.max",
+        "refresh.topics.enabled",
+        "replication.factor",
+        "sync.group.offsets.enabled",
+        "sync.topic.acls.enabled",
+        "sync.topic.configs.enabled",
+        "tasks.max",
+        "topic.filter.class",
+        "topics",
+        "topics.exclude",
+        "transforms",
+        "value.converter",
+    }
+)
+"""Of ``MirrorMakerConfig.allConfigNames``, those that count here: they may stand for all flows."""
 _POLICY_PREFIX = "replication.policy"
 
 

@@ -17,6 +17,9 @@ from airflow_mm2_offsets.errors import ConfigurationError
 
 _KIND = "KafkaMirrorMaker2"
 _NO_PROVIDERS = ConfigProviders(classes={})
+_OF_MIRROR = {"topicsPattern": "topics", "topicsExcludePattern": "topics.exclude"}
+"""Fields of a mirror that become settings of its connectors."""
+_OF_CONNECTOR = {"tasksMax": "tasks.max"}
 
 
 def is_strimzi(content: Mapping[str, Any]) -> bool:
@@ -72,7 +75,9 @@ def _flows(resource: _Resource) -> Iterator[MirrorFlow]:
             enabled="sourceConnector" in mirror,
             connector=_connection("source", source, resource)
             | _connection("target", target, resource)
-            | config,
+            | config
+            | _fields(mirror, _OF_MIRROR, resource)
+            | _fields(connector, _OF_CONNECTOR, resource),
         )
 
 
@@ -95,6 +100,14 @@ def _entries(config: Mapping[str, Any], place: str, resource: _Resource) -> Entr
     return {
         key: Entry(value=value, origin=f"{place}.{key} in {resource.file}")
         for key, value in flatten(config)
+    }
+
+
+def _fields(content: Mapping[str, Any], names: Mapping[str, str], resource: _Resource) -> Entries:
+    return {
+        setting: Entry(value=str(content[field]), origin=f"{field} in {resource.file}")
+        for field, setting in names.items()
+        if content.get(field) is not None
     }
 
 

@@ -35,6 +35,15 @@ CONFIG = {
 }
 
 
+def test_a_key_that_kafka_ignores_makes_no_other_file_of_it(tmp_path: Path) -> None:
+    """Amazon's samples give their connectors ``clusters``, which means something in mm2.properties.
+
+    ``connector.class`` decides.
+    """
+    settings = load(tmp_path, json.dumps({**CONFIG, "clusters": "here,there"}), "c.json")
+    assert (settings.naming.source_alias, settings.naming.target_alias) == ("oslo", "rome")
+
+
 @pytest.mark.parametrize("form", [CONFIG, {"name": "mirror", "config": CONFIG}])
 def test_both_forms_of_json_describe_both_clusters(tmp_path: Path, form: dict[str, object]) -> None:
     """What is PUT to /connectors/mirror/config, and what is POSTed to /connectors."""

@@ -1,0 +1,134 @@
+"""Rules about a flow beside its reverse: loops, heartbeats, and whether the job's topics flow."""
+
+from collections.abc import Iterator
+
+from airflow_mm2_offsets.doctor.finding import Hit, Rule, Severity
+from airflow_mm2_offsets.doctor.flow import Flow
+from airflow_mm2_offsets.doctor.hits import hit_of
+from airflow_mm2_offsets.doctor.topic_filter import TopicFilter
+from airflow_mm2_offsets.doctor.topic_rules import separator_in_alias
+from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
+
+_EMIT = "emit.heartbeats.enabled"
+_COPY_HEARTBEATS = "heartbeats.replication.enabled"
+_PATTERNS = ("topics", "topics.exclude", "topic.filter.class")
+_INTERNAL = (".internal", "-internal")
+_IDENTITY = "IdentityReplicationPolicy"
+
+
+def _topic_not_copied(flow: Flow) -> Iterator[Hit]:
+    for topic in flow.topics:
+        if reason := TopicFilter(flow.connector).why_not(topic):
+            yield Hit(f"topic {topic}: {reason} in {flow.connector.name}", topic)
+
+
+def _internal_name(flow: Flow) -> Iterator[Hit]:
+    for topic in flow.topics:
+        if topic.endswith(_INTERNAL):
+            yield Hit(f"topic {topic} of {flow.connector.name}")
+
+
+def _loop(flow: Flow) -> Iterator[Hit]:
+    back = _copying_back(flow)
+    if back is None:
+        return
+    names = f"{flow.connector.name} and {back.name}"
+    if flow.connector.policy == back.policy == _IDENTITY:
+        shared = _in_both(flow, back)
+        for topic in shared:
+            yield Hit(f"{names} both copy topic {topic} under its own name")
+        if not shared and _same_patterns(flow.connector, back):
+            yield Hit(f"{names} both copy topics = {back.text('topics')} under their own names")
+    elif separator_in_alias(flow.connector) and separator_in_alias(back):
+        # With one such alias, ``isCycle`` still finds the other one in the name.
+        aliases = f"{flow.connector.source_alias} and {back.source_alias}"
+        yield Hit(f"{names}: aliases {aliases} both hold the separator")
+
+
+def _loop_possible(flow: Flow) -> Iterator[Hit]:
+    back = _copying_back(flow)
+    if back is None or not flow.connector.policy == back.policy == _IDENTITY:
+        return
+    are_literal = TopicFilter(flow.connector).is_literal or TopicFilter(back).is_literal
+    if not are_literal and not _same_patterns(flow.connector, back) and not _in_both(flow, back):
+        patterns = f"{flow.connector.text('topics')} and {back.text('topics')}"
+        yield Hit(f"topics = {patterns} in {flow.connector.name} and {back.name}")
+
+
+def _same_patterns(one: MirrorConnector, other: MirrorConnector) -> bool:
+    """Tell whether two connectors select by the same patterns; literal names are compared apart."""
+    are_equal = all(one.words(name) == other.words(name) for name in _PATTERNS)
+    return are_equal and not TopicFilter(one).is_literal
+
+
+def _copying_back(flow: Flow) -> MirrorConnector | None:
+    return flow.reverse if flow.copies_back else None
+
+
+def _in_both(flow: Flow, back: MirrorConnector) -> list[str]:
+    """Return the topics, of those that the job or a setting names, that both flows copy."""
+    there, home = TopicFilter(flow.connector), TopicFilter(back)
+    named = sorted({*flow.topics, *there.literals, *home.literals})
+    return [each for each in named if there.copies(each) and home.copies(each)]
+
+
+def _no_heartbeats(flow: Flow) -> Iterator[Hit]:
+    # The reverse herder writes the source's heartbeats (``MirrorMakerConfig.clusterPairs``).
+    if flow.reverse is not None and flow.reverse.flag(_EMIT) is False:
+        yield hit_of(flow.reverse, _EMIT, subject=f"{flow.reverse.name}.{_EMIT} = true")
+    if flow.connector.flag(_COPY_HEARTBEATS) is False:
+        yield hit_of(flow.connector, _COPY_HEARTBEATS, subject=f"{_COPY_HEARTBEATS} = true")
+
+
+FLOW_RULES: tuple[Rule[Flow], ...] = (
+    Rule(
+        check="topic_not_copied",
+        severity=Severity.ERROR,
+        why="MirrorMaker 2 does not copy the job's topic: the target has nothing to read.",
+        remedy="add {subject} to topics, or take what matches it out of topics.exclude",
+        find=_topic_not_copied,
+    ),
+    Rule(
+        check="loop",
+        severity=Severity.ERROR,
+        why=(
+            "Two flows copy a topic back and forth without end: it fills both clusters, and no "
+            "offset of it means anything."
+        ),
+        remedy=(
+            "let only one of the flows copy it (topics, topics.exclude, enabled), or use "
+            "DefaultReplicationPolicy with aliases that do not hold the separator"
+        ),
+        find=_loop,
+    ),
+    Rule(
+        check="topic_internal_name",
+        severity=Severity.WARNING,
+        why=(
+            "MirrorMaker 2 before Kafka 4.0 takes a topic with this ending for an internal one, "
+            "and does not copy it."
+        ),
+        remedy="run MirrorMaker 2 of Kafka 4.0 or newer, or rename the topic",
+        find=_internal_name,
+    ),
+    Rule(
+        check="loop_possible",
+        severity=Severity.WARNING,
+        why=(
+            "IdentityReplicationPolicy sees no loops: a topic that both patterns match is copied "
+            "back and forth without end."
+        ),
+        remedy="name the topics of one flow one by one, instead of by a pattern",
+        find=_loop_possible,
+    ),
+    Rule(
+        check="no_heartbeats",
+        severity=Severity.WARNING,
+        why=(
+            "No heartbeats of the source reach the target: nobody can tell how many seconds "
+            "MirrorMaker 2 lags, nor how much a disaster would lose."
+        ),
+        remedy="{subject}",
+        find=_no_heartbeats,
+    ),
+)
