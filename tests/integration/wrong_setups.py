@@ -163,14 +163,14 @@ WRONG_SETUPS = (
         "the broker's certificate has expired",
         lambda ground: ground.served(since=_NOW - 2 * _DAY, until=_NOW - _DAY),
         "",
-        "expired at ",
+        "expired at",
         "renew the broker's certificate",
     ),
     WrongSetup(
         "the broker's certificate is not valid yet, or this clock is wrong",
         lambda ground: ground.served(since=_NOW + _DAY / 2),
         "",
-        "is not yet valid: it is from ",
+        "is not yet valid: it is from",
         "or correct the clock of this machine",
     ),
     WrongSetup(
