@@ -89,6 +89,6 @@ def test_the_page_has_the_same_table() -> None:
     """docs/security.md lists these set-ups, with what is said of each."""
     rows = [
         (row["name"], row["cause"], row["setting"].strip("` "))
-        for row in ROW.finditer(PAGE.read_text())
+        for row in ROW.finditer(PAGE.read_text().partition("| what is wrong |")[2])
     ]
     assert rows == [(each.name, each.cause, each.setting) for each in WRONG_SETUPS]
