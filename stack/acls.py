@@ -1,6 +1,6 @@
 """Grants and revokes rights on a running broker, as an administrator does by ``kafka-acls``."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -29,9 +29,9 @@ _RESOURCES = {
 _SECONDS = 30
 
 
-def grant(servers: str, principals: Iterable[str], acls: Iterable[Acl]) -> None:
+def grant(servers: str, principals: Iterable[str], acls: Collection[Acl]) -> None:
     """Grant each right to each principal, and wait until the broker knows."""
-    bindings = [_binding(each, acl) for each in principals for acl in acls]
+    bindings = [_binding(each, acl) for each in principals for acl in sorted(set(acls))]
     if not bindings:
         return
     admin = AdminClient({"bootstrap.servers": servers})

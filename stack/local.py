@@ -127,7 +127,7 @@ class LocalStack(Stack):
 
     def _storage_tool(self, name: Broker) -> Program:
         options = ["format", "--ignore-formatted", "-t", CLUSTER_IDS[name]]
-        options += ["-c", str(self._properties(name)), *self.storage_options(name)]
+        options += ["-c", str(self._properties(name))]
         return self._jvm(f"{name} storage", "kafka.tools.StorageTool", *options)
 
     def _broker(self, name: Broker, port: int, controller: int) -> Program:
@@ -153,10 +153,6 @@ class LocalStack(Stack):
     def mirror_addresses(self) -> tuple[str, str]:
         """Return the bootstrap servers of source and target that MirrorMaker 2 uses."""
         return self.source, self.target
-
-    def storage_options(self, name: Broker) -> list[str]:  # noqa: ARG002 - of a broker with users
-        """Return further options for the format of a broker's storage."""
-        return []
 
     def _connect_worker(self, *, exactly_once: bool) -> Program:
         source, target = self.mirror_addresses()

@@ -5,9 +5,17 @@ and OAUTHBEARER), SSL with a client certificate (mTLS), and a plain one on loopb
 user may do everything: for the brokers themselves, and for what tests prepare.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from stack.certificates import Authority
 from stack.local import LocalStack
@@ -189,18 +197,12 @@ class SecureStack(LocalStack):
             },
         }
 
-    def storage_options(self, name: Broker) -> list[str]:
-        """Make the users that log in by SCRAM."""
-        cluster = self.clusters[name]
-        users = {cluster.user: cluster.password, _MIRROR_USER: cluster.mirror_password}
-        return [
-            word
-            for user, password in users.items()
-            for word in (
-                "--add-scram",
-                f"SCRAM-SHA-512=[name={user},password={java_quoted(password)}]",
-            )
-        ]
+    def start_connect(self) -> None:
+        """Make the users that log in by SCRAM, as the worker does, and start it."""
+        for name, cluster in self.clusters.items():
+            users = {cluster.user: cluster.password, _MIRROR_USER: cluster.mirror_password}
+            make_scram_users({"source": self.source, "target": self.target}[name], users)
+        super().start_connect()
 
     def worker_properties(self) -> Path:
         """Return a file with the worker's login, for itself and for what it hands to connectors."""
@@ -232,7 +234,19 @@ def _prefixed(prefix: str, properties: dict[str, str]) -> dict[str, str]:
     return {f"{prefix}{key}": value for key, value in properties.items()}
 
 
+def make_scram_users(servers: str, passwords: Mapping[str, str]) -> None:
+    """Make users, or set their passwords."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    changes = [
+        UserScramCredentialUpsertion(user, info, password.encode())
+        for user, password in passwords.items()
+    ]
+    for future in admin.alter_user_scram_credentials(changes).values():
+        future.result(timeout=30)
+
+
 def java_quoted(text: str) -> str:
-    """Return a text as a quoted string of JAAS, which ``--add-scram`` reads alike."""
+    """Return a text as a quoted string of JAAS."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

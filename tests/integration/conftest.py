@@ -99,5 +99,4 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Secured"]:
     with SecureStack(tmp_path_factory.mktemp("secure"), kafka, progress=print) as running:
         running.create_mirror(TOPICS)
         with mirror(running) as made:
-            made.configure()
             yield Secured(stack=running, mirrored=mirror_topic(made))

@@ -113,4 +113,4 @@ def test_the_command_line_translates(
     answered = json.loads(capsys.readouterr().out)
     plan = plan_failover(secured.open_pair, secured.positions)
     _check(plan, secured)
-    assert answered["starting_offsets"] == plan.to_json()["starting_offsets"]
+    assert answered["partitions"] == plan.to_json()["partitions"]
