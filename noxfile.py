@@ -4,6 +4,9 @@ Each session writes what it ran and what came of it into build/compat; benchmark
 the table of docs/versions.md of that.
 """
 
+import platform
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,9 @@ import nox
 from packaging.requirements import Requirement
 
 from benchmarks.versions import FOUND, Ran, VersionResult, today
-from stack.jars import MIRROR_VERSIONS
+from tests.support.recording import RELEASES
 
-nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.default_venv_backend = "uv"  # lowest() needs its resolver
 nox.options.envdir = "build/nox"
 
 PROJECT: dict[str, Any] = nox.project.load_toml("pyproject.toml")["project"]
@@ -100,14 +103,14 @@ def lowest_airflow(session: nox.Session) -> None:
     _record(session, "Airflow and all dependencies at their lowest", "apache-airflow", [ran])
 
 
-@nox.session(python="3.11")
-@nox.parametrize("release", [*MIRROR_VERSIONS, "4.3"])
+@nox.session(venv_backend="none")
+@nox.parametrize("release", RELEASES)
 def mirror(session: nox.Session, release: str) -> None:
     """Record runs of a release of MirrorMaker 2, and translate by them."""
-    session.install("-c", "constraints.txt", "-e", ".[dev]")
-    sets = Path(session.create_tmp()) / "golden"
-    command = ("python", "-m", "tests.support.recording", "--out", str(sets), release)
-    session.run(*command, success_codes=[0, 1])
+    sets = FOUND / f"golden-{release}"
+    shutil.rmtree(sets, ignore_errors=True)
+    recording = ("-m", "tests.support.recording", "--out", str(sets), release)
+    session.run(sys.executable, *recording)
     tests = ("tests/unit/core/test_golden.py", "-k", f"mm2-{release}")
     ran = _test(session, "runs recorded, and translated", *tests, env={"GOLDEN_SETS": str(sets)})
     _record(session, "MirrorMaker 2", release, [ran])
@@ -146,7 +149,8 @@ def _test(
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     # Other releases warn of other things: warnings are errors on the pinned versions alone.
-    command = ["python", "-m", "pytest", "-q", "-W", "default", f"--junitxml={report}", *arguments]
+    python = "python" if session.python else sys.executable
+    command = [python, "-m", "pytest", "-q", "-W", "default", f"--junitxml={report}", *arguments]
     session.run(*command, env=env, success_codes=range(256))
     return Ran.read(what, report)
 
@@ -155,9 +159,8 @@ def _record(session: nox.Session, what: str, package: str, ran: list[Ran]) -> No
     code = f"from importlib.metadata import version; print(version({package!r}))"
     known = package[0].isdigit()
     version = package if known else str(session.run("python", "-c", code, silent=True)).strip()
-    result = VersionResult(
-        what=what, version=version, python=str(session.python), ran=tuple(ran), date=today()
-    )
+    python = str(session.python or platform.python_version().rpartition(".")[0])
+    result = VersionResult(what=what, version=version, python=python, ran=tuple(ran), date=today())
     result.write(FOUND / f"{_file_name(session)}.json")
     session.log(str(result))
     if not result.passed:

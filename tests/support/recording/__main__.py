@@ -16,13 +16,11 @@ from stack.local import LocalStack
 from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError
 from tests.support.golden import HOME
+from tests.support.recording import NEWEST, RELEASES
 from tests.support.recording.records import PARTITIONS, read, watermarks
 from tests.support.recording.run import KINDS, LAG_MAX, Run
 
 BUILD = Path(__file__).parents[3] / "build"
-NEWEST = "4.3"
-"""MirrorMaker 2 of stack/ivy.xml."""
-RELEASES = (*jars.MIRROR_VERSIONS, NEWEST)
 
 
 def main() -> int:
