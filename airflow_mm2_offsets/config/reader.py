@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import TypeVar
 
-from airflow_mm2_offsets.config.entries import Entries, Entry
+from airflow_mm2_offsets.config.entries import Entries, Entry, with_prefix_stripped
 from airflow_mm2_offsets.config.keys import (
     CLIENT_PREFIXES,
     CLUSTERS,
@@ -21,6 +21,7 @@ from airflow_mm2_offsets.config.keys import (
     SYNCS_TOPIC,
     variable_of,
 )
+from airflow_mm2_offsets.config.replacing import replaced_by
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
@@ -110,13 +111,9 @@ class SettingsReader:
         Raises:
             ConfigurationError: ``bootstrap.servers`` is missing; or see ``to_librdkafka``.
         """
-        entries: Entries = {}
-        for prefix in (f"{SHARED}.", f"{cluster}."):
-            entries |= {
-                key.removeprefix(prefix): entry
-                for key, entry in self._entries.items()
-                if key.startswith(prefix) and key not in KEYS
-            }
+        shared, own = (self._client_entries(prefix) for prefix in (SHARED, cluster))
+        replaced = replaced_by([name for name, entry in own.items() if entry.value])
+        entries = {name: entry for name, entry in shared.items() if name not in replaced} | own
         servers = entries.get(BOOTSTRAP_SERVERS)
         if servers is None or not servers.value:
             key = f"{cluster}.{BOOTSTRAP_SERVERS}"
@@ -134,6 +131,10 @@ class SettingsReader:
             )
         properties = {name: entry.value for name, entry in entries.items()}
         return to_librdkafka(cluster, properties)
+
+    def _client_entries(self, prefix: str) -> Entries:
+        client = {key: entry for key, entry in self._entries.items() if key not in KEYS}
+        return with_prefix_stripped(client, f"{prefix}.")
 
     def naming(self, location: SyncsLocation) -> Naming:
         """Return how MirrorMaker 2 names topics.

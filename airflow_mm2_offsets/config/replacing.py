@@ -1,10 +1,10 @@
-"""How variables replace a login or a key pair of a file, which may be written by other properties.
+"""How a login or a key pair replaces another one, which may be written by other properties.
 
-``sources`` calls it for files of MirrorMaker 2, whose logins often are secrets that only variables
-can give.
+``sources`` lets variables replace those of MirrorMaker 2's files, whose logins often are secrets
+that only variables can give; ``reader`` lets a cluster's own replace those of both clusters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from airflow_mm2_offsets.config.entries import Entries
 from airflow_mm2_offsets.config.keys import CLUSTERS, SHARED, variable_of
@@ -30,7 +30,17 @@ _REPLACED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (_KEY, (*_KEY, *_KEYSTORE)),
     (("ssl.keystore.location",), (*_CERTIFICATE, *_KEY)),
 )
-"""A variable of the first replaces the file's properties of the second."""
+"""Those of the first replace the ones of the second, which say the same in other words."""
+
+
+def replaced_by(names: Collection[str]) -> frozenset[str]:
+    """Return the client properties that do not count where those of ``names`` are given."""
+    return frozenset(
+        name
+        for replacing, replaced in _REPLACED
+        if not frozenset(replacing).isdisjoint(names)
+        for name in replaced
+    )
 
 
 def without_replaced(settings: Entries, variables: Entries) -> Entries:
@@ -69,10 +79,7 @@ def _replaced(prefix: str, cluster: str, variables: Entries) -> Iterator[str]:
         for key, entry in variables.items()
         if key.startswith(f"{prefix}.") and entry.value
     }
-    for replacing, replaced in _REPLACED:
-        if not names.isdisjoint(replacing):
-            yield from (f"{cluster}.{name}" for name in replaced)
-    yield from (f"{cluster}.{name}" for name in names)
+    yield from (f"{cluster}.{name}" for name in names | replaced_by(names))
 
 
 def _variables(key: str) -> str:

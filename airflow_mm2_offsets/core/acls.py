@@ -110,7 +110,7 @@ _CHECK = (
 )
 
 TASK_RIGHTS: tuple[TaskRights, ...] = (
-    TaskRights(task="syncs", used_by=("syncs", "check-connection"), rights=(_SYNCS,)),
+    TaskRights(task="syncs", used_by=("syncs",), rights=(_SYNCS,)),
     TaskRights(
         task="ids",
         used_by=(
@@ -127,7 +127,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         task="translate",
         used_by=(
             *("TranslateOffsetsOperator", "MigrateSparkCheckpointOperator"),
-            *("translate", "plan", "serve"),
+            *("translate", "plan", "serve", "check-connection"),
         ),
         rights=(_SYNCS, _SOURCE, _TARGET),
     ),
@@ -142,6 +142,17 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
     ),
     TaskRights(task="check", used_by=("CheckFailoverOperator", "check"), rights=_CHECK),
+    TaskRights(
+        task="doctor",
+        used_by=("doctor",),
+        rights=(
+            *(_SYNCS, _SOURCE_IDS, _TARGET_IDS),
+            Right(Operation.DESCRIBE, Place.HEARTBEATS_TOPIC),
+            Right(Operation.DESCRIBE_CONFIGS, Place.SYNCS_TOPIC),
+            Right(Operation.DESCRIBE_CONFIGS, Place.SOURCE_TOPICS),
+            Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS),
+        ),
+    ),
     TaskRights(
         task="reconcile",
         used_by=("ReconcileOperator",),

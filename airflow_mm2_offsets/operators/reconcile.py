@@ -23,7 +23,7 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.pairs import pair_of
-from airflow_mm2_offsets.operators.settings import check_location, parse_mode, whole_number
+from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
 from airflow_mm2_offsets.reconcile import read_report
 from airflow_mm2_offsets.reconcile.ranges import (
@@ -87,7 +87,7 @@ class ReconcileOperator(SparkSubmitOperator):
         *SparkSubmitOperator.template_fields,
         *("report", "mm2_conn_id", "plan", "committed", "ranges", "topics", "start_time"),
         *("end_time", "sinks", "kafka", "source_properties", "target_properties"),
-        *("mode", "exchanged"),
+        *("mode", "exchanged", "show_keys"),
     )
 
     def __init__(
@@ -111,7 +111,7 @@ class ReconcileOperator(SparkSubmitOperator):
         exchanged: bool | str = False,
         source_properties: str | None = None,
         target_properties: str | None = None,
-        show_keys: bool = False,
+        show_keys: bool | str = False,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -152,7 +152,7 @@ class ReconcileOperator(SparkSubmitOperator):
         push = context["ti"].xcom_push
         push("summary", summary)
         push("table", summary.splitlines())
-        result = report.to_json(with_keys=self.show_keys)
+        result = report.to_json(with_keys=is_true(self, "show_keys"))
         push("return_value", result)
         report.check()
         return result

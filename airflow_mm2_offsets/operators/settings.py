@@ -8,7 +8,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 
 _SHARED_TRUTHS = (
     *("is_dry_run", "exchanged", "source_is_gone", "changed_records"),
-    *("note_ids", "skip_damaged", "honours_drill"),
+    *("note_ids", "skip_damaged", "honours_drill", "show_keys"),
 )
 
 _TRUTH = {"true": True, "false": False, "": False, "none": False}

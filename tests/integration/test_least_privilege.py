@@ -11,6 +11,7 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation
+from airflow_mm2_offsets.doctor.live_facts import read_live_facts
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
@@ -43,6 +44,13 @@ def _forecast(pair: ClusterPair, secured: Secured, _: Path) -> object:
     return plan_failover(pair, secured.positions)
 
 
+def _doctor(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    facts = read_live_facts(pair, [secured.mirrored.topic])
+    for problem in facts.unanswered:  # it tells all of them, and goes on
+        raise ClusterRefusedError(problem)
+    return facts
+
+
 TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "syncs": lambda pair, *_: read_syncs(pair.syncs_cluster, pair.syncs_topic),
     "ids": lambda pair, secured, _: read_ids(pair, secured.positions, ask_source=True),
@@ -51,6 +59,7 @@ TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "archive": _archive,
     "forecast": _forecast,
     "check": _check,
+    "doctor": _doctor,
 }
 """What the tasks ask the clusters; a reconciliation's records are read by a Spark job."""
 

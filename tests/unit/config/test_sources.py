@@ -7,6 +7,7 @@ import pytest
 from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.core import SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
+from stack.certificates import Authority
 from tests.unit.config.settings_files import SECRET, SERVERS, load
 
 
@@ -105,8 +106,9 @@ def test_a_pasted_pem_is_refused_by_its_lines(tmp_path: Path, first: str) -> Non
 
 def test_a_pem_with_continuations_is_read(tmp_path: Path) -> None:
     """As the error tells to write it."""
-    text = "kafka.bootstrap.servers=a.invalid:1\nkafka.ssl.ca.pem=" + "\\n\\\n".join(PEM_LINES)
-    assert load(tmp_path, text).source["ssl.ca.pem"] == "\n".join(PEM_LINES)
+    lines = Authority("ca").pem.splitlines()
+    text = "kafka.bootstrap.servers=a.invalid:1\nkafka.ssl.ca.pem=" + "\\n\\\n".join(lines)
+    assert str(load(tmp_path, text).source["ssl.ca.pem"]).splitlines() == lines
 
 
 @pytest.mark.parametrize(

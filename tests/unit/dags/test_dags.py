@@ -21,6 +21,7 @@ ON_THE_FLOOR = {
     "airflow.sdk.exceptions": {"AirflowRuntimeError"},
     "airflow.sdk.execution_time.task_runner": {"RuntimeTaskInstance"},
     "airflow.sdk.io": {"has_fs"},
+    "airflow.sdk.log": {"mask_secret"},
     "airflow.triggers.base": {"BaseEventTrigger", "BaseTrigger", "TriggerEvent"},
     "airflow.api_fastapi.app": {"get_auth_manager"},
     "airflow.api_fastapi.auth.managers.models.resource_details": {"ConnectionDetails"},

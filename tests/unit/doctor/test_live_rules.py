@@ -135,7 +135,9 @@ def test_a_part_that_fails_is_an_error(world: ReadyWorld) -> None:
     pair = world.pair
     diagnosis = examine(world, replace(pair, target=replace(pair.source, name="target")))
     assert diagnosis.has_errors
-    assert "connection: source and target: both are cluster" in "\n".join(findings(diagnosis))
+    assert "connection: source and target: source and target are the same cluster" in "\n".join(
+        findings(diagnosis)
+    )
 
 
 def test_a_silent_cluster_is_asked_once(world: ReadyWorld) -> None:

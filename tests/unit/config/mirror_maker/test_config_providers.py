@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError
+from stack.certificates import Authority
 from tests.unit.config.settings_files import SECRET, load
 
 PROVIDER = "org.apache.kafka.common.config.provider"
@@ -20,11 +21,13 @@ config.providers.folder.class = {PROVIDER}.DirectoryConfigProvider
 config.providers.env.class = {PROVIDER}.EnvVarConfigProvider
 """
 
+CA = Authority("ca").pem
+
 
 def test_values_come_from_files_folders_and_variables(tmp_path: Path) -> None:
     """FileConfigProvider reads properties, the others a file or a variable as a whole."""
     (tmp_path / "s.properties").write_text(f"word={SECRET}\nuser = copy")
-    (tmp_path / "certificate").write_text("-----BEGIN\nx")
+    (tmp_path / "certificate").write_text(CA)
     settings = load(
         tmp_path,
         f"""{TEXT}
@@ -37,7 +40,7 @@ def test_values_come_from_files_folders_and_variables(tmp_path: Path) -> None:
         KEY_WORD="k",
     )
     assert (settings.source["sasl.username"], settings.source["sasl.password"]) == ("copy", SECRET)
-    assert settings.target["ssl.ca.pem"] == "-----BEGIN\nx"
+    assert settings.target["ssl.ca.pem"] == CA
     assert settings.target["ssl.key.password"] == "k"
 
 

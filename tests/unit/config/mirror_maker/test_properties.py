@@ -44,11 +44,11 @@ sync.topic.acls.enabled=false
 def test_a_flow_is_chosen_by_its_aliases(tmp_path: Path) -> None:
     """Two flows are enabled; each has its own source, target and syncs topic."""
     there = load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="oslo").pair()
-    assert there.source.config["bootstrap.servers"] == "oslo-1.invalid:9092, oslo-2.invalid:9092"
+    assert there.source.config["bootstrap.servers"] == "oslo-1.invalid:9092,oslo-2.invalid:9092"
     assert there.target.config["bootstrap.servers"] == "rome-1.invalid:9092"
     assert there.syncs_topic == "mm2-offset-syncs.rome.internal"
     back = load(tmp_path, f"{TWO_WAYS}\ntarget.alias=oslo").pair()
-    assert back.target.config["bootstrap.servers"] == "oslo-1.invalid:9092, oslo-2.invalid:9092"
+    assert back.target.config["bootstrap.servers"] == "oslo-1.invalid:9092,oslo-2.invalid:9092"
     assert (back.naming.source_alias, back.naming.target_alias) == ("rome", "oslo")
 
 

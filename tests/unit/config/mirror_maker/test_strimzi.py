@@ -6,6 +6,7 @@ import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
+from stack.certificates import Authority
 from tests.unit.config.settings_files import load
 
 V1BETA2 = """
@@ -71,12 +72,13 @@ spec:
           config: {sasl.mechanism: SCRAM-SHA-256, sasl.username: copier, sasl.password: w}
       sourceConnector: {config: {replication.policy.separator: _}}
 """
+PEM = Authority("oslo").issue("copier").chain
 PASSWORD = {
     "MM2_OFFSETS_SOURCE_SASL_PASSWORD": "w",
     "MM2_OFFSETS_SOURCE_SSL_CA_LOCATION": "/ca.pem",
 }
 CERTIFICATE = {
-    "MM2_OFFSETS_TARGET_SSL_CERTIFICATE_PEM": "c",
+    "MM2_OFFSETS_TARGET_SSL_CERTIFICATE_PEM": PEM,
     "MM2_OFFSETS_TARGET_SSL_KEY_LOCATION": "/user.key",
 }
 
@@ -109,7 +111,7 @@ def test_clusters_in_place_are_read(tmp_path: Path) -> None:
     assert settings.target == {
         "bootstrap.servers": "rome-kafka-bootstrap.invalid:9093",
         "security.protocol": "SSL",
-        "ssl.certificate.pem": "c",
+        "ssl.certificate.pem": PEM,
         "ssl.key.location": "/user.key",
     }
     assert settings.naming.policy is ReplicationPolicy.DEFAULT
