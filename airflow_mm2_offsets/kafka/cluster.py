@@ -22,6 +22,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNot
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer
 from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.kafka.descriptions import describe_readers, describe_settings
+from airflow_mm2_offsets.kafka.partition_offsets import read_offsets
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
@@ -160,8 +161,8 @@ class KafkaCluster:
         with self._consumer(isolation) as consumer:
             # Without a connection it would wait silently, whatever librdkafka reports meanwhile.
             consumer.metadata()
-            low = _offsets(consumer, requested, OFFSET_BEGINNING)
-            high = _offsets(consumer, requested, OFFSET_END)
+            low = read_offsets(consumer, requested, OFFSET_BEGINNING)
+            high = read_offsets(consumer, requested, OFFSET_END)
         return {each: Watermarks(low=low[each], high=high[each]) for each in requested}
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -219,27 +220,6 @@ def _topic_info(
         # As Kafka writes it (org.apache.kafka.common.Uuid): fit for the name of a file.
         topic_id=None if topic_id == _NO_TOPIC_ID else topic_id.translate(_URL_SAFE),
     )
-
-
-def _offsets(
-    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], special_time: int
-) -> dict[TopicPartition, int]:
-    """Return where partitions begin or end: ListOffsets takes these as special times (KIP-79).
-
-    An admin client sends the same request, and takes three times as long for 1,000 partitions. It
-    is better for real times: here, a partition without an answer comes back unchanged.
-    """
-    requested = [PartitionOffset(*each, special_time) for each in partitions]
-    try:
-        answers = consumer.client.offsets_for_times(requested, timeout=consumer.remaining)
-    except KafkaException as error:  # it concerns all partitions: name the first
-        raise consumer.failure(error.args[0], **_subject(requested[0])) from error
-    for each in answers:
-        if each.error is not None:
-            raise consumer.failure(each.error, **_subject(each))
-        if each.offset < 0:
-            raise consumer.unreachable()
-    return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
 def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: ErrorFields) -> Any:  # noqa: ANN401 - as the client types it
