@@ -13,9 +13,10 @@ from airflow_mm2_offsets.errors import did_you_mean
 from airflow_mm2_offsets.kafka.client_properties.names import (
     CALLBACKS,
     KNOWN,
-    LIBRDKAFKA_FROM_2_11,
+    NEEDS_NEWER,
+    TUNING_OF_NEWER,
 )
-from airflow_mm2_offsets.kafka.client_properties.problem import PropertyError
+from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError
 from airflow_mm2_offsets.kafka.client_properties.secret_names import is_secret
 from airflow_mm2_offsets.kafka.config import Setting
 
@@ -31,6 +32,13 @@ def find_refused(config: Mapping[str, Setting]) -> list[PropertyError]:
     if _refusal(asked) is None:
         return []
     return list(_one_by_one(asked))
+
+
+def drop_too_new(config: Config) -> None:
+    """Leave out, in place, what only tunes and the installed librdkafka is too old for."""
+    for name in TUNING_OF_NEWER & config.keys():
+        if _UNKNOWN in (_refusal({name: config[name]}) or ""):
+            del config[name]
 
 
 def shown_name(name: str) -> str:
@@ -68,8 +76,8 @@ def _refusal(asked: Mapping[str, Setting]) -> str | None:
 
 
 def _unknown(name: str) -> str:
-    if name in LIBRDKAFKA_FROM_2_11:
-        return "needs confluent-kafka 2.11 or newer; upgrade it"
+    if name.startswith(NEEDS_NEWER):
+        return "needs a newer confluent-kafka than the installed one; upgrade it"
     problem = "is a property of neither Kafka's Java client nor librdkafka"
     return f"{problem}; {did_you_mean(name, KNOWN, otherwise='remove it')}"
 

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping
+from importlib.metadata import version
 
-from confluent_kafka import Consumer, KafkaException, libversion, version
+from confluent_kafka import Consumer, KafkaException, libversion
 
 from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, as_text
 
@@ -70,7 +71,7 @@ def check_build(mechanism: str) -> None:
         PropertyError: It names the build that is needed.
     """
     if mechanism == MECHANISM and not has_gssapi():
-        versions = {"librdkafka": libversion()[0], "python": version()}
+        versions = {"librdkafka": libversion()[0], "python": version("confluent-kafka")}
         raise PropertyError("sasl.mechanism", _WITHOUT_GSSAPI.format(**versions))
 
 

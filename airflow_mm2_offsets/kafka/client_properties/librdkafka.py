@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from airflow_mm2_offsets.kafka.client_properties import names
-from airflow_mm2_offsets.kafka.client_properties.acceptance import find_refused
+from airflow_mm2_offsets.kafka.client_properties.acceptance import drop_too_new, find_refused
 from airflow_mm2_offsets.kafka.client_properties.login import translate_login
 from airflow_mm2_offsets.kafka.client_properties.pem import translate_pem_texts
 from airflow_mm2_offsets.kafka.client_properties.problem import (
@@ -30,6 +30,7 @@ _STEPS: tuple[Callable[[Config], None], ...] = (
     translate_stores,
     translate_login,
     translate_pem_texts,
+    drop_too_new,
 )
 
 

@@ -62,8 +62,7 @@ def translate_login(config: Config) -> None:
     try:
         _translate(config, mechanism, take(config, _JAAS))
     finally:
-        for name in (oauth.RETRIEVER, oauth.URL_ENCODED):  # of no meaning beside another login
-            config.pop(name, None)
+        oauth.drop_unused(config)
     kerberos.translate_kinit(config)
     if as_text(config.get("security.protocol", "")).upper().startswith("SASL"):
         _check_mechanism(config)

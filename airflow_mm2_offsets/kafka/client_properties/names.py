@@ -138,7 +138,7 @@ LIBRDKAFKA = frozenset(
         *("fetch.message.max.bytes", "fetch.min.bytes", "fetch.queue.backoff.ms"),
         *("fetch.wait.max.ms", "log.connection.close", "log.thread.name", "log_level"),
         *("max.partition.fetch.bytes", "message.max.bytes", "metadata.broker.list"),
-        *("metadata.max.age.ms", "metadata.recovery.strategy", "queued.max.messages.kbytes"),
+        *("metadata.max.age.ms", "queued.max.messages.kbytes"),
         *("queued.min.messages", "receive.message.max.bytes", "reconnect.backoff.max.ms"),
         *("reconnect.backoff.ms", "retry.backoff.max.ms", "retry.backoff.ms"),
         *("sasl.kerberos.keytab", "sasl.kerberos.kinit.cmd", "sasl.kerberos.principal"),
@@ -158,9 +158,24 @@ LIBRDKAFKA = frozenset(
     }
 )
 """librdkafka's names to suggest; which names it takes, librdkafka itself decides."""
-LIBRDKAFKA_FROM_2_11 = frozenset({"https.ca.location", "https.ca.pem"})
+TUNING_OF_NEWER = frozenset(
+    {
+        "enable.metrics.push",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "metadata.recovery.strategy",
+    }
+)
+"""Left out where the installed librdkafka is too old for them: they only tune."""
+NEEDS_NEWER = (
+    "https.ca.",
+    "sasl.oauthbearer.assertion.",
+    "sasl.oauthbearer.grant.type",
+    "sasl.oauthbearer.metadata.",
+    "sasl.oauthbearer.sub.claim.name",
+)
+"""How properties begin that older librdkafkas lack, and that a login needs."""
 
-KNOWN = LIBRDKAFKA | RENAMED.keys() | IGNORED | REFUSED.keys() | TRANSLATED
+KNOWN = LIBRDKAFKA | TUNING_OF_NEWER | RENAMED.keys() | IGNORED | REFUSED.keys() | TRANSLATED
 
 
 def is_ignored(name: str) -> bool:

@@ -31,6 +31,8 @@ METHOD, CLIENT_ID, CLIENT_SECRET, SCOPE, URL, EXTENSIONS, GRANT, METADATA = (
 )
 RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
 URL_ENCODED = "sasl.oauthbearer.header.urlencode"
+_CLAIM = "sasl.oauthbearer.sub.claim.name"
+_ASSERTION = "sasl.oauthbearer.assertion."
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _GRANTS = {"DefaultJwtRetriever": "", "ClientCredentialsJwtRetriever": ""} | {
     "JwtBearerJwtRetriever": _JWT_BEARER
@@ -78,6 +80,17 @@ def translate_options(config: Config, options: Mapping[str, str]) -> None:
     _translate_ca(config, options, "oauth." if is_strimzi else "")
     _translate_grant(config)
     _check(config)
+
+
+def drop_unused(config: Config) -> None:
+    """Leave out, in place, what Java's file says about tokens and this login does not need."""
+    for name in (RETRIEVER, URL_ENCODED):
+        config.pop(name, None)
+    if config.get(_CLAIM) == "sub":  # the default of both clients
+        del config[_CLAIM]
+    if config.get(GRANT) != _JWT_BEARER:
+        for name in [name for name in config if name.startswith(_ASSERTION)]:
+            del config[name]
 
 
 def jaas_options(config: Mapping[str, str]) -> dict[str, str]:

@@ -177,3 +177,16 @@ def test_what_was_given_stays_as_it_is() -> None:
     given = dict(java)
     to_librdkafka("source", java)
     assert java == given
+
+
+def test_what_an_older_librdkafka_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only tunes is left out; what a login needs is refused, with the remedy."""
+
+    def older(asked: dict[str, object]) -> str | None:
+        newer = asked.keys() & {"metadata.recovery.strategy", "https.ca.pem", "https.ca.location"}
+        return f'No such configuration property: "{newer.pop()}"' if newer else None
+
+    monkeypatch.setattr("airflow_mm2_offsets.kafka.client_properties.acceptance._refusal", older)
+    assert to_librdkafka("source", SERVERS | {"metadata.recovery.strategy": "none"}) == SERVERS
+    with pytest.raises(ConfigurationError, match=r"https\.ca\.location: needs a newer confluent-"):
+        to_librdkafka("source", SERVERS | {"https.ca.location": "/ca"})
