@@ -27,6 +27,7 @@ from airflow_mm2_offsets.kafka.descriptions import (
     find_unreadable,
 )
 from airflow_mm2_offsets.kafka.network_path import StepResult
+from airflow_mm2_offsets.kafka.partition_offsets import read_offsets
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
@@ -184,8 +185,8 @@ class KafkaCluster:
         with self._consumer(isolation) as consumer:
             # Without a connection it would wait silently, whatever librdkafka reports meanwhile.
             consumer.metadata()
-            low = _offsets(consumer, requested, OFFSET_BEGINNING)
-            high = _offsets(consumer, requested, OFFSET_END)
+            low = read_offsets(consumer, requested, OFFSET_BEGINNING)
+            high = read_offsets(consumer, requested, OFFSET_END)
         return {each: Watermarks(low=low[each], high=high[each]) for each in requested}
 
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -244,27 +245,6 @@ def _topic_info(
         topic_id=None if topic_id == _NO_TOPIC_ID else topic_id.translate(_URL_SAFE),
         replicas=min((len(each.replicas) for each in description.partitions), default=None),
     )
-
-
-def _offsets(
-    consumer: ClientSession[Consumer], partitions: Iterable[TopicPartition], special_time: int
-) -> dict[TopicPartition, int]:
-    """Return where partitions begin or end: ListOffsets takes these as special times (KIP-79).
-
-    An admin client sends the same request, and takes three times as long for 1,000 partitions. It
-    is better for real times: here, a partition without an answer comes back unchanged.
-    """
-    requested = [PartitionOffset(*each, special_time) for each in partitions]
-    try:
-        answers = consumer.client.offsets_for_times(requested, timeout=consumer.remaining)
-    except KafkaException as error:  # it concerns all partitions: name the first
-        raise consumer.failure(error.args[0], **_subject(requested[0])) from error
-    for each in answers:
-        if each.error is not None:
-            raise consumer.failure(each.error, **_subject(each))
-        if each.offset < 0:
-            raise consumer.unreachable()
-    return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
 def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: ErrorFields) -> Any:  # noqa: ANN401 - as the client types it

@@ -121,7 +121,7 @@ class ClientSession(Generic[ClientT]):
                     topic, timeout=min(try_seconds, self.remaining)
                 )
             except KafkaException as error:
-                self._run_callbacks()
+                self.run_callbacks()
                 if error.args[0].code() not in _NO_ANSWER or self.is_over:
                     raise self.failure(error.args[0]) from error
                 try_seconds *= 2
@@ -137,7 +137,7 @@ class ClientSession(Generic[ClientT]):
         pending = set(futures)
         while pending:
             pending = wait(pending, timeout=0.1).not_done
-            self._run_callbacks()
+            self.run_callbacks()
             if pending and self.is_over:
                 raise self.unreachable()
 
@@ -218,7 +218,12 @@ class ClientSession(Generic[ClientT]):
     def _text(self, error: KafkaError) -> str:
         return self._redactor.hide(error.str())
 
-    def _run_callbacks(self) -> None:
+    def run_callbacks(self) -> None:
+        """Hear what librdkafka has reported; only for a client without an assigned partition.
+
+        Raises:
+            ClusterUnreachableError: Authentication failed.
+        """
         # An idle client has no partition assigned, so poll returns no record.
         self.client.poll(0)
         self.check()

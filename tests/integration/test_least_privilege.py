@@ -10,7 +10,7 @@ from confluent_kafka import Consumer
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation
+from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation, Resource
 from airflow_mm2_offsets.doctor.live_facts import read_live_facts
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -24,6 +24,7 @@ from stack.mirror import Broker
 from stack.waiting import wait_until
 from tests.integration.secured import Secured, scram
 
+GROUP = "shop"
 SIDES: tuple[Broker, ...] = ("source", "target")
 
 
@@ -37,6 +38,12 @@ def _check(pair: ClusterPair, secured: Secured, _: Path) -> object:
     pair.source.readers([topic])
     read_heartbeats(pair)
     return plan_failover(pair, secured.positions)
+
+
+def _wait(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    """Ask about the ends, where a stopped job is: markers and aborted records lie before some."""
+    ends = {number: each.high for number, each in secured.mirrored.watermarks.items()}
+    return still_copying(pair, {secured.mirrored.topic: ends})
 
 
 def _forecast(pair: ClusterPair, secured: Secured, _: Path) -> object:
@@ -54,7 +61,7 @@ def _doctor(pair: ClusterPair, secured: Secured, _: Path) -> object:
 TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "syncs": lambda pair, *_: read_syncs(pair.syncs_cluster, pair.syncs_topic),
     "ids": lambda pair, secured, _: read_ids(pair, secured.positions, ask_source=True),
-    "wait": lambda pair, secured, _: still_copying(pair, secured.positions),
+    "wait": _wait,
     "translate": lambda pair, secured, _: plan_failover(pair, secured.positions),
     "archive": _archive,
     "forecast": _forecast,
@@ -68,7 +75,12 @@ TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
 def reader(secured: Secured) -> Iterator[None]:
     """A member of a consumer group on the source: ``check`` describes such groups."""
     consumer = Consumer(
-        {"bootstrap.servers": secured.stack.source, "group.id": "shop", "log_level": 0}
+        {
+            "bootstrap.servers": secured.stack.source,
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
     )
     consumer.subscribe([secured.mirrored.topic])
     wait_until(lambda: consumer.poll(0.5) is not None, "a member of the group shop")
@@ -121,8 +133,11 @@ def test_each_missing_right_is_named(secured: Secured, task: str, tmp_path: Path
         cluster = secured.stack.clusters[missing.side]
         with pytest.raises(ClusterRefusedError) as caught:
             pytest.fail(f"works without {missing}: {_ask(secured, task, tmp_path / str(number))}")
-        assert f"{cluster.principals[0]} lacks {missing.acl};" in str(caught.value)
-        assert missing.acl.command(cluster.principals[0], cluster.sasl) in str(caught.value)
+        acl = missing.acl
+        if acl.resource is Resource.GROUP:
+            acl = replace(acl, name=GROUP)  # the one that the request was about
+        assert f"{cluster.principals[0]} lacks {acl};" in str(caught.value)
+        assert acl.command(cluster.principals[0], cluster.sasl) in str(caught.value)
 
 
 def _ask(secured: Secured, task: str, folder: Path) -> object:
