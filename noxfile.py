@@ -5,6 +5,7 @@ the table of docs/versions.md of that.
 """
 
 import platform
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -67,7 +68,7 @@ def kafka(session: nox.Session, age: str) -> None:
 @nox.parametrize("age", ["oldest", "newest"])
 def fastapi(session: nox.Session, age: str) -> None:
     """Run the tests of the REST API on the oldest FastAPI allowed, and the newest."""
-    _install_but(session, "airflow-mm2-offsets[api]", "api", "fastapi", age)
+    _install_but(session, "airflow-mm2-offsets[api,cli]", "api", "fastapi", age)
     tests = ("tests/unit/api", *sorted(map(str, Path("tests/integration").glob("test_server*.py"))))
     _record(session, "FastAPI", "fastapi", [_test(session, "its tests", *tests)])
 
@@ -106,11 +107,12 @@ def lowest_airflow(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 @nox.parametrize("release", RELEASES)
 def mirror(session: nox.Session, release: str) -> None:
-    """Record runs of a release of MirrorMaker 2, and translate by them."""
+    """Record runs of a release of MirrorMaker 2, unless given ``kept``, and translate by them."""
     sets = FOUND / f"golden-{release}"
-    shutil.rmtree(sets, ignore_errors=True)
-    recording = ("-m", "tests.support.recording", "--out", str(sets), release)
-    session.run(sys.executable, *recording)
+    if "kept" not in session.posargs:
+        shutil.rmtree(sets, ignore_errors=True)
+        recording = ("-m", "tests.support.recording", "--out", str(sets), release)
+        session.run(sys.executable, *recording)
     tests = ("tests/unit/core/test_golden.py", "-k", f"mm2-{release}")
     ran = _test(session, "runs recorded, and translated", *tests, env={"GOLDEN_SETS": str(sets)})
     _record(session, "MirrorMaker 2", release, [ran])
@@ -157,9 +159,12 @@ def _test(
 
 def _record(session: nox.Session, what: str, package: str, ran: list[Ran]) -> None:
     code = f"from importlib.metadata import version; print(version({package!r}))"
-    known = package[0].isdigit()
-    version = package if known else str(session.run("python", "-c", code, silent=True)).strip()
+    release = package[0].isdigit()
+    installed = package if release else session.run("python", "-c", code, silent=True)
+    if installed is None:
+        return  # as with --install-only
     python = str(session.python or platform.python_version().rpartition(".")[0])
+    version = str(installed).strip()
     result = VersionResult(what=what, version=version, python=python, ran=tuple(ran), date=today())
     result.write(FOUND / f"{_file_name(session)}.json")
     session.log(str(result))
@@ -168,4 +173,4 @@ def _record(session: nox.Session, what: str, package: str, ran: list[Ran]) -> No
 
 
 def _file_name(session: nox.Session) -> str:
-    return "".join(one if one.isalnum() or one in "-." else "-" for one in session.name).strip("-")
+    return "-".join(re.findall(r"[\w.]+", session.name))

@@ -83,7 +83,7 @@ class Run:
         mirror.start()
         try:
             KINDS[self.kind](self, mirror, records)
-            mirror.wait_ready(self._settled(), seconds=COPY_SECONDS, progress=self.progress)
+            self.wait_settled(mirror)
         finally:
             mirror.stop()
 
@@ -95,11 +95,14 @@ class Run:
 
         mirror.wait_ready(copied, seconds=COPY_SECONDS, progress=self.progress)
 
-    def _settled(self) -> Callable[[], bool]:
-        """Return a condition: MirrorMaker 2 has flushed its offsets twice without a new sync.
+    def wait_settled(self, mirror: Program) -> None:
+        """Wait until MirrorMaker 2 has flushed its offsets twice without a new sync.
 
         From 3.7 on it sends the syncs that it had held back with a flush (KAFKA-15906).
         """
+        mirror.wait_ready(self._settled(), seconds=COPY_SECONDS, progress=self.progress)
+
+    def _settled(self) -> Callable[[], bool]:
         seen, since = -1, monotonic()
 
         def settled() -> bool:
@@ -153,8 +156,9 @@ def _restart(run: Run, mirror: Program, records: NumberedRecords) -> None:
     for _ in range(2):
         records.plain(COUNT // 4)
         run.wait_copied(mirror, records.copied)
-        records.plain(COUNT // 8)
+        run.wait_settled(mirror)
         begun = len(read(run.target, run.topic, PARTITIONS))
+        records.plain(COUNT // 8)
         wait_until(
             lambda begun=begun: len(read(run.target, run.topic, PARTITIONS)) > begun,  # type: ignore[misc]
             "copies that MirrorMaker 2 has not noted",

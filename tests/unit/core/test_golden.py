@@ -14,7 +14,15 @@ from airflow_mm2_offsets.core import (
     SyncIndex,
     Translation,
 )
-from tests.support.golden import KINDS, NAMES, NO_EXTRAS, GoldenPartition, GoldenSet, golden_set
+from tests.support.golden import (
+    BURSTS,
+    KINDS,
+    NAMES,
+    NO_EXTRAS,
+    GoldenPartition,
+    GoldenSet,
+    golden_set,
+)
 
 STRIDE = 7
 """Of the sampled positions: that of the published numbers."""
@@ -98,21 +106,48 @@ def test_loses_nothing_without_evidence(name: str) -> None:
     check(list(answers(golden_set(name))))
 
 
-@pytest.mark.parametrize("name", NO_EXTRAS)
+@pytest.mark.parametrize("name", [name for name in NAMES if KINDS[name] == "restart"])
+def test_a_killed_mirror_has_copied_again(name: str) -> None:
+    """Without duplicate copies the recording would show nothing of a restart."""
+    partitions = golden_set(name).partitions.values()
+    assert any(len(each.copies) > len(each.originals) for each in partitions)
+
+
+@pytest.mark.parametrize("name", [name for name in NO_EXTRAS if name not in BURSTS])
 def test_reads_little_again_where_there_are_no_extras(name: str) -> None:
     """Where the target has no extra offsets, the two-sided bound is close, and loses nothing."""
     reread = check(list(answers(golden_set(name), extras=Extras.NONE)))
     assert reread <= AT_MOST.get(KINDS[name], 0.3)
 
 
-@pytest.mark.parametrize("name", SOLE_WRITER)
+@pytest.mark.parametrize("name", [name for name in SOLE_WRITER if name not in BURSTS])
 def test_reads_little_again_where_the_target_was_read(name: str) -> None:
     """Counting records on the target is as close as knowing that there are no extras."""
     compared_answers = answers_from_windows(golden_set(name), with_source=False, stride=COARSE)
     assert check(list(compared_answers)) <= AT_MOST.get(KINDS[name], 0.3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("with_source", [False, True])
+@pytest.mark.parametrize("name", BURSTS)
+def test_reads_no_more_again_than_mirror_maker_where_it_drops_syncs(
+    name: str,
+    with_source: bool,  # noqa: FBT001
+) -> None:
+    """However far the next sync is, no answer lies before that of MM2's own rule."""
+    compared_answers = list(
+        answers_from_windows(golden_set(name), with_source=with_source, stride=COARSE)
+    )
+    check(compared_answers)
+    for compared in compared_answers:
+        answer = compared.translation
+        kafka = golden_set(name).index.translate(
+            answer.topic, answer.partition, answer.position, strategy=Strategy.KAFKA
+        )
+        assert answer.target is not None
+        assert kafka.target is None or answer.target >= kafka.target
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BURSTS])
 def test_content_is_nearly_always_exact(name: str) -> None:
     """With both sides read, at least 98% are exact, also with another writer on the target."""
     compared_answers = list(answers_from_windows(golden_set(name), with_source=True, stride=COARSE))
