@@ -249,5 +249,4 @@ def make_scram_users(servers: str, passwords: Mapping[str, str]) -> None:
 
 def java_quoted(text: str) -> str:
     """Return a text as a quoted string of JAAS."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
