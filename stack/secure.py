@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,
+    UserScramCredentialAlteration,
     UserScramCredentialUpsertion,
 )
 
@@ -238,7 +239,7 @@ def make_scram_users(servers: str, passwords: Mapping[str, str]) -> None:
     """Make users, or set their passwords."""
     admin = AdminClient({"bootstrap.servers": servers})
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    changes = [
+    changes: list[UserScramCredentialAlteration] = [
         UserScramCredentialUpsertion(user, info, password.encode())
         for user, password in passwords.items()
     ]
@@ -248,5 +249,4 @@ def make_scram_users(servers: str, passwords: Mapping[str, str]) -> None:
 
 def java_quoted(text: str) -> str:
     """Return a text as a quoted string of JAAS."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

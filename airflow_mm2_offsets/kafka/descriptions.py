@@ -97,13 +97,16 @@ def _assigned(group: Any) -> frozenset[str]:  # noqa: ANN401 - as the client typ
 
 
 def _refuse_partial_listing(admin: ClientSession[AdminClient]) -> None:
-    """Refuse to list groups without the right to see all: a broker leaves the others out."""
+    """Refuse to list groups without the right to see all: a broker leaves the others out.
+
+    Who may not describe the cluster is not told what else is allowed (KIP-430).
+    """
     future = admin.client.describe_cluster(
         include_authorized_operations=True, request_timeout=admin.remaining
     )
     admin.wait_all([future])
-    allowed = _result(admin, future).authorized_operations
-    if allowed is not None and AclOperation.DESCRIBE not in allowed:
+    allowed = _result(admin, future).authorized_operations or ()
+    if AclOperation.DESCRIBE not in allowed:
         raise admin.failure(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
 
 

@@ -244,7 +244,7 @@ def _handle_error(
     if error.code() == _OFFSET_GONE:
         raise _truncated(reading, topic_partition, f"offset {offset} is gone, and was there")
     if error.code() != _PARTITION_EOF:
-        raise session.failure(error, operation=Operation.READ, topic=topic, partition=partition)
+        raise session.failure(error, operation=Operation.READ, **topic_partition._asdict())
     if offset >= reading.ends[topic_partition]:
         reading.pending.discard(topic_partition)
     else:

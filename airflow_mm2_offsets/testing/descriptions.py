@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
-from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AclOperation, ConfigResource  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.testing.clusters import InMemoryCluster, InMemoryTopic
 
@@ -32,9 +32,10 @@ class DescribingAdmin:
         return {each: failed(outage) if outage else self._settings(each.name) for each in resources}
 
     def describe_cluster(self, **_: object) -> "Future[Any]":
-        """Answer that nothing is forbidden; only the rights are asked for."""
+        """Answer what is allowed: only that is asked for."""
         outage = self._outage()
-        return failed(outage) if outage else done(SimpleNamespace(authorized_operations=None))
+        allowed = SimpleNamespace(authorized_operations=[AclOperation.DESCRIBE])
+        return failed(outage) if outage else done(allowed)
 
     def list_consumer_groups(self, **_: object) -> "Future[Any]":
         """Answer the ids and states of all groups."""

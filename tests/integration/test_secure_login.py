@@ -16,7 +16,7 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.acls import grant, revoke_all
 from stack.mirror import Broker
 from tests.integration.mirrored_topics import holds, is_true
-from tests.integration.secured import WAYS, Properties, Secured, Way
+from tests.integration.secured import WAYS, Properties, Secured, Way, scram
 
 WORDS = ("librdkafka", "java")
 
@@ -94,10 +94,10 @@ def test_airflow_connections_log_in(
 
 def test_each_side_may_log_in_another_way(secured: Secured) -> None:
     """The source by SCRAM and the target by certificate, as MirrorMaker 2 itself does here."""
-    scram, _, mtls, _ = WAYS
+    by_password, _, by_certificate, _ = WAYS
     logins = {
-        "source": _logins(secured, scram, "librdkafka")["source"],
-        "target": _logins(secured, mtls, "librdkafka")["target"],
+        "source": _logins(secured, by_password, "librdkafka")["source"],
+        "target": _logins(secured, by_certificate, "librdkafka")["target"],
     }
     _check(plan_failover(secured.pair_by(logins), secured.positions), secured)  # type: ignore[arg-type]
 
@@ -111,6 +111,6 @@ def test_the_command_line_translates(
     line = [f"{topic}:{number}:{position}" for number, position in positions.items()]
     app(["translate", *line, "--config", str(path), "--json"], standalone_mode=False)
     answered = json.loads(capsys.readouterr().out)
-    plan = plan_failover(secured.open_pair, secured.positions)
+    plan = plan_failover(secured.pair(scram), secured.positions)
     _check(plan, secured)
     assert answered["partitions"] == plan.to_json()["partitions"]

@@ -15,7 +15,8 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from tests.integration.secured import Secured, scram
-from tests.integration.wrong_setups import KEY_PASSWORD, WRONG_SETUPS, Ground, WrongSetup
+from tests.integration.wrong_setup_ground import Ground
+from tests.integration.wrong_setups import KEY_PASSWORD, WRONG_SETUPS, WrongSetup
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 TIMEOUT = 3.0
