@@ -138,8 +138,8 @@ def _not_yet_valid(certificate: x509.Certificate) -> CertificateProblem:
 def _for_another_name(certificate: x509.Certificate) -> CertificateProblem:
     names = ", ".join(_names(certificate)) or "no name"
     step = (
-        "name the broker so in bootstrap.servers (and advertised.listeners), or have the "
-        "certificate made for this name"
+        "name the broker in bootstrap.servers (and advertised.listeners) as its certificate does, "
+        "or have the certificate made for this name"
     )
     return CertificateProblem(BOOTSTRAP_SERVERS, f"is for {names}", step)
 

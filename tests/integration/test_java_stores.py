@@ -55,7 +55,7 @@ def test_keytools_pkcs12_is_read(stores: Path) -> None:
     assert load_pem_x509_certificates(str(config["ssl.certificate.pem"]).encode()) == exported
     key = load_pem_private_key(str(config["ssl.key.pem"]).encode(), None)
     assert key.public_key() == exported[0].public_key()
-    assert make_admin("source", config, 1).client
+    assert make_admin("source", config, 1).client is not None
     assert to_librdkafka("source", to_java("source", config)) == config
 
 
