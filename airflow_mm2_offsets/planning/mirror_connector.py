@@ -29,9 +29,10 @@ DEFAULTS: Mapping[str, str] = {
     "topics.exclude": r"mm2.*\.internal,.*\.replica,__.*",
     "topic.filter.class": "org.apache.kafka.connect.mirror.DefaultTopicFilter",
     "config.properties.exclude": (
-        r"follower\.replication\.throttled\.replicas,leader\.replication\.throttled\.replicas,"
-        r"message\.timestamp\.difference\.max\.ms,message\.timestamp\.type,"
-        r"unclean\.leader\.election\.enable,min\.insync\.replicas"
+        "follower.replication.throttled.replicas,leader.replication.throttled.replicas,"
+        "message.timestamp.difference.max.ms,log.message.timestamp.before.max.ms,"
+        "log.message.timestamp.after.max.ms,message.timestamp.type,"
+        "unclean.leader.election.enable,min.insync.replicas"
     ),
     "refresh.topics.enabled": "true",
     "sync.topic.configs.enabled": "true",
