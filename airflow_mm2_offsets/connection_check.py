@@ -91,12 +91,16 @@ def _rights(side: str, cluster: KafkaCluster, topics: set[str]) -> PartHealth:
         missing = cluster.unreadable(topics)
     except Mm2OffsetsError as error:
         return PartHealth(part=part, error=error)
+    readable = len(topics) - len(missing)
+    answer = f"may read {readable} of {len(topics)} topics that have syncs"
     if not missing:
-        return PartHealth(part=part, answer=f"may read the topics that have syncs ({len(topics)})")
+        return PartHealth(part=part, answer=answer)
     listed = ", ".join(sorted(missing)[:_MAX_LISTED])
     more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
-    problem = f"may not read {listed}{more}: grant its user READ and DESCRIBE on them"
-    return PartHealth(part=part, error=ClusterRefusedError(problem, cluster=cluster.name))
+    answer += f", not {listed}{more}: grant READ on those that a job of yours reads"
+    if readable:  # the others may be no business of this user
+        return PartHealth(part=part, answer=answer)
+    return PartHealth(part=part, error=ClusterRefusedError(answer, cluster=cluster.name))
 
 
 def _connect(pair: ClusterPair) -> Iterator[PartHealth]:

@@ -146,7 +146,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         task="doctor",
         used_by=("doctor",),
         rights=(
-            *(_SYNCS, _SOURCE_IDS, _TARGET_IDS),
+            *(_SYNCS, _SOURCE, _TARGET),
             Right(Operation.DESCRIBE, Place.HEARTBEATS_TOPIC),
             Right(Operation.DESCRIBE_CONFIGS, Place.SYNCS_TOPIC),
             Right(Operation.DESCRIBE_CONFIGS, Place.SOURCE_TOPICS),

@@ -11,7 +11,6 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation, Resource
-from airflow_mm2_offsets.doctor.live_facts import read_live_facts
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
@@ -51,13 +50,6 @@ def _forecast(pair: ClusterPair, secured: Secured, _: Path) -> object:
     return plan_failover(pair, secured.positions)
 
 
-def _doctor(pair: ClusterPair, secured: Secured, _: Path) -> object:
-    facts = read_live_facts(pair, [secured.mirrored.topic])
-    for problem in facts.unanswered:  # it tells all of them, and goes on
-        raise ClusterRefusedError(problem)
-    return facts
-
-
 TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "syncs": lambda pair, *_: read_syncs(pair.syncs_cluster, pair.syncs_topic),
     "ids": lambda pair, secured, _: read_ids(pair, secured.positions, ask_source=True),
@@ -66,7 +58,6 @@ TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "archive": _archive,
     "forecast": _forecast,
     "check": _check,
-    "doctor": _doctor,
 }
 """What the tasks ask the clusters; a reconciliation's records are read by a Spark job."""
 
@@ -146,5 +137,5 @@ def _ask(secured: Secured, task: str, folder: Path) -> object:
 
 
 def test_every_task_that_asks_the_clusters_is_tried() -> None:
-    """The table holds no right that is not tried here, but those that others include."""
-    assert {each.task for each in TASK_RIGHTS} - TASKS.keys() == {"reconcile", "failover"}
+    """The others' rights are tried too, but DescribeConfigs of ``doctor`` on the source's side."""
+    assert {each.task for each in TASK_RIGHTS} - TASKS.keys() == {"doctor", "reconcile", "failover"}
