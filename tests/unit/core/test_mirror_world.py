@@ -21,7 +21,8 @@ def _world(*steps: str | tuple[str, int], **settings: object) -> MirrorWorld:
 def test_recorded_syncs_are_those_that_are_due(name: str) -> None:
     """Fed with recorded copies, the writer sends each recorded sync, but for delayed ones.
 
-    A commit sends those; one for each partition in most runs, for each transaction in one.
+    A commit sends those; one for each partition in most runs, for each transaction in one. A task
+    that was killed forgets its last sync, and sends one for the first record that it copies again.
     """
     lag_max = json.loads((HOME / name / "meta.json").read_text())["lag_max"]
     recorded = golden_set(name)
@@ -36,7 +37,9 @@ def test_recorded_syncs_are_those_that_are_due(name: str) -> None:
             for each in recorded.syncs
             if (each.topic, each.partition) == (recorded.topic, number)
         }
-        assert len(sent - set(due)) <= (1 if name != "eos" else len(sent) / 2)
+        delayed = len(sent) / 2 if name == "eos" else 1
+        restarts = 2 if name.startswith("mm2-") and name.endswith("-restart") else 0
+        assert len(sent - set(due)) <= delayed + restarts
 
 
 def test_a_due_sync_is_overwritten_while_there_is_no_room() -> None:
