@@ -6,7 +6,7 @@ nothing of this package still catches it.
 """
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from airflow_mm2_offsets.logins import without_login
@@ -58,6 +58,7 @@ class Mm2OffsetsError(Exception):
 
 
 ErrorT = TypeVar("ErrorT", bound=Mm2OffsetsError)
+ResultT = TypeVar("ResultT")
 
 
 def as_class(kind: type[ErrorT], error: Mm2OffsetsError, message: str) -> ErrorT:
@@ -116,6 +117,33 @@ class ConfigurationError(Mm2OffsetsError, ValueError):
     """A setting is missing, unknown, or contradicts another."""
 
     retryable = False
+
+
+class Problems:
+    """Collects errors of a configuration, so that its user sees all of them at once."""
+
+    def __init__(self) -> None:
+        """Start without one."""
+        self._errors: list[ConfigurationError] = []
+
+    def attempt(self, step: Callable[[], ResultT]) -> ResultT | None:
+        """Return the step's result; None if it raises a ConfigurationError, which is kept."""
+        try:
+            return step()
+        except ConfigurationError as error:
+            self._errors.append(error)
+            return None
+
+    def raise_all(self) -> None:
+        """Raise what was kept, if anything was.
+
+        Raises:
+            ConfigurationError: The only one, or one whose message has those of all.
+        """
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if self._errors:
+            raise ConfigurationError("; ".join(map(str, self._errors)))
 
 
 class PlanError(ConfigurationError):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,17 @@ from airflow.sdk.log import mask_secret
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.entries import Entries, Entry
+from airflow_mm2_offsets.config.keys import INTERNAL_SEPARATOR, POLICY, SYNCS_LOCATION
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connection_check import check_connection
-from airflow_mm2_offsets.core import SyncIndex, SyncsLocation
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, did_you_mean
+from airflow_mm2_offsets.core import ReplicationPolicy, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    Mm2OffsetsError,
+    Problems,
+    did_you_mean,
+)
 from airflow_mm2_offsets.hooks.form import field_behaviour, form_widgets
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -83,19 +90,30 @@ class Mm2OffsetHook(BaseHook):
         """Return the pair of clusters that the connection names; no request is sent.
 
         Raises:
-            ConfigurationError: A connection does not exist, or a field of one is wrong.
+            ConfigurationError: A connection does not exist, or fields are wrong; all are named.
         """
         connection = self._connection(self.mm2_conn_id, self.conn_type)
         extra = _extra(connection)
-        self._check_fields(extra)
-        settings = SettingsReader(self._entries(extra))
-        location = settings.choice("offset-syncs.topic.location", SyncsLocation.SOURCE)
+        problems = Problems()
+        problems.attempt(partial(self._check_fields, extra))
+        settings = SettingsReader(self._entries(extra, problems))
+        location = problems.attempt(partial(settings.choice, SYNCS_LOCATION, SyncsLocation.SOURCE))
+        policy = partial(settings.choice, POLICY, ReplicationPolicy.DEFAULT)
+        for setting in (policy, partial(settings.flag, INTERNAL_SEPARATOR, default=True)):
+            problems.attempt(setting)
+        source = problems.attempt(partial(self._cluster, "source", extra))
+        target = problems.attempt(partial(self._cluster, "target", extra))
+        connect = problems.attempt(lambda: self._connect(connection, settings.connect_url()))
+        problems.raise_all()
+        assert location  # noqa: S101 - or it would be a problem; likewise the next two
+        assert source  # noqa: S101
+        assert target  # noqa: S101
         pair = ClusterPair(
-            source=self._cluster("source", extra),
-            target=self._cluster("target", extra),
+            source=source,
+            target=target,
             naming=settings.naming(location),
             syncs_location=location,
-            connect=self._connect(connection, settings.connect_url()),
+            connect=connect,
         )
         return pair.exchanged() if self.exchanged else pair
 
@@ -129,12 +147,12 @@ class Mm2OffsetHook(BaseHook):
         ]:
             raise ConfigurationError(f"connection {self.mm2_conn_id}: {'; '.join(sorted(unknown))}")
 
-    def _entries(self, extra: Mapping[str, Any]) -> Entries:
+    def _entries(self, extra: Mapping[str, Any], problems: Problems) -> Entries:
         """Return the form's fields under the names of a settings file."""
         return {
             key: Entry(value=value, origin=f"connection {self.mm2_conn_id}: {field}")
             for field, key in _SETTINGS.items()
-            if (value := self._text("", extra, field))
+            if (value := problems.attempt(partial(self._text, "", extra, field)))
         }
 
     def _connect(self, connection: Any, url: str | None) -> ConnectClient | None:  # noqa: ANN401 - see _connection

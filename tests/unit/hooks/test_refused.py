@@ -170,3 +170,35 @@ def test_wrong_client_properties_are_named_all_at_once(names: pytest.MonkeyPatch
     assert "securty.protocol: " in refusal
     assert "did you mean security.protocol?" in refusal
     assert "ssl.engine.factory.class: " in refusal
+
+
+def test_all_that_is_wrong_is_named_at_once(names: pytest.MonkeyPatch) -> None:
+    """Fields of the form, both Kafka connections, and Connect's URL."""
+    define(
+        names,
+        "mm2_default",
+        extra={
+            "source_alais": "a",
+            "replication_policy": "none",
+            "offset_syncs_topic_location": "here",
+            "replication_policy_internal_topic_separator_enabled": "perhaps",
+            "target_alias": 7,
+            "connect_url": "connect:8083",
+            "target_kafka_conn_id": "nowhere",
+        },
+    )
+    define(names, "kafka_source", conn_type="kafka", extra={"bootstrap.servers": ""})
+    with pytest.raises(ConfigurationError) as refused:
+        Mm2OffsetHook().get_conn()
+    message = str(refused.value)
+    for problem in (
+        "source_alais is not a field of an mm2 connection; did you mean source_alias?",
+        "replication_policy: is 'none'",
+        "offset_syncs_topic_location: is 'here'",
+        "replication_policy_internal_topic_separator_enabled: is 'perhaps'",
+        "target_alias is 7; give a text",
+        "connect_url: ",
+        "connection nowhere, target_kafka_conn_id of mm2_default, does not exist",
+        "bootstrap.servers is missing",
+    ):
+        assert problem in message
