@@ -15,9 +15,9 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE
 from benchmarks.store import Store
 from tests.support.golden import (
-    KINDS,
     NAMES,
     NO_EXTRAS,
+    RECORDED_KINDS,
     GoldenPartition,
     GoldenSet,
     golden_set,
@@ -99,7 +99,7 @@ def _methods(golden: GoldenSet, questions: list[Question], store: Store) -> Mapp
     methods: dict[str, Answers] = {"safe": ours.answers()}
     if golden.name in NO_EXTRAS:
         methods["safe, no extras"] = ours.answers(extras=Extras.NONE)
-    if KINDS[golden.name] not in SEVERAL_WRITERS:
+    if RECORDED_KINDS[golden.name] not in SEVERAL_WRITERS:
         methods["safe, target read"] = ours.answers_from_windows(with_source=False)
     methods["safe, both read"] = ours.answers_from_windows(with_source=True)
     methods["linear"] = ours.answers(strategy=Strategy.LINEAR)
@@ -143,7 +143,7 @@ class _Ours:
                 marks,
                 target_window=target,
                 source_window=source if with_source else None,
-                sole_writer=KINDS[self.golden.name] not in SEVERAL_WRITERS,
+                sole_writer=RECORDED_KINDS[self.golden.name] not in SEVERAL_WRITERS,
             )
             yield self._translate(number, position, evidence).target
 

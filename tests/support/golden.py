@@ -23,13 +23,13 @@ HOME = Path(os.environ.get("GOLDEN_SETS") or Path(__file__).parents[1] / "golden
 """Where they are; noxfile.py names another folder, for those that it has just recorded."""
 NAMES = tuple(sorted(path.name for path in HOME.iterdir() if path.is_dir()))
 _META = {name: json.loads((HOME / name / "meta.json").read_text()) for name in NAMES}
-KINDS: Mapping[str, str] = {name: meta["kind"] for name, meta in _META.items()}
+RECORDED_KINDS: Mapping[str, str] = {name: meta["kind"] for name, meta in _META.items()}
 """What was done in each run."""
 BURSTS = tuple(name for name in NAMES if "mm2" in _META[name])
 """Those of tests/support/recording: all was written at once. While ten syncs are in flight
 MirrorMaker 2 drops others or holds them back, a partition's first one too."""
 _WITHOUT_EXTRAS = ("plain", "txn", "backlog", "aborts", "compacted", "filtered")
-NO_EXTRAS = tuple(name for name in NAMES if KINDS[name] in _WITHOUT_EXTRAS)
+NO_EXTRAS = tuple(name for name in NAMES if RECORDED_KINDS[name] in _WITHOUT_EXTRAS)
 """Those where ``Extras.NONE`` holds."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from upath import UPath
 
 from airflow_mm2_offsets.archive import Header, SyncArchive, TopicIncarnation, codec, compaction
 from airflow_mm2_offsets.archive.columns import SyncColumns
@@ -17,12 +18,18 @@ from airflow_mm2_offsets.errors import ArchiveError
 from tests.unit.archive.archive_builder import append, contents, index_of
 from tests.unit.archive.test_store import LOG, files
 
+_NAMES = ("mkdir", "write_bytes", "replace", "unlink")
+
+
+def _owners(name: str) -> set[type]:
+    """Return whose method it is: universal-pathlib before 0.3 has its own beside pathlib's."""
+    kinds = type(UPath("/")).__mro__
+    return {Path, next(kind for kind in kinds if name in vars(kind))}
+
+
 _STEPS = (
     (os, "fsync"),
-    (Path, "mkdir"),
-    (Path, "write_bytes"),
-    (Path, "replace"),
-    (Path, "unlink"),
+    *((owner, name) for name in _NAMES for owner in _owners(name)),
 )
 """Everything that a run or a compaction does to a disk."""
 

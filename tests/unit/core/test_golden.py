@@ -16,9 +16,9 @@ from airflow_mm2_offsets.core import (
 )
 from tests.support.golden import (
     BURSTS,
-    KINDS,
     NAMES,
     NO_EXTRAS,
+    RECORDED_KINDS,
     GoldenPartition,
     GoldenSet,
     golden_set,
@@ -28,7 +28,7 @@ STRIDE = 7
 """Of the sampled positions: that of the published numbers."""
 COARSE = 5 * STRIDE
 """Where no number is claimed, or a window is cut for each position."""
-SOLE_WRITER = tuple(name for name in NAMES if KINDS[name] != "foreign")
+SOLE_WRITER = tuple(name for name in NAMES if RECORDED_KINDS[name] != "foreign")
 AT_MOST: Mapping[str, float] = {"eos": 4, "compacted": 3, "aborts": 5, "filtered": 64}
 """Records read again on average, by kind; of other kinds a third of one."""
 
@@ -106,7 +106,7 @@ def test_loses_nothing_without_evidence(name: str) -> None:
     check(list(answers(golden_set(name))))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if KINDS[name] == "restart"])
+@pytest.mark.parametrize("name", [name for name in NAMES if RECORDED_KINDS[name] == "restart"])
 def test_a_killed_mirror_has_copied_again(name: str) -> None:
     """Without duplicate copies the recording would show nothing of a restart."""
     partitions = golden_set(name).partitions.values()
@@ -117,14 +117,14 @@ def test_a_killed_mirror_has_copied_again(name: str) -> None:
 def test_reads_little_again_where_there_are_no_extras(name: str) -> None:
     """Where the target has no extra offsets, the two-sided bound is close, and loses nothing."""
     reread = check(list(answers(golden_set(name), extras=Extras.NONE)))
-    assert reread <= AT_MOST.get(KINDS[name], 0.3)
+    assert reread <= AT_MOST.get(RECORDED_KINDS[name], 0.3)
 
 
 @pytest.mark.parametrize("name", [name for name in SOLE_WRITER if name not in BURSTS])
 def test_reads_little_again_where_the_target_was_read(name: str) -> None:
     """Counting records on the target is as close as knowing that there are no extras."""
     compared_answers = answers_from_windows(golden_set(name), with_source=False, stride=COARSE)
-    assert check(list(compared_answers)) <= AT_MOST.get(KINDS[name], 0.3)
+    assert check(list(compared_answers)) <= AT_MOST.get(RECORDED_KINDS[name], 0.3)
 
 
 @pytest.mark.parametrize("with_source", [False, True])

@@ -8,7 +8,7 @@ from airflow_mm2_offsets.core import SourceWindow, Status, TopicPartition
 from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.core.inverse import translate_back
 from airflow_mm2_offsets.core.inverse_evidence import InverseEvidence
-from tests.support.golden import NAMES, GoldenPartition, golden_set
+from tests.support.golden import NAMES, RECORDED_KINDS, GoldenPartition, golden_set
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.way_home import (
     Homecomings,
@@ -72,8 +72,8 @@ def test_recorded_runs_come_home(name: str, reads_records: bool) -> None:  # noq
             exact += answer.status is Status.EXACT
             reread += again
             assert answer.status is not Status.EXACT or again == 0
-    kind = name.rpartition("-")[2]
-    if reads_records and kind not in {"foreign", "compacted", "filtered", "aborts", "restart"}:
+    gapped = {"foreign", "compacted", "filtered", "aborts", "restart"}
+    if reads_records and RECORDED_KINDS[name] not in gapped:
         assert exact == positions
         assert reread == 0
     assert positions or name == "foreign"
