@@ -59,7 +59,7 @@ def airflow(session: nox.Session, airflow: str) -> None:
 @nox.parametrize("age", ["oldest", "newest"])
 def kafka(session: nox.Session, age: str) -> None:
     """Run the tests of the Kafka client on the oldest confluent-kafka allowed, and the newest."""
-    _install_but(session, "airflow-mm2-offsets[archive]", "kafka", "confluent-kafka", age)
+    _install_but(session, "airflow-mm2-offsets[archive,msk]", "kafka", "confluent-kafka", age)
     folders = ("tests/unit/kafka", "tests/integration/kafka_client")
     _record(session, "confluent-kafka", "confluent-kafka", [_test(session, "its tests", *folders)])
 

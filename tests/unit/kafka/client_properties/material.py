@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -14,6 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     pkcs12,
 )
+
+from airflow_mm2_offsets.kafka.client_properties.acceptance import find_refused
 
 SERVERS = {"bootstrap.servers": "broker.invalid:9092"}
 SECRET = "hunter2-canary"  # noqa: S105 - what must not be seen
@@ -84,3 +87,9 @@ def material() -> Material:
         .sign(key, hashes.SHA256())
     )
     return Material(private_key=key, certificate=certificate)
+
+
+NEEDS_ENDPOINT_CA = pytest.mark.skipif(
+    bool(find_refused({"https.ca.pem": material().cert_pem})),
+    reason="the installed librdkafka has no https.ca.pem, which a user of it is told",
+)

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.kafka.client_properties.msk_iam import MskIamToken
 from tests.unit.kafka.client_properties.material import (
     IAM,
     KRB5,
+    NEEDS_ENDPOINT_CA,
     OAUTH,
     PLAIN,
     SCRAM,
@@ -100,6 +101,7 @@ def test_kerberos(monkeypatch: pytest.MonkeyPatch, config: dict[str, str], jaas:
     assert to_librdkafka("source", java) == config
 
 
+@NEEDS_ENDPOINT_CA
 def test_oauth() -> None:
     """Client credentials become Kafka's own handler's; and back."""
     config = OIDC | {

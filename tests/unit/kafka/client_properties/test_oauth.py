@@ -6,7 +6,13 @@ import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
-from tests.unit.kafka.client_properties.material import OAUTH, SECRET, SERVERS, material
+from tests.unit.kafka.client_properties.material import (
+    NEEDS_ENDPOINT_CA,
+    OAUTH,
+    SECRET,
+    SERVERS,
+    material,
+)
 
 URL = "https://login.invalid/token"
 KAFKA_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
@@ -93,6 +99,7 @@ def test_what_may_stand_beside_them(java: dict[str, str], added: dict[str, str])
     assert to_librdkafka("source", java) == OIDC | added
 
 
+@NEEDS_ENDPOINT_CA
 def test_the_endpoints_certificates(tmp_path: Path) -> None:
     """Both have options for the token endpoint's CA: a PEM text, a PEM file, a PKCS#12 file."""
     pem = material().cert_pem
