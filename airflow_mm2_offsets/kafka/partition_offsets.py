@@ -1,16 +1,20 @@
 """Asks where partitions begin or end; ``KafkaCluster.watermarks`` calls it."""
 
+import time
 from collections.abc import Collection
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.errors import ErrorFields, Mm2OffsetsError, TopicNotFoundError
+from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 _BROKER_REPLACED = -137  # RD_KAFKA_RESP_ERR__DESTROY_BROKER; older clients have no name for it
 """The handle of a bootstrap server was replaced by that of the broker behind it: ask again."""
+
+_UNTIL_LED = 0.1
+"""Seconds between two requests for partitions that exist and are not found."""
 
 
 def read_offsets(
@@ -48,29 +52,36 @@ def _ask(
             # It concerns all partitions: name the first.
             failure = consumer.failure(error.args[0], **_subject(requested[0]))
             if isinstance(failure, TopicNotFoundError):
-                failure = _why_missing(consumer, requested) or failure
+                _refuse_hidden(consumer, requested)
+                if _exist(consumer, requested):
+                    if not consumer.is_over:
+                        time.sleep(_UNTIL_LED)
+                        continue
+                    failure = consumer.unreachable()
             raise failure from error
 
 
-def _why_missing(
-    consumer: ClientSession[Consumer], partitions: list[PartitionOffset]
-) -> Mm2OffsetsError | None:
-    """Return why librdkafka says of partitions that they do not exist; None if they do not.
-
-    It says so, too, of a topic that is hidden from the user, and of one whose leader is out of
-    reach at the address that it advertises.
-    """
-    topics = consumer.metadata().topics
-    for name in sorted({each.topic for each in partitions} - topics.keys()):
+def _refuse_hidden(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> None:
+    """Raise ClusterRefusedError for a topic that is hidden from the user, not missing."""
+    known = consumer.metadata().topics.keys()
+    for name in sorted({each.topic for each in partitions} - known):
         topic = consumer.metadata(name).topics.get(name)
         error = topic.error if topic else None
         if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return consumer.failure(error, topic=name)
-    existing = all(
+            raise consumer.failure(error, topic=name)
+
+
+def _exist(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:
+    """Tell whether the brokers list all partitions.
+
+    librdkafka does not find one that has just been created, nor one whose leader is out of reach
+    at the address that it advertises.
+    """
+    topics = consumer.metadata().topics
+    return all(
         each.topic in topics and each.partition in topics[each.topic].partitions
         for each in partitions
     )
-    return consumer.unreachable() if existing else None
 
 
 def _subject(partition: PartitionOffset) -> ErrorFields:
