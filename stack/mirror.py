@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 import httpx
 
+from stack.connect import connect_client
 from stack.waiting import Progress, quiet, wait_until
 
 CONFIG = Path(__file__).with_name("config")
@@ -101,7 +102,7 @@ class Stack(ABC):
             WaitTimeoutError: They did not run within two minutes.
             httpx.HTTPError: Connect did not answer, or refused the settings.
         """
-        with httpx.Client(base_url=self.connect_url, timeout=30) as client:
+        with connect_client(self.connect_url) as client:
             for name in CONNECTORS:
                 config = json.loads((CONFIG / f"{name}.json").read_text())
                 config |= self.connector_logins(name)
@@ -115,7 +116,7 @@ class Stack(ABC):
 
     def mirror_running(self) -> bool:
         """Tell whether all three connectors and their tasks run, and the source has a task."""
-        with httpx.Client(base_url=self.connect_url, timeout=30) as client:
+        with connect_client(self.connect_url) as client:
             status = {name: client.get(f"/connectors/{name}/status") for name in CONNECTORS}
         if not all(answer.is_success for answer in status.values()):
             return False  # Connect has not read its own writing yet, or is busy rebalancing.

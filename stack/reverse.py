@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import httpx
 
+from stack.connect import connect_client
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.waiting import wait_until
 
@@ -48,7 +49,7 @@ def turn_round(stack: Stack, topics: str, ends: Mapping[str, Mapping[int, int]])
         for partition, end in partitions.items()
         if end
     ]
-    with httpx.Client(base_url=f"{stack.connect_url}/connectors", timeout=30) as client:
+    with connect_client(f"{stack.connect_url}/connectors") as client:
         _stop(client, SOURCE_CONNECTOR)
         made = {
             "name": REVERSE_CONNECTOR,

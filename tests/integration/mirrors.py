@@ -18,6 +18,7 @@ from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, T
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
+from stack.connect import connect_client
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -74,9 +75,9 @@ class Mirror:
 
     def ask(self, method: str, path: str = "", **kwargs: object) -> httpx.Response:
         """Send a request about the connector."""
-        url = f"{self.stack.connect_url}/connectors/{self.name}{path}"
-        answer = httpx.request(method, url, timeout=30, **kwargs)  # type: ignore[arg-type]
-        return answer.raise_for_status()
+        path = f"/connectors/{self.name}{path}"
+        with connect_client(self.stack.connect_url) as client:
+            return client.request(method, path, **kwargs).raise_for_status()  # type: ignore[arg-type]
 
     def states(self) -> list[str]:
         """Return the states of the connector and its tasks."""

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -24,6 +23,7 @@ from airflow_mm2_offsets.errors import (
     StopError,
 )
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from stack.connect import connect_client
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
@@ -276,9 +276,9 @@ def _make_reverse(made: Mirror, back: Mirror, topic: str) -> None:
         "target.cluster.bootstrap.servers": "${env:SOURCE_BOOTSTRAP}",
         "producer.override.bootstrap.servers": "${env:SOURCE_BOOTSTRAP}",
     }
-    url = f"{made.stack.connect_url}/connectors"
     asked = {"name": back.name, "config": config, "initial_state": "STOPPED"}
-    httpx.post(url, json=asked, timeout=30).raise_for_status()
+    with connect_client(made.stack.connect_url) as client:
+        client.post("/connectors", json=asked).raise_for_status()
     wait_until(lambda: back.states() == ["STOPPED"], back.name)
     copied = [
         {
