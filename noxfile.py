@@ -27,7 +27,7 @@ PINNED = dict(
     if "==" in line
 )
 TOOLS = (
-    *("hypothesis", "jsonschema", "psutil"),
+    *("hypothesis", "jsonschema", "psutil", "pyyaml"),
     *("pytest", "pytest-timeout", "pytest-xdist", "testcontainers"),
 )
 AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "statsd", "flask-cors")
@@ -81,7 +81,8 @@ def spark(session: nox.Session, pyspark: str) -> None:
     # PySpark and its client unpack into one folder: neither may stay there.
     session.run_install("uv", "pip", "uninstall", "pyspark", "pyspark-client")
     session.install(f"pyspark=={pyspark}")
-    names = ("stop", "stop_queries", "checkpoint", "bulk")
+    # The first session of a process decides on its jars: bulk's needs Kafka's.
+    names = ("bulk", "checkpoint", "stop", "stop_queries")
     tests = [f"tests/integration/test_spark_{name}.py" for name in names]
     ran = _test(session, "jobs that stop, their checkpoints, translated columns", *tests)
     _record(session, "Spark, in the job", "pyspark", [ran])
