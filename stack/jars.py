@@ -1,5 +1,6 @@
 """Jars, fetched by the Ivy that PySpark ships: no Maven, no Kafka download."""
 
+import fcntl
 import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -107,9 +108,12 @@ def _files(folder: Path) -> tuple[Path, ...]:
 def _fetch(listed: Path, confs: tuple[str, ...], jars: Path, what: str, progress: Progress) -> Path:
     # The list they were fetched by lies beside them, and comes there last.
     done = jars / listed.name
-    if not done.exists() or done.read_bytes() != listed.read_bytes():
-        progress(f"fetching {what}")
-        _download(listed, confs, jars, progress)
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    with (jars.parent / "ivy.lock").open("w") as lock:  # Tests run in several processes.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists() or done.read_bytes() != listed.read_bytes():
+            progress(f"fetching {what}")
+            _download(listed, confs, jars, progress)
     return jars
 
 

@@ -8,23 +8,27 @@ from pyspark.sql import SparkSession
 
 from airflow_mm2_offsets.job.files import HadoopFiles
 
-WRITES, INTERVAL = 40, 0.5
+TIMES, INTERVAL = 40, 0.5
+"""At least so many writes, seconds apart, and at least so many reads meanwhile."""
 
 if __name__ == "__main__":
     files = HadoopFiles(SparkSession.builder.getOrCreate(), sys.argv[1])
     files.write("driver.json", {"heartbeat": 0})
 
+    heartbeats: list[int] = []
+
     def write() -> None:
         """Count up in the file, as heartbeats do."""
-        for heartbeat in range(1, WRITES + 1):
+        heartbeat = 0
+        while heartbeat < TIMES or len(heartbeats) < TIMES:
             time.sleep(INTERVAL)
+            heartbeat += 1
             files.write("driver.json", {"heartbeat": heartbeat})
 
-    heartbeats = []
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         while not writing.done():
             heartbeats.append((files.read("driver.json") or {})["heartbeat"])
         writing.result()
-    if heartbeats != sorted(heartbeats) or len(heartbeats) < WRITES:
+    if heartbeats != sorted(heartbeats):
         raise SystemExit(f"read: {heartbeats}")
