@@ -11,6 +11,7 @@ from airflow_mm2_offsets.logins import without_login
     [
         ("ftp://user:hunter2@host/x", "ftp://user:***@host/x"),
         ("s3://AKIA:hun/ter2@bucket/x", "s3://AKIA:***@bucket/x"),
+        ("s3://AKIA:hun@ter2@bucket/x@y", "s3://AKIA:***@bucket/x@y"),
         ("user:hunter2@east:9092 is down", "user:***@east:9092 is down"),
         ("bootstrap.servers=u:hunter2@a:1,u:hunter2@b:2", "bootstrap.servers=u:***@a:1,u:***@b:2"),
         ("https://host/x?sv=1&sig=hunter2", "https://host/x?sv=1&sig=***"),
