@@ -14,6 +14,8 @@ _REPLACED: Mapping[str, Mapping[str, str]] = {
     "client.dns.lookup": {"default": "use_all_dns_ips"},
     # In Java -1 leaves the size to the operating system, and never closes an idle connection.
     "connections.max.idle.ms": {"-1": "0"},
+    # librdkafka takes all of these; who looks whether certificates are verified reads one.
+    "enable.ssl.certificate.verification": {"0": "false", "f": "false", "F": "false"},
     "socket.receive.buffer.bytes": {"-1": "0"},
     "socket.send.buffer.bytes": {"-1": "0"},
 }

@@ -73,6 +73,13 @@ def test_names_and_values(java: dict[str, object], librdkafka: dict[str, object]
     assert to_librdkafka("source", java) == librdkafka
 
 
+@pytest.mark.parametrize("off", ["0", 0, "f", "F", "false", False])
+def test_a_check_that_is_switched_off_has_one_spelling(off: object) -> None:
+    """All are taken by librdkafka: the doctor and ``check-connection`` must see each."""
+    name = "enable.ssl.certificate.verification"
+    assert str(to_librdkafka("source", SERVERS | {name: off})[name]).lower() == "false"
+
+
 IGNORED = {
     "acks": "all",
     "auto.offset.reset": "none",
