@@ -25,6 +25,13 @@ def test_a_secret_of_a_location_is_hidden(text: str, shown: str) -> None:
     assert str(ConfigurationError(text)) == shown
 
 
+def test_the_fields_of_an_error_hide_it_too() -> None:
+    """They go into JSON answers and into the events of triggers."""
+    error = ConfigurationError("x", file="s3://k:hunter2@b/x", servers="u:hunter2@h:1", cluster="c")
+    assert "hunter2" not in str(error.to_json())
+    assert error.to_json()["file"] == "s3://k:***@b/x"
+
+
 @pytest.mark.parametrize(
     "text",
     [
