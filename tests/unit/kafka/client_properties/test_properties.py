@@ -121,6 +121,10 @@ def test_what_has_no_effect_is_ignored_with_a_word(caplog: pytest.LogCaptureFixt
         ({"ssl.cipher.suites": "TLS_PSK_WITH_X"}, "TLS_PSK_WITH_X; give OpenSSL's names"),
         ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "has suites of TLS 1.3 alone, which"),
         ({"metadata.broker.list": "x:1"}, "metadata.broker.list: .*another name of bootstrap"),
+        (
+            {"bootstrap.servers": f"u:{SECRET}@a:1"},
+            "bootstrap.servers: contains a login; give host",
+        ),
         ({"security.protcol": "SSL"}, "security.protcol: .*neither .*; did you mean security.pro"),
         ({"ssl.truststore.lokation": "x"}, "did you mean ssl.truststore.location"),
         ({"gibberish": "x"}, "gibberish: .*; remove it"),
