@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
-from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.logins import without_login, without_logins
 
 
 class ErrorFields(TypedDict, total=False):
@@ -51,7 +51,7 @@ class Mm2OffsetsError(Exception):
 
     def to_json(self) -> dict[str, Any]:
         """Return class, message and fields as plain JSON; positions are text."""
-        fields: dict[str, Any] = {**self.fields}
+        fields: dict[str, Any] = without_logins(self.fields)
         if "position" in fields:
             fields["position"] = str(fields["position"])
         return {"kind": type(self).__name__, "message": str(self), **fields}

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_LOGIN = re.compile(r"(://[^/@:\s]*):(?!\d+/)[^@\s]+@")
-"""A password may contain a slash; digits before a slash are a port."""
+_LOGIN = re.compile(r"(://[^/@:\s]*):(?!\d+/)[^@\s]+@(?:[^@/\s]*@)*")
+"""A password may contain a slash or an @; digits before a slash are a port."""
 _BARE_LOGIN = re.compile(r"(?<![\w/:.-])([\w.-]+):(?!//)[^@\s/,:\"']+@(?=[\w.-]+(?::\d+)?\b)")
 """As in ``bootstrap.servers=user:word@host:9092``."""
 _SECRET_FIELD = re.compile(

@@ -7,13 +7,35 @@ from airflow_mm2_offsets.doctor.flow import Flow
 from airflow_mm2_offsets.doctor.hits import hit_of
 from airflow_mm2_offsets.doctor.topic_filter import TopicFilter
 from airflow_mm2_offsets.doctor.topic_rules import separator_in_alias
-from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
+from airflow_mm2_offsets.planning.mirror_connector import (
+    INTERNAL_SEPARATOR,
+    SEPARATOR,
+    SYNCS_LOCATION,
+    MirrorConnector,
+)
 
 _EMIT = "emit.heartbeats.enabled"
 _COPY_HEARTBEATS = "heartbeats.replication.enabled"
 _PATTERNS = ("topics", "topics.exclude", "topic.filter.class")
 _INTERNAL = (".internal", "-internal")
 _IDENTITY = "IdentityReplicationPolicy"
+
+
+def _syncs_mixed(flow: Flow) -> Iterator[Hit]:
+    """Find flows that share an offset-syncs topic, by ``MirrorSourceConfig.offsetSyncsTopic``.
+
+    Its name has the alias of the cluster that does not hold it, and not the flow's direction.
+    """
+    back = _copying_back(flow)
+    if back is None or not (flow.connector.emits_syncs and back.emits_syncs):
+        return
+    here, there = (each.text(SYNCS_LOCATION) for each in (flow.connector, back))
+    if here != there and _internal_separator(flow.connector) == _internal_separator(back):
+        yield Hit(f"{SYNCS_LOCATION} = {here} in {flow.connector.name}, and {there} in {back.name}")
+
+
+def _internal_separator(connector: MirrorConnector) -> str:
+    return "." if connector.flag(INTERNAL_SEPARATOR) is False else connector.text(SEPARATOR)
 
 
 def _topic_not_copied(flow: Flow) -> Iterator[Hit]:
@@ -81,6 +103,19 @@ def _no_heartbeats(flow: Flow) -> Iterator[Hit]:
 
 
 FLOW_RULES: tuple[Rule[Flow], ...] = (
+    Rule(
+        check="syncs_mixed",
+        severity=Severity.ERROR,
+        why=(
+            "Both flows write their offset syncs to one topic: a position would be translated by "
+            "the syncs of the other direction."
+        ),
+        remedy=(
+            "the same offset-syncs.topic.location for both flows; MirrorMaker 2 then begins a new "
+            "topic"
+        ),
+        find=_syncs_mixed,
+    ),
     Rule(
         check="topic_not_copied",
         severity=Severity.ERROR,

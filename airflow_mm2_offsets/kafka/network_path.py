@@ -6,7 +6,8 @@ so that a failure names its step and its cause.
 
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -33,6 +34,7 @@ class _StepFailedError(Exception):
 
 
 _Step: TypeAlias = Callable[[Server], str]
+_Answers: TypeAlias = dict[Server, str]
 
 
 def walk(cluster: str, properties: Mapping[str, object], timeout: float) -> Iterator[StepResult]:
@@ -52,18 +54,30 @@ def walk(cluster: str, properties: Mapping[str, object], timeout: float) -> Iter
     addresses = str(properties[BOOTSTRAP_SERVERS])
     servers = parse_servers(cluster, addresses)
     for name, step in _steps(cluster, properties, timeout).items():
-        answers: dict[Server, str] = {}
-        failures: dict[Server, str] = {}
-        for server in servers:
-            try:
-                answers[server] = step(server)
-            except _StepFailedError as error:
-                failures[server] = str(error)
+        answers, failures = _try_all(step, servers)
         outcome = "; ".join(f"{server} {text}" for server, text in (answers | failures).items())
         if not answers:
             raise ClusterUnreachableError(f"{name}: {outcome}", cluster=cluster, servers=addresses)
         yield StepResult(step=name, answer=outcome)
         servers = tuple(answers)
+
+
+def _try_all(step: _Step, servers: Sequence[Server]) -> tuple[_Answers, _Answers]:
+    """Take a step to all servers at the same time; return the answers, and what failed."""
+
+    def attempt(server: Server) -> str | _StepFailedError:
+        try:
+            return step(server)
+        except _StepFailedError as error:
+            return error
+
+    with ThreadPoolExecutor(max(1, len(servers))) as pool:
+        results = dict(zip(servers, pool.map(attempt, servers), strict=True))
+    failed = {server for server, result in results.items() if isinstance(result, Exception)}
+    return (
+        {server: str(result) for server, result in results.items() if server not in failed},
+        {server: str(result) for server, result in results.items() if server in failed},
+    )
 
 
 def _steps(cluster: str, properties: Mapping[str, object], timeout: float) -> dict[str, _Step]:

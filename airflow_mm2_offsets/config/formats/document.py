@@ -1,6 +1,6 @@
 """One document of a settings file."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ class Document:
     content: Mapping[str, Any] = field(repr=False)
     """May hold secrets."""
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
+    lone_words: Collection[str] = field(default=(), repr=False)
+    """Keys that may be no names: a password in a file of its own is read as a key, too."""
 
     def entries(self, file: Path) -> Entries:
         """Return the texts by their keys, joined by dots."""
@@ -25,7 +27,7 @@ class Document:
         }
 
     def _place(self, key: str) -> str:
-        if shown := shown_key(key):
+        if key not in self.lone_words and (shown := shown_key(key)):
             return shown
         line = self.lines.get(key)
         return f"line {line}" if line else "a key that is not shown"

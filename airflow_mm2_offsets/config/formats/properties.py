@@ -9,6 +9,7 @@ from airflow_mm2_offsets.config.formats.document import Document
 from airflow_mm2_offsets.errors import ConfigurationError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_MARK = re.compile(r"[=:]")
 _SEPARATORS = ("#---", "!---")
 _PEM_MARK = re.compile(r"-----(BEGIN|END)")
 _BASE64 = re.compile(r"(?=.*[0-9A-Z+/])[A-Za-z0-9+/]{24,}")
@@ -26,10 +27,13 @@ def parse_properties(text: str) -> list[Document]:
     """
     documents: list[tuple[dict[str, str], dict[str, int]]] = [({}, {})]
     pasted: list[int] = []
+    lone_words: set[str] = set()
     for line, element in _elements(text):
         if isinstance(element, javaproperties.KeyValue):
             values, lines = documents[-1]
             values[element.key], lines[element.key] = element.value, line
+            if _is_lone_word(element):
+                lone_words.add(element.key)
             if _looks_pasted(element.key):
                 pasted.append(line)
         elif element.source.strip() in _SEPARATORS:
@@ -40,7 +44,9 @@ def parse_properties(text: str) -> list[Document]:
             f"line of the text but the last with \\n\\ , or name a file (ssl.ca.location, "
             f"ssl.certificate.location, ssl.key.location)"
         )
-    return [Document(content=values, lines=lines) for values, lines in documents]
+    return [
+        Document(content=values, lines=lines, lone_words=lone_words) for values, lines in documents
+    ]
 
 
 def _elements(text: str) -> Iterator[tuple[int, javaproperties.PropertiesElement]]:
@@ -54,6 +60,12 @@ def _elements(text: str) -> Iterator[tuple[int, javaproperties.PropertiesElement
         raise ConfigurationError(
             f"line {line} has \\u without four hexadecimal digits; write a backslash as \\\\"
         ) from None
+
+
+def _is_lone_word(element: javaproperties.KeyValue) -> bool:
+    """Tell whether a key is a word without a dot, and without an equals sign or a value."""
+    has_value = _MARK.search(element.source) and element.value
+    return "." not in element.key and not has_value
 
 
 def _looks_pasted(key: str) -> bool:

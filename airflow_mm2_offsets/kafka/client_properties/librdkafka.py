@@ -17,7 +17,7 @@ from airflow_mm2_offsets.kafka.client_properties.problem import (
     collected,
     raise_problems,
 )
-from airflow_mm2_offsets.kafka.client_properties.stores import translate_stores
+from airflow_mm2_offsets.kafka.client_properties.stores import check_trust, translate_stores
 from airflow_mm2_offsets.kafka.client_properties.tls import translate_tls
 from airflow_mm2_offsets.kafka.client_properties.values import translate_values
 from airflow_mm2_offsets.kafka.config import Setting, settings_of
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _STEPS: tuple[Callable[[Config], None], ...] = (
     translate_values,
     translate_tls,
+    check_trust,
     translate_stores,
     translate_login,
     translate_pem_texts,

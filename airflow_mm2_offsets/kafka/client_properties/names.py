@@ -91,6 +91,8 @@ _IGNORED_PREFIXES = (
 
 REFUSED: Mapping[str, str] = {
     "bootstrap.controllers": "this package asks brokers: give bootstrap.servers",
+    # librdkafka connects to whichever of the two it gets last; messages would name the other.
+    "metadata.broker.list": "it is another name of bootstrap.servers: give that alone",
     "sasl.login.class": (
         "librdkafka can't run a Java class: give sasl.jaas.config, or a callback as oauth_cb"
     ),

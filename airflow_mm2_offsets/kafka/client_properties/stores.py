@@ -16,11 +16,17 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
     load_pkcs12,
 )
 
-from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, take
+from airflow_mm2_offsets.kafka.client_properties.problem import (
+    Config,
+    PropertyError,
+    as_text,
+    take,
+)
 
 _JKS_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 """How files of Java's own formats JKS and JCEKS begin."""
 _PEM_MARK = b"-----BEGIN "
+_TRUST = ("ssl.ca.location", "ssl.ca.pem", "ssl.truststore.location")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +39,23 @@ class Keystore:
     """The certificate of the key, and those of its issuers."""
     trusted: str
     """Certificates without a key."""
+
+
+def check_trust(config: Config) -> None:
+    """Refuse empty CA certificates, which librdkafka takes for none: it would trust the system's.
+
+    Java refuses them, too (``DefaultSslEngineFactory.createTruststore``).
+
+    Raises:
+        PropertyError: All properties that say which CAs are trusted are empty.
+    """
+    trust = {name: config[name] for name in _TRUST if name in config}
+    if trust and not any(map(as_text, trust.values())) and _uses_tls(config):
+        raise PropertyError(
+            next(iter(trust)),
+            "is empty, so any CA of this system would be trusted; give your CA's file or text, or "
+            "remove the property",
+        )
 
 
 def translate_stores(config: Config) -> None:
@@ -83,6 +106,10 @@ def read_store(setting: str, path: str, password: str | None) -> Keystore | None
             f"or {given}; check {setting.replace('location', 'password')}",
         ) from None
     return _as_pem(store)
+
+
+def _uses_tls(config: Config) -> bool:
+    return as_text(config.get("security.protocol", "")).upper().endswith("SSL")
 
 
 def _as_pem(store: PKCS12KeyAndCertificates) -> Keystore:

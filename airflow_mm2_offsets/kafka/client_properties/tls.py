@@ -68,6 +68,12 @@ def _translate_suites(config: Config, suites: str) -> None:
             f"has suites without a known name in OpenSSL: {', '.join(unknown)}; give OpenSSL's "
             f"names (openssl ciphers -stdname), separated by colons",
         )
+    if names and not older:
+        raise PropertyError(
+            _CIPHERS,
+            "has suites of TLS 1.3 alone, which librdkafka can't be held to: it would take TLS 1.2 "
+            "with any suite; add the suites of TLS 1.2 that you allow, or remove it",
+        )
     if translated:
         config[_CIPHERS] = ":".join(filter(None, translated))
 

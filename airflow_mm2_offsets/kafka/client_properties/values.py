@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 
-from airflow_mm2_offsets.kafka.client_properties.problem import Config, as_text
+from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, as_text
 from airflow_mm2_offsets.kafka.client_properties.secret_names import is_secret
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 
@@ -14,6 +14,8 @@ _REPLACED: Mapping[str, Mapping[str, str]] = {
     "client.dns.lookup": {"default": "use_all_dns_ips"},
     # In Java -1 leaves the size to the operating system, and never closes an idle connection.
     "connections.max.idle.ms": {"-1": "0"},
+    # librdkafka takes all of these; who looks whether certificates are verified reads one.
+    "enable.ssl.certificate.verification": {"0": "false", "f": "false", "F": "false"},
     "socket.receive.buffer.bytes": {"-1": "0"},
     "socket.send.buffer.bytes": {"-1": "0"},
 }
@@ -36,7 +38,11 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 
 
 def translate_values(config: Config) -> None:
-    """Replace values, in place, by those that librdkafka takes for the same."""
+    """Replace values, in place, by those that librdkafka takes for the same.
+
+    Raises:
+        PropertyError: A login stands in ``bootstrap.servers``.
+    """
     for name, value in config.items():
         if isinstance(value, str) and not is_secret(name):
             # Java's ConfigDef trims each value.
@@ -49,6 +55,13 @@ def translate_values(config: Config) -> None:
             config[name] = str(min(max(int(as_text(config[name])), low), high))
     servers = config.get(BOOTSTRAP_SERVERS)
     if isinstance(servers, str):
+        if "@" in servers:
+            # Messages show the servers.
+            raise PropertyError(
+                BOOTSTRAP_SERVERS,
+                "contains a login; give host:port alone, and the login as sasl.username and "
+                "sasl.password",
+            )
         config[BOOTSTRAP_SERVERS] = ",".join(filter(None, map(str.strip, servers.split(","))))
 
 

@@ -4,6 +4,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -217,3 +218,16 @@ def test_an_address_that_is_none_is_refused(text: str) -> None:
     """With the address and what to give."""
     with pytest.raises(ConfigurationError, match="give host:port"):
         parse_servers("source", text)
+
+
+def test_silent_servers_cost_one_timeout_together() -> None:
+    """A list of brokers behind one dead firewall must not multiply the wait."""
+    with ExitStack() as stack:
+        # Nobody accepts: the kernel completes each connection, and nothing is ever sent.
+        silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(4)]
+        servers = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
+        started = time.monotonic()
+        with pytest.raises(ClusterUnreachableError) as failed:
+            [*walk("source", {"bootstrap.servers": servers, "security.protocol": "SSL"}, TIMEOUT)]
+    assert time.monotonic() - started < 2 * TIMEOUT
+    assert str(failed.value).count("no TLS in") == len(silent)

@@ -112,7 +112,16 @@ def test_a_pem_with_continuations_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["hunter2", "AbCdEf0123456789abcdefgh-_.x=", "eyJhbGciOiJIUzI1NiJ9.e30.hunter2", "p@ss"]
+    "line",
+    [
+        "swordfish",
+        "swordfish=",
+        "CorrectHorse BatteryStaple",
+        "hunter2",
+        "AbCdEf0123456789abcdefgh-_.x=",
+        "eyJhbGciOiJIUzI1NiJ9.e30.hunter2",
+        "p@ss",
+    ],
 )
 def test_an_unknown_key_that_may_be_a_secret_is_named_by_its_line(
     tmp_path: Path, line: str
@@ -121,7 +130,7 @@ def test_an_unknown_key_that_may_be_a_secret_is_named_by_its_line(
     text = f"kafka.bootstrap.servers=a.invalid:1\n# a comment\n{line}\n"
     with pytest.raises(ConfigurationError, match=r"line 3 in .* is not a known setting") as raised:
         load(tmp_path, text)
-    assert line not in str(raised.value)
+    assert line.split(maxsplit=1)[0].strip("=") not in str(raised.value)
 
 
 def test_a_storage_login_is_in_no_repr(tmp_path: Path) -> None:

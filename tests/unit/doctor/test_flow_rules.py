@@ -68,6 +68,34 @@ def test_flows_of_different_topics_are_none(there: str, back: str) -> None:
     assert find({"topics": there} | policy, {"topics": back} | policy) == []
 
 
+LOCATION = "offset-syncs.topic.location"
+
+
+@pytest.mark.parametrize(
+    ("there", "back"), [("target", "source"), ("source", "target"), ("target", None)]
+)
+def test_flows_that_share_a_syncs_topic_are_found(there: str, back: str | None) -> None:
+    """mm2-offset-syncs.eu.internal on us is that of eu->us by target, and of us->eu by source."""
+    reverse = {LOCATION: back} if back else {}
+    (finding,) = find({LOCATION: there}, reverse)
+    shown = f"{LOCATION} = {there} in eu->us, and {back or 'source'} in us->eu"
+    assert finding == f"syncs_mixed: {shown}"
+    assert find({LOCATION: there}, reverse, copies_back=False) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        {LOCATION: "target"},
+        {"replication.policy.separator": "_"},
+        {"emit.offset-syncs.enabled": "false"},
+    ],
+)
+def test_flows_with_a_syncs_topic_each_are_not(back: dict[str, str]) -> None:
+    """At the same location, by another name, or of one flow alone."""
+    assert find({LOCATION: "target"}, back) == []
+
+
 def test_patterns_that_can_not_be_compared_warn() -> None:
     """Whether some topic matches both is not known."""
     policy = {"replication_policy_class": IDENTITY}

@@ -6,6 +6,7 @@ import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
+from stack.certificates import Authority
 from tests.unit.kafka.client_properties.material import PLAIN, SECRET, SERVERS
 
 
@@ -56,7 +57,10 @@ from tests.unit.kafka.client_properties.material import PLAIN, SECRET, SERVERS
             {"ssl.cipher.suites": "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"},
             {"ssl.cipher.suites": "ECDHE-RSA-CHACHA20-POLY1305"},
         ),
-        ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, {}),
+        (
+            {"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA"},
+            {"ssl.cipher.suites": "AES128-SHA"},
+        ),
         (
             {"ssl.cipher.suites": "ECDHE-RSA-AES128-SHA"},
             {"ssl.cipher.suites": "ECDHE-RSA-AES128-SHA"},
@@ -67,6 +71,13 @@ from tests.unit.kafka.client_properties.material import PLAIN, SECRET, SERVERS
 def test_names_and_values(java: dict[str, object], librdkafka: dict[str, object]) -> None:
     """What means the same gets librdkafka's name and a value in its range; its own name wins."""
     assert to_librdkafka("source", java) == librdkafka
+
+
+@pytest.mark.parametrize("off", ["0", 0, "f", "F", "false", False])
+def test_a_check_that_is_switched_off_has_one_spelling(off: object) -> None:
+    """All are taken by librdkafka: the doctor and ``check-connection`` must see each."""
+    name = "enable.ssl.certificate.verification"
+    assert str(to_librdkafka("source", SERVERS | {name: off})[name]).lower() == "false"
 
 
 IGNORED = {
@@ -108,6 +119,12 @@ def test_what_has_no_effect_is_ignored_with_a_word(caplog: pytest.LogCaptureFixt
         ({"ssl.enabled.protocols": "TLSv1.3"}, "is TLSv1.3, which can't be enforced; remove it"),
         ({"ssl.enabled.protocols": "TLSv1,TLSv1.1"}, "TLSv1,TLSv1.1, which is too old"),
         ({"ssl.cipher.suites": "TLS_PSK_WITH_X"}, "TLS_PSK_WITH_X; give OpenSSL's names"),
+        ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "has suites of TLS 1.3 alone, which"),
+        ({"metadata.broker.list": "x:1"}, "metadata.broker.list: .*another name of bootstrap"),
+        (
+            {"bootstrap.servers": f"u:{SECRET}@a:1"},
+            "bootstrap.servers: contains a login; give host",
+        ),
         ({"security.protcol": "SSL"}, "security.protcol: .*neither .*; did you mean security.pro"),
         ({"ssl.truststore.lokation": "x"}, "did you mean ssl.truststore.location"),
         ({"gibberish": "x"}, "gibberish: .*; remove it"),
@@ -125,6 +142,26 @@ def test_a_wrong_property_is_named_with_the_next_step(
         to_librdkafka("source", SERVERS | java)
     assert raised.value.fields["setting"] == next(iter(java))
     assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "sasl_ssl"])
+@pytest.mark.parametrize(
+    "name",
+    ["ssl.truststore.location", "ssl.truststore.certificates", "ssl.ca.location", "ssl.ca.pem"],
+)
+def test_empty_ca_certificates_are_not_those_of_the_system(protocol: str, name: str) -> None:
+    """A variable or secret that was not filled in; Java refuses it, and librdkafka trusts all CAs.
+
+    Another property may say which CA is trusted, and without TLS none is.
+    """
+    login = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": SECRET}
+    wanted = SERVERS | login | {"security.protocol": protocol, name: ""}
+    with pytest.raises(ConfigurationError, match=r"is empty, so any CA of this system would"):
+        to_librdkafka("source", wanted)
+    other = "ssl.ca.location" if name == "ssl.ca.pem" else "ssl.ca.pem"
+    trusted = {other: Authority("ca").pem if other == "ssl.ca.pem" else "/ca.pem"}
+    assert to_librdkafka("source", wanted | trusted)[other] == trusted[other]
+    assert to_librdkafka("source", wanted | {"security.protocol": "SASL_PLAINTEXT"})
 
 
 def test_all_wrong_properties_come_at_once() -> None:
