@@ -51,33 +51,29 @@ def _ask(
                 continue
             # It concerns all partitions: name the first.
             failure = consumer.failure(error.args[0], **_subject(requested[0]))
-            if isinstance(failure, TopicNotFoundError):
-                _refuse_hidden(consumer, requested)
-                if _exist(consumer, requested):
-                    if not consumer.is_over:
-                        time.sleep(_UNTIL_LED)
-                        continue
-                    failure = consumer.unreachable()
+            if isinstance(failure, TopicNotFoundError) and _are_listed(consumer, requested):
+                if not consumer.is_over:
+                    time.sleep(_UNTIL_LED)
+                    continue
+                failure = consumer.unreachable()
             raise failure from error
 
 
-def _refuse_hidden(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> None:
-    """Raise ClusterRefusedError for a topic that is hidden from the user, not missing."""
-    known = consumer.metadata().topics.keys()
-    for name in sorted({each.topic for each in partitions} - known):
-        topic = consumer.metadata(name).topics.get(name)
-        error = topic.error if topic else None
-        if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise consumer.failure(error, topic=name)
-
-
-def _exist(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:
+def _are_listed(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:
     """Tell whether the brokers list all partitions.
 
     librdkafka does not find one that has just been created, nor one whose leader is out of reach
     at the address that it advertises.
+
+    Raises:
+        ClusterRefusedError: A topic is missing from the list because the user may not see it.
     """
     topics = consumer.metadata().topics
+    for name in sorted({each.topic for each in partitions} - topics.keys()):
+        topic = consumer.metadata(name).topics.get(name)
+        error = topic.error if topic else None
+        if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise consumer.failure(error, topic=name)
     return all(
         each.topic in topics and each.partition in topics[each.topic].partitions
         for each in partitions
