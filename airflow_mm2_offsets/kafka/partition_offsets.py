@@ -1,10 +1,14 @@
-"""Asks where partitions begin or end; ``KafkaCluster.watermarks`` calls it."""
+"""Asks for offsets of partitions: where they begin, where they end, and those of a time.
+
+``KafkaCluster`` calls it.
+"""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
@@ -37,6 +41,21 @@ def read_offsets(
         if each.offset < 0:
             raise consumer.unreachable()
     return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
+
+
+def read_offsets_at(
+    admin: ClientSession[AdminClient], times: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Return the offset of the first record at or after a time; see ``KafkaCluster.offsets_at``."""
+    specs = {PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()}
+    futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
+    admin.wait_all(futures.values())
+    offsets = {
+        TopicPartition(each.topic, each.partition): admin.result(future, **_subject(each)).offset
+        for each, future in futures.items()
+    }
+    # Kafka answers -1 if all records are older.
+    return {each: offset for each, offset in offsets.items() if offset >= 0}
 
 
 def _ask(
