@@ -12,7 +12,7 @@ from airflow.sdk.log import mask_secret
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.entries import Entries, Entry
-from airflow_mm2_offsets.config.keys import INTERNAL_SEPARATOR, POLICY, SYNCS_LOCATION
+from airflow_mm2_offsets.config.keys import CLUSTERS, INTERNAL_SEPARATOR, POLICY, SYNCS_LOCATION
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connection_check import check_connection
@@ -97,22 +97,22 @@ class Mm2OffsetHook(BaseHook):
         problems = Problems()
         problems.attempt(partial(self._check_fields, extra))
         settings = SettingsReader(self._entries(extra, problems))
-        location = problems.attempt(partial(settings.choice, SYNCS_LOCATION, SyncsLocation.SOURCE))
+        location = partial(settings.choice, SYNCS_LOCATION, SyncsLocation.SOURCE)
         policy = partial(settings.choice, POLICY, ReplicationPolicy.DEFAULT)
-        for setting in (policy, partial(settings.flag, INTERNAL_SEPARATOR, default=True)):
+        for setting in (location, policy, partial(settings.flag, INTERNAL_SEPARATOR, default=True)):
             problems.attempt(setting)
-        source = problems.attempt(partial(self._cluster, "source", extra))
-        target = problems.attempt(partial(self._cluster, "target", extra))
+        clusters = {
+            side: cluster
+            for side in CLUSTERS
+            if (cluster := problems.attempt(partial(self._cluster, side, extra)))
+        }
         connect = problems.attempt(lambda: self._connect(connection, settings.connect_url()))
         problems.raise_all()
-        assert location  # noqa: S101 - or it would be a problem; likewise the next two
-        assert source  # noqa: S101
-        assert target  # noqa: S101
         pair = ClusterPair(
-            source=source,
-            target=target,
-            naming=settings.naming(location),
-            syncs_location=location,
+            source=clusters["source"],
+            target=clusters["target"],
+            naming=settings.naming(location()),
+            syncs_location=location(),
             connect=connect,
         )
         return pair.exchanged() if self.exchanged else pair
