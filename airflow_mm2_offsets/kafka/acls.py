@@ -50,6 +50,7 @@ def principal_of(config: Mapping[str, object]) -> str | None:
     A token's or a certificate's principal depends on the broker's settings.
     """
     user = config.get("sasl.username")
-    if not user or not mechanism(config).upper().startswith(("PLAIN", "SCRAM-")):
+    name = mechanism(config).upper()
+    if not user or not (name == "PLAIN" or name.startswith("SCRAM-")):
         return None
     return f"User:{user}"
