@@ -11,7 +11,11 @@ import javaproperties
 from airflow_mm2_offsets.errors import Problems
 from airflow_mm2_offsets.kafka.client_properties import java_login
 from airflow_mm2_offsets.kafka.client_properties.java_tls import tls_properties
-from airflow_mm2_offsets.kafka.client_properties.problem import PropertyError, as_text
+from airflow_mm2_offsets.kafka.client_properties.problem import (
+    GIVE_JAVA_FILE,
+    PropertyError,
+    as_text,
+)
 from airflow_mm2_offsets.kafka.client_properties.tls import HOST_NAME_CHECK
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, admin_config
 
@@ -22,10 +26,7 @@ _DEFAULTS: Mapping[str, frozenset[str]] = {
     "enable.ssl.certificate.verification": frozenset({"true"}),
 }
 """Properties that Java has not, and the values that say what it does anyway."""
-_NO_COUNTERPART = (
-    "has no counterpart in Kafka's Java client; give a file of Java client properties for this "
-    "cluster instead (source_properties, target_properties)"
-)
+_NO_COUNTERPART = f"has no counterpart in Kafka's Java client; {GIVE_JAVA_FILE}"
 _TRANSLATED = java_login.TRANSLATED | {
     *("ssl.cipher.suites", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password"),
     *(

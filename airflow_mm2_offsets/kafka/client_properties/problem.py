@@ -9,6 +9,13 @@ Config: TypeAlias = dict[str, Setting]
 """Properties while they are translated: each step takes Java's out, and puts librdkafka's in."""
 
 
+GIVE_JAVA_FILE = (
+    "give a file of Java client properties for this cluster instead (source_properties, "
+    "target_properties)"
+)
+"""The next step where a property has no counterpart in Kafka's Java client."""
+
+
 class PropertyError(ConfigurationError):
     """A property that is wrong or has no counterpart; ``Problems`` adds the cluster."""
 
