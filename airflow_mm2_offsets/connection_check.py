@@ -3,21 +3,18 @@
 The connection form's Test button and the command ``check-connection`` call it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ClusterRefusedError, ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.health import PartHealth
+from airflow_mm2_offsets.health import PartHealth, Walk, walk_parts
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.ids import check_two_clusters
 from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
 
 _MAX_LISTED = 5
-_Walk: TypeAlias = Callable[[], Iterator[PartHealth]]
 
 
 def check_connection(pair: ClusterPair) -> tuple[PartHealth, ...]:
@@ -28,29 +25,13 @@ def check_connection(pair: ClusterPair) -> tuple[PartHealth, ...]:
     step that fails, the next ones of the same part are not tried. Nothing is written.
     """
     infos: dict[str, ClusterInfo] = {}
-    walks: dict[str, _Walk] = {
+    walks: dict[str, Walk] = {
         "source": partial(_walk_to_cluster, pair.source, "source", infos),
         "target": partial(_walk_to_cluster, pair.target, "target", infos),
         f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
+        "Connect": partial(_connect, pair),
     }
-    if pair.connect:
-        walks["Connect"] = partial(_connect, pair)
-    pool = ThreadPoolExecutor(len(walks))
-    try:
-        results = [*pool.map(_steps, walks, walks.values())]
-    finally:
-        # All parts are done, or the caller was interrupted and must not wait for them.
-        pool.shutdown(wait=False)
-    return (*(step for steps in results for step in steps), *_one_cluster_twice(pair, infos))
-
-
-def _steps(part: str, walk: _Walk) -> list[PartHealth]:
-    steps: list[PartHealth] = []
-    try:
-        steps.extend(walk())
-    except Mm2OffsetsError as error:
-        steps.append(PartHealth(part=part, error=error))
-    return steps
+    return (*walk_parts(walks), *_one_cluster_twice(pair, infos))
 
 
 def _walk_to_cluster(
@@ -104,7 +85,8 @@ def _rights(side: str, cluster: KafkaCluster, topics: set[str]) -> PartHealth:
 
 
 def _connect(pair: ClusterPair) -> Iterator[PartHealth]:
-    assert pair.connect is not None  # noqa: S101 - see check_connection
+    if pair.connect is None:
+        return
     version = pair.connect.check()
     naming = pair.naming
     name = pair.connect.find_mirror_source(naming.source_alias, naming.target_alias)

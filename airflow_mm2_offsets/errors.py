@@ -126,24 +126,33 @@ class Problems:
         """Start without one."""
         self._errors: list[ConfigurationError] = []
 
+    def add(self, *errors: ConfigurationError) -> None:
+        """Keep errors."""
+        self._errors += errors
+
     def attempt(self, step: Callable[[], ResultT]) -> ResultT | None:
         """Return the step's result; None if it raises a ConfigurationError, which is kept."""
         try:
             return step()
         except ConfigurationError as error:
-            self._errors.append(error)
+            self.add(error)
             return None
 
-    def raise_all(self) -> None:
-        """Raise what was kept, if anything was.
+    def raise_all(self, **place: Unpack[ErrorFields]) -> None:
+        """Raise what was kept, if anything was, as one error in a place that the steps don't know.
 
         Raises:
-            ConfigurationError: The only one, or one whose message has those of all.
+            ConfigurationError: Its message has those of all; a single one keeps its fields.
         """
+        if not self._errors:
+            return
+        problem = "; ".join(map(str, self._errors))
+        if len(self._errors) > 1:
+            problem = f"{len(self._errors)} settings are wrong: {problem}"
+        error = ConfigurationError(problem, **place)
         if len(self._errors) == 1:
-            raise self._errors[0]
-        if self._errors:
-            raise ConfigurationError("; ".join(map(str, self._errors)))
+            error.fields = {**place, **self._errors[0].fields}
+        raise error from None  # the causes of those kept may quote a secret
 
 
 class PlanError(ConfigurationError):

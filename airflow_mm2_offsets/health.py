@@ -3,10 +3,12 @@
 ``connection_check`` and the planner of a disaster ask by it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, TypeAlias
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 
@@ -32,18 +34,33 @@ class PartHealth:
         }
 
 
-def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
-    """Ask each part its question, all at the same time; the answers have the same order."""
-    pool = ThreadPoolExecutor(len(questions))
+Walk: TypeAlias = Callable[[], Iterable[PartHealth]]
+"""The steps to one part; it raises what ends it early."""
+
+
+def walk_parts(walks: Mapping[str, Walk]) -> tuple[PartHealth, ...]:
+    """Take the steps to every part, all parts at the same time; the parts keep their order."""
+    pool = ThreadPoolExecutor(len(walks))
     try:
-        return tuple(pool.map(_health, questions, questions.values()))
+        return tuple(chain.from_iterable(pool.map(_steps, walks, walks.values())))
     finally:
         # All parts are done, or the caller was interrupted and must not wait for them.
         pool.shutdown(wait=False)
 
 
-def _health(part: str, ask: Callable[[], str]) -> PartHealth:
+def ask_parts(questions: Mapping[str, Callable[[], str]]) -> tuple[PartHealth, ...]:
+    """Ask each part its question, all at the same time; the answers have the same order."""
+    return walk_parts({part: partial(_answer, part, ask) for part, ask in questions.items()})
+
+
+def _steps(part: str, walk: Walk) -> list[PartHealth]:
+    steps: list[PartHealth] = []
     try:
-        return PartHealth(part=part, answer=ask())
+        steps.extend(walk())
     except Mm2OffsetsError as error:
-        return PartHealth(part=part, error=error)
+        steps.append(PartHealth(part=part, error=error))
+    return steps
+
+
+def _answer(part: str, ask: Callable[[], str]) -> list[PartHealth]:
+    return [PartHealth(part=part, answer=ask())]

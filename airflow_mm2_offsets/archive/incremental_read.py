@@ -13,7 +13,7 @@ from airflow_mm2_offsets.archive import Header, PairIdentity, Run
 from airflow_mm2_offsets.archive.values import GONE, TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import PositionError, TopicNotFoundError
-from airflow_mm2_offsets.kafka.cluster import TopicInfo
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState, read_stable
 from airflow_mm2_offsets.kafka.sync_log import SyncsTopicRead, read_syncs_topic
 

@@ -1,6 +1,8 @@
 """The names of this package's settings, and of the variables that hold them."""
 
+import difflib
 import re
+from collections.abc import Collection
 
 ENV_PREFIX = "MM2_OFFSETS_"
 CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
@@ -50,6 +52,10 @@ _SECRET_WORD = re.compile(r"[^.]*\d[^.]*|.*(?=\w*\d)(?=\w*[A-Z])\w{16,}.*|.*(?=\
 """A word with a digit that stands alone, or a long one anywhere."""
 
 
+_MISSPELT_FROM = 0.8
+"""From this similarity on (0 to 1), a name is taken for a misspelt one."""
+
+
 def key_of(variable: str) -> str:
     """Return the key of a variable of this package, such as ``refresh.seconds``.
 
@@ -68,3 +74,9 @@ def shown_key(key: str) -> str | None:
     """Return a key for a message; None if it may be a secret on a line of its own."""
     is_name = _KEY_NAME.fullmatch(key) and not _SECRET_WORD.fullmatch(key)
     return key if is_name else None
+
+
+def misspelt(name: str, names: Collection[str]) -> str | None:
+    """Return which of ``names`` was surely meant by a similar one; None if none was."""
+    similar = difflib.get_close_matches(name, names, n=1, cutoff=_MISSPELT_FROM)
+    return similar[0] if similar else None

@@ -4,7 +4,6 @@
 connection.
 """
 
-import difflib
 import math
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +18,7 @@ from airflow_mm2_offsets.config.keys import (
     SEPARATOR,
     SHARED,
     SYNCS_TOPIC,
+    misspelt,
     variable_of,
 )
 from airflow_mm2_offsets.config.replacing import replaced_by
@@ -30,8 +30,6 @@ from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
 
 _ALIASES = ("alias", "cluster.alias")
-_MISSPELT_FROM = 0.8
-"""From this similarity on (0 to 1), a name is taken for a misspelt alias."""
 _POLICIES = {
     f"{package}{policy.value.title()}ReplicationPolicy": policy.value
     for policy in ReplicationPolicy
@@ -204,9 +202,7 @@ def _is_client_property(key: str) -> bool:
     mistake would never show.
     """
     prefix, _, name = key.partition(".")
-    return prefix in CLIENT_PREFIXES and not difflib.get_close_matches(
-        name, _ALIASES, cutoff=_MISSPELT_FROM
-    )
+    return prefix in CLIENT_PREFIXES and misspelt(name, _ALIASES) is None
 
 
 def _invalid(entry: Entry, expected: str) -> ConfigurationError:

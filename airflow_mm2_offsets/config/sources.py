@@ -95,8 +95,8 @@ def _settings_file(file: Path | None, environ: Mapping[str, str]) -> Path | None
 
 
 def _choose(content: MirrorMakerFile, variables: Entries) -> MirrorFlow:
-    given = content.settings | {key: entry for key, entry in variables.items() if entry.value}
-    return choose_flow(content.flows, *(given.get(key) for key in _ALIASES))
+    settings = content.settings | {key: entry for key, entry in variables.items() if entry.value}
+    return choose_flow(content.flows, *(settings.get(key) for key in _ALIASES))
 
 
 def _read_file(file: Path, environ: Mapping[str, str], spring_json: Entries) -> _FileContent:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from airflow_mm2_offsets.doctor.finding import Hit, Rule, Severity
+from airflow_mm2_offsets.kafka.advice import protocol, uses_tls
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 _PROTOCOL = "security.protocol"
 _IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 _VERIFICATION = "enable.ssl.certificate.verification"
-_TLS = frozenset({"SSL", "SASL_SSL"})
 
 
 def _text(cluster: KafkaCluster, name: str) -> str:
@@ -20,22 +20,18 @@ def _hit(cluster: KafkaCluster, name: str) -> Hit:
 
 
 def _plaintext_login(cluster: KafkaCluster) -> Iterator[Hit]:
-    if _text(cluster, _PROTOCOL).upper() == "SASL_PLAINTEXT":
+    if protocol(cluster.config) == "SASL_PLAINTEXT":
         yield _hit(cluster, _PROTOCOL)
 
 
 def _certificate_unchecked(cluster: KafkaCluster) -> Iterator[Hit]:
-    if _uses_tls(cluster) and _text(cluster, _VERIFICATION).lower() == "false":
+    if uses_tls(cluster.config) and _text(cluster, _VERIFICATION).lower() == "false":
         yield _hit(cluster, _VERIFICATION)
 
 
 def _host_name_unchecked(cluster: KafkaCluster) -> Iterator[Hit]:
-    if _uses_tls(cluster) and _text(cluster, _IDENTIFICATION).lower() == "none":
+    if uses_tls(cluster.config) and _text(cluster, _IDENTIFICATION).lower() == "none":
         yield _hit(cluster, _IDENTIFICATION)
-
-
-def _uses_tls(cluster: KafkaCluster) -> bool:
-    return _text(cluster, _PROTOCOL).upper() in _TLS
 
 
 CLIENT_RULES: tuple[Rule[KafkaCluster], ...] = (

@@ -26,8 +26,8 @@ from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
 from airflow_mm2_offsets.planning.mirror_connector import SYNCS_LOCATION, MirrorConnector
 
 _CONNECTOR_RULES = (*SYNC_RULES, *DELIVERY_RULES, *RECORD_RULES, *TOPIC_RULES)
-_HEARTBEATS = frozenset({"no_heartbeats", "heartbeats_missing"})
-"""The same fault, seen in the settings and on the target."""
+_OFF_IN_SETTINGS, _MISSING_ON_TARGET = "no_heartbeats", "heartbeats_missing"
+"""Two rules that find the same fault of the heartbeats."""
 
 SETTINGS_RULES: tuple[Rule[Sequence[str]], ...] = (
     Rule(
@@ -93,7 +93,7 @@ def diagnose(request: DoctorRequest) -> Diagnosis:
             skipped += facts.unanswered
             examined += ["topics of both clusters"]
     return Diagnosis(
-        findings=worst_first(_once(findings)),
+        findings=worst_first(_heartbeats_once(findings)),
         examined=tuple(examined),
         skipped=tuple(dict.fromkeys(skipped)),
     )
@@ -166,7 +166,8 @@ def _with_running_connectors(
     return replace(request, connectors=[connector], enabled=others, are_running=True), []
 
 
-def _once(findings: list[Finding]) -> list[Finding]:
-    """Leave out missing heartbeats on the target where the settings say why."""
-    seen = [each for each in findings if each.check in _HEARTBEATS]
-    return [each for each in findings if each not in seen[1:] or each.check == seen[0].check]
+def _heartbeats_once(findings: list[Finding]) -> list[Finding]:
+    """Leave out that the target has no heartbeats, where the settings say why."""
+    if not any(each.check == _OFF_IN_SETTINGS for each in findings):
+        return findings
+    return [each for each in findings if each.check != _MISSING_ON_TARGET]

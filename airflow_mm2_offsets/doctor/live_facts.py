@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 
 AnswerT = TypeVar("AnswerT")
 _Settings = Mapping[str, str]

@@ -3,16 +3,22 @@
 import json
 from collections.abc import Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
-from airflow.sdk.log import mask_secret
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.config.entries import Entries, Entry
-from airflow_mm2_offsets.config.keys import INTERNAL_SEPARATOR, POLICY, SYNCS_LOCATION
+from airflow_mm2_offsets.config.keys import (
+    CLUSTERS,
+    INTERNAL_SEPARATOR,
+    POLICY,
+    SEPARATOR,
+    SOURCE_ALIAS,
+    SYNCS_LOCATION,
+    TARGET_ALIAS,
+)
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connection_check import check_connection
@@ -24,21 +30,17 @@ from airflow_mm2_offsets.errors import (
     did_you_mean,
 )
 from airflow_mm2_offsets.hooks.form import field_behaviour, form_widgets
-from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
+from airflow_mm2_offsets.hooks.kafka_config import kafka_config
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.config import Setting, admin_config
-from airflow_mm2_offsets.kafka.redaction import secrets_of
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 
 _SETTINGS = {
-    "source_alias": "source.alias",
-    "target_alias": "target.alias",
-    "replication_policy": "replication.policy",
-    "replication_policy_separator": "replication.policy.separator",
-    "offset_syncs_topic_location": "offset-syncs.topic.location",
-    "replication_policy_internal_topic_separator_enabled": (
-        "replication.policy.internal.topic.separator.enabled"
-    ),
+    "source_alias": SOURCE_ALIAS,
+    "target_alias": TARGET_ALIAS,
+    "replication_policy": POLICY,
+    "replication_policy_separator": SEPARATOR,
+    "offset_syncs_topic_location": SYNCS_LOCATION,
+    "replication_policy_internal_topic_separator_enabled": INTERNAL_SEPARATOR,
     "connect_url": "connect.url",
 }
 """The fields of the form, and what a settings file calls them."""
@@ -97,22 +99,22 @@ class Mm2OffsetHook(BaseHook):
         problems = Problems()
         problems.attempt(partial(self._check_fields, extra))
         settings = SettingsReader(self._entries(extra, problems))
-        location = problems.attempt(partial(settings.choice, SYNCS_LOCATION, SyncsLocation.SOURCE))
+        location = partial(settings.choice, SYNCS_LOCATION, SyncsLocation.SOURCE)
         policy = partial(settings.choice, POLICY, ReplicationPolicy.DEFAULT)
-        for setting in (policy, partial(settings.flag, INTERNAL_SEPARATOR, default=True)):
+        for setting in (location, policy, partial(settings.flag, INTERNAL_SEPARATOR, default=True)):
             problems.attempt(setting)
-        source = problems.attempt(partial(self._cluster, "source", extra))
-        target = problems.attempt(partial(self._cluster, "target", extra))
+        clusters = {
+            side: cluster
+            for side in CLUSTERS
+            if (cluster := problems.attempt(partial(self._cluster, side, extra)))
+        }
         connect = problems.attempt(lambda: self._connect(connection, settings.connect_url()))
         problems.raise_all()
-        assert location  # noqa: S101 - or it would be a problem; likewise the next two
-        assert source  # noqa: S101
-        assert target  # noqa: S101
         pair = ClusterPair(
-            source=source,
-            target=target,
-            naming=settings.naming(location),
-            syncs_location=location,
+            source=clusters["source"],
+            target=clusters["target"],
+            naming=settings.naming(location()),
+            syncs_location=location(),
             connect=connect,
         )
         return pair.exchanged() if self.exchanged else pair
@@ -152,7 +154,7 @@ class Mm2OffsetHook(BaseHook):
         return {
             key: Entry(value=value, origin=f"connection {self.mm2_conn_id}: {field}")
             for field, key in _SETTINGS.items()
-            if (value := problems.attempt(partial(self._text, "", extra, field)))
+            if (value := problems.attempt(partial(self._text, extra, field)))
         }
 
     def _connect(self, connection: Any, url: str | None) -> ConnectClient | None:  # noqa: ANN401 - see _connection
@@ -167,23 +169,11 @@ class Mm2OffsetHook(BaseHook):
 
     def _cluster(self, side: str, extra: Mapping[str, Any]) -> KafkaCluster:
         field = f"{side}_kafka_conn_id"
-        conn_id = self._text(f"kafka_{side}", extra, field)
+        conn_id = self._text(extra, field, default=f"kafka_{side}")
         name = f"{side} cluster ({conn_id})"
         named_by = f", {field} of {self.mm2_conn_id},"
         connection = self._connection(conn_id, KafkaBaseHook.conn_type, named_by)
-        extra = _extra(connection)
-        _mask(extra)
-        admin_config(name, extra)
-        translated = to_librdkafka(name, extra)
-        _mask(translated)
-        try:
-            # Airflow's own hook would make a client; only the configuration is needed here.
-            config = _ConfigOnly(conn_id, translated).get_conn
-        except Exception as error:  # a refused callback, a missing library of a cloud provider
-            raise ConfigurationError(
-                f"connection {conn_id}{named_by} gives no configuration: {error}; correct its "
-                f"extra, or what this machine lacks for it"
-            ) from error
+        config = kafka_config(name, _extra(connection), conn_id, named_by)
         return KafkaCluster(name=name, config=config, timeout=self.timeout)
 
     def _connection(self, conn_id: str, conn_type: str, named_by: str = "") -> Any:  # noqa: ANN401 - its class moved between releases
@@ -202,7 +192,7 @@ class Mm2OffsetHook(BaseHook):
             )
         return connection
 
-    def _text(self, default: str, extra: Mapping[str, Any], field: str) -> str:
+    def _text(self, extra: Mapping[str, Any], field: str, *, default: str = "") -> str:
         value = extra.get(field)
         if value is None or value == "":
             return default
@@ -226,26 +216,3 @@ def _extra(connection: Any) -> dict[str, Any]:  # noqa: ANN401 - see Mm2OffsetHo
             f"Admin, Connections"
         )
     return extra
-
-
-def _mask(properties: Mapping[str, Any]) -> None:
-    """Let Airflow hide the secrets: it masks fields by their names, of which few are Kafka's."""
-    for secret in secrets_of(properties):
-        mask_secret(secret)
-
-
-class _ConfigOnly(KafkaBaseHook):
-    """Airflow's Kafka hook for translated properties, stopped before it makes a client.
-
-    It imports the callbacks that the administrator allows, and adds those of Google and Amazon.
-    """
-
-    def __init__(self, conn_id: str, properties: Mapping[str, Setting]) -> None:
-        super().__init__(conn_id)  # type: ignore[no-untyped-call]
-        self._properties = properties
-
-    def get_connection(self, conn_id: str) -> Any:  # type: ignore[override] # noqa: ANN401 - see Mm2OffsetHook._connection
-        return SimpleNamespace(conn_id=conn_id, extra_dejson=dict(self._properties))
-
-    def _get_client(self, config: dict[str, Any]) -> dict[str, Any]:
-        return dict(config)

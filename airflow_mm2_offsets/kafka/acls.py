@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError
 
 from airflow_mm2_offsets.core.acls import Acl, Operation, Resource
+from airflow_mm2_offsets.kafka.advice import mechanism
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 
 _RESOURCES: Mapping[int, Resource] = {
@@ -48,8 +49,8 @@ def principal_of(config: Mapping[str, object]) -> str | None:
 
     A token's or a certificate's principal depends on the broker's settings.
     """
-    mechanism = str(config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "").upper()
     user = config.get("sasl.username")
-    if not user or not (mechanism == "PLAIN" or mechanism.startswith("SCRAM-")):
+    name = mechanism(config).upper()
+    if not user or not (name == "PLAIN" or name.startswith("SCRAM-")):
         return None
     return f"User:{user}"

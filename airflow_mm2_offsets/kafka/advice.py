@@ -1,4 +1,7 @@
-"""What advice on a failed connection is made of; ``login_advice`` and ``tls_advice`` give it."""
+"""What advice on a failed connection is made of; ``login_advice`` and ``tls_advice`` give it.
+
+Others ask it for a configuration's protocol and mechanism, which have defaults and two names.
+"""
 
 import re
 from collections.abc import Callable, Mapping

@@ -4,39 +4,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    Consumer,
-    KafkaException,
-    TopicCollection,
-    Uuid,
-)
-from confluent_kafka import TopicPartition as PartitionOffset
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer
+from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
-from airflow_mm2_offsets.errors import ConfigurationError, ErrorFields, TopicNotFoundError
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer, walk_to_brokers
 from airflow_mm2_offsets.kafka.config import admin_config
 from airflow_mm2_offsets.kafka.descriptions import (
+    TopicInfo,
     describe_readers,
     describe_settings,
+    describe_topics,
     find_unreadable,
 )
 from airflow_mm2_offsets.kafka.network_path import StepResult
-from airflow_mm2_offsets.kafka.partition_offsets import read_offsets
+from airflow_mm2_offsets.kafka.partition_offsets import read_offsets, read_offsets_at
 from airflow_mm2_offsets.kafka.session import ClientSession
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from confluent_kafka.admin._topic import TopicDescription
-
-_NO_TOPIC_ID = str(Uuid(0, 0))
-_URL_SAFE = str.maketrans("+/", "-_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +32,6 @@ class ClusterInfo:
     """Kafka's own id of the cluster."""
     brokers: tuple[str, ...]
     """``host:port`` of each broker, as it is advertised."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicInfo:
-    """A topic that exists."""
-
-    name: str
-    partitions: int
-    topic_id: str | None
-    """Changes when a topic is deleted and created again (KIP-516); None before Kafka 2.8."""
-    replicas: int | None = None
-    """Of the partition that has the fewest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +93,7 @@ class KafkaCluster:
         if not requested:
             return {}
         with self._admin() as admin:
-            futures = admin.client.describe_topics(
-                TopicCollection(requested), request_timeout=admin.remaining
-            )
-            admin.wait_all(futures.values())
-            infos = {name: _topic_info(admin, name, each) for name, each in futures.items()}
-        return {name: info for name, info in infos.items() if info is not None}
+            return describe_topics(admin, requested)
 
     def unreadable(self, names: Iterable[str]) -> frozenset[str]:
         """Return the topics that the user may not read, or not describe.
@@ -203,22 +171,10 @@ class KafkaCluster:
         """
         if not times:
             return {}
-        specs = {
-            PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()
-        }
         with self._admin() as admin:
             # This connects. A request without a connection sometimes waits for 3 s in librdkafka.
             admin.metadata()
-            futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
-            admin.wait_all(futures.values())
-            offsets = {
-                TopicPartition(each.topic, each.partition): _result(
-                    admin, future, _subject(each)
-                ).offset
-                for each, future in futures.items()
-            }
-        # Kafka answers -1 if all records are older.
-        return {each: offset for each, offset in offsets.items() if offset >= 0}
+            return read_offsets_at(admin, times)
 
     def _admin(self) -> AbstractContextManager[ClientSession[AdminClient]]:
         make = partial(make_admin, self.name, self.config, self.timeout)
@@ -227,32 +183,3 @@ class KafkaCluster:
     def _consumer(self, isolation: str) -> AbstractContextManager[ClientSession[Consumer]]:
         make = partial(make_consumer, self.name, self.config, self.timeout, isolation)
         return self._clients.acquire(isolation, make)
-
-
-def _topic_info(
-    admin: ClientSession[AdminClient], name: str, future: "Future[TopicDescription]"
-) -> TopicInfo | None:
-    """Return the topic; None if it does not exist."""
-    try:
-        description: TopicDescription = _result(admin, future, {"topic": name})
-    except TopicNotFoundError:
-        return None
-    topic_id = str(description.topic_id)
-    return TopicInfo(
-        name=description.name,
-        partitions=len(description.partitions),
-        # As Kafka writes it (org.apache.kafka.common.Uuid): fit for the name of a file.
-        topic_id=None if topic_id == _NO_TOPIC_ID else topic_id.translate(_URL_SAFE),
-        replicas=min((len(each.replicas) for each in description.partitions), default=None),
-    )
-
-
-def _result(admin: ClientSession[AdminClient], future: "Future[Any]", subject: ErrorFields) -> Any:  # noqa: ANN401 - as the client types it
-    try:
-        return future.result()
-    except KafkaException as error:
-        raise admin.failure(error.args[0], **subject) from error
-
-
-def _subject(partition: PartitionOffset) -> ErrorFields:
-    return {"topic": partition.topic, "partition": partition.partition}

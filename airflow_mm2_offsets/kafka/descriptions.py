@@ -1,9 +1,10 @@
-"""Asks a cluster for topics' settings and for consumer groups; ``KafkaCluster`` calls it."""
+"""Asks a cluster for topics, their settings, and consumer groups; ``KafkaCluster`` calls it."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection, Uuid
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     AdminClient,
@@ -12,12 +13,41 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from airflow_mm2_offsets.core.acls import Operation
+from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 if TYPE_CHECKING:
-    from airflow_mm2_offsets.errors import ErrorFields
+    from concurrent.futures import Future
 
+    from confluent_kafka.admin._topic import TopicDescription
+
+_NO_TOPIC_ID = str(Uuid(0, 0))
+_URL_SAFE = str.maketrans("+/", "-_")
 _WITHOUT_MEMBERS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicInfo:
+    """A topic that exists."""
+
+    name: str
+    partitions: int
+    topic_id: str | None
+    """Changes when a topic is deleted and created again (KIP-516); None before Kafka 2.8."""
+    replicas: int | None = None
+    """Of the partition that has the fewest."""
+
+
+def describe_topics(
+    admin: ClientSession[AdminClient], topics: Collection[str]
+) -> dict[str, TopicInfo]:
+    """Return the topics that exist, by name."""
+    futures = admin.client.describe_topics(
+        TopicCollection([*topics]), request_timeout=admin.remaining
+    )
+    admin.wait_all(futures.values())
+    infos = {name: _topic_info(admin, name, future) for name, future in futures.items()}
+    return {name: info for name, info in infos.items() if info is not None}
 
 
 def describe_settings(
@@ -30,8 +60,8 @@ def describe_settings(
     return {
         resource.name: {
             name: str(entry.value)
-            for name, entry in _result(
-                admin, future, operation=Operation.DESCRIBE_CONFIGS, topic=resource.name
+            for name, entry in admin.result(
+                future, operation=Operation.DESCRIBE_CONFIGS, topic=resource.name
             ).items()
             if entry.value is not None
         }
@@ -50,14 +80,14 @@ def describe_readers(
     _refuse_partial_listing(admin)
     listing = admin.client.list_consumer_groups(request_timeout=admin.remaining)
     admin.wait_all([listing])
-    groups = [each for each in _result(admin, listing).valid if each.state not in _WITHOUT_MEMBERS]
+    groups = [each for each in admin.result(listing).valid if each.state not in _WITHOUT_MEMBERS]
     if not groups:
         return {}
     futures = admin.client.describe_consumer_groups(
         sorted(group.group_id for group in groups), request_timeout=admin.remaining
     )
     admin.wait_all(futures.values())
-    read = {name: _assigned(_result(admin, future, group=name)) for name, future in futures.items()}
+    read = {name: _assigned(admin.result(future, group=name)) for name, future in futures.items()}
     return {name: shared for name, names in read.items() if (shared := names & {*topics})}
 
 
@@ -72,6 +102,24 @@ def find_unreadable(admin: ClientSession[AdminClient], topics: Collection[str]) 
     )
     admin.wait_all(futures.values())
     return frozenset(name for name, each in futures.items() if not _is_readable(admin, each))
+
+
+def _topic_info(
+    admin: ClientSession[AdminClient], name: str, future: "Future[TopicDescription]"
+) -> TopicInfo | None:
+    """Return the topic; None if it does not exist."""
+    try:
+        description = admin.result(future, topic=name)
+    except TopicNotFoundError:
+        return None
+    topic_id = str(description.topic_id)
+    return TopicInfo(
+        name=description.name,
+        partitions=len(description.partitions),
+        # As Kafka writes it (org.apache.kafka.common.Uuid): fit for the name of a file.
+        topic_id=None if topic_id == _NO_TOPIC_ID else topic_id.translate(_URL_SAFE),
+        replicas=min((len(each.replicas) for each in description.partitions), default=None),
+    )
 
 
 def _is_readable(admin: ClientSession[AdminClient], topic: Any) -> bool:  # noqa: ANN401 - a future
@@ -105,21 +153,6 @@ def _refuse_partial_listing(admin: ClientSession[AdminClient]) -> None:
         include_authorized_operations=True, request_timeout=admin.remaining
     )
     admin.wait_all([future])
-    allowed = _result(admin, future).authorized_operations or ()
+    allowed = admin.result(future).authorized_operations or ()
     if AclOperation.DESCRIBE not in allowed:
         raise admin.failure(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))
-
-
-def _result(
-    admin: ClientSession[AdminClient],
-    future: Any,  # noqa: ANN401 - as the client types it
-    *,
-    operation: Operation = Operation.DESCRIBE,
-    topic: str | None = None,
-    group: str | None = None,
-) -> Any:  # noqa: ANN401 - as the client types it
-    subject: ErrorFields = {"topic": topic} if topic else {}
-    try:
-        return future.result()
-    except KafkaException as error:
-        raise admin.failure(error.args[0], operation=operation, group=group, **subject) from error

@@ -1,7 +1,7 @@
 """The way to a cluster's bootstrap servers, step by step: DNS, TCP and TLS.
 
-librdkafka says only that no broker answered. ``health`` walks this way before it asks a cluster,
-so that a failure names its step and its cause.
+librdkafka says only that no broker answered. ``connection_check`` walks this way, by
+``KafkaCluster.walk``, before it asks a cluster: so a failure names its step and its cause.
 """
 
 import socket
@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.kafka.advice import uses_tls
 from airflow_mm2_offsets.kafka.certificates import certificate_problem, describe_peer, tls_context
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.kafka.port_probe import connect, shake_hands
 from airflow_mm2_offsets.kafka.servers import Server, parse_servers
-
-_TLS_PROTOCOLS = frozenset({"SSL", "SASL_SSL"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +84,7 @@ def _steps(cluster: str, properties: Mapping[str, object], timeout: float) -> di
         "DNS": _resolve,
         "TCP": lambda server: _connect(server, timeout),
     }
-    if str(properties.get("security.protocol", "")).upper() in _TLS_PROTOCOLS:
+    if uses_tls(properties):
         context = tls_context(cluster, properties)
         steps["TLS"] = lambda server: _shake_hands(server, context, timeout)
     return steps

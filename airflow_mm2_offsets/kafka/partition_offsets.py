@@ -1,10 +1,14 @@
-"""Asks where partitions begin or end; ``KafkaCluster.watermarks`` calls it."""
+"""Asks for offsets of partitions: where they begin, where they end, and those of a time.
+
+``KafkaCluster`` calls it.
+"""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
@@ -39,6 +43,21 @@ def read_offsets(
     return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
+def read_offsets_at(
+    admin: ClientSession[AdminClient], times: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Return the offset of the first record at or after a time; see ``KafkaCluster.offsets_at``."""
+    specs = {PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()}
+    futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
+    admin.wait_all(futures.values())
+    offsets = {
+        TopicPartition(each.topic, each.partition): admin.result(future, **_subject(each)).offset
+        for each, future in futures.items()
+    }
+    # Kafka answers -1 if all records are older.
+    return {each: offset for each, offset in offsets.items() if offset >= 0}
+
+
 def _ask(
     consumer: ClientSession[Consumer], requested: list[PartitionOffset]
 ) -> list[PartitionOffset]:
@@ -51,33 +70,29 @@ def _ask(
                 continue
             # It concerns all partitions: name the first.
             failure = consumer.failure(error.args[0], **_subject(requested[0]))
-            if isinstance(failure, TopicNotFoundError):
-                _refuse_hidden(consumer, requested)
-                if _exist(consumer, requested):
-                    if not consumer.is_over:
-                        time.sleep(_UNTIL_LED)
-                        continue
-                    failure = consumer.unreachable()
+            if isinstance(failure, TopicNotFoundError) and _are_listed(consumer, requested):
+                if not consumer.is_over:
+                    time.sleep(_UNTIL_LED)
+                    continue
+                failure = consumer.unreachable()
             raise failure from error
 
 
-def _refuse_hidden(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> None:
-    """Raise ClusterRefusedError for a topic that is hidden from the user, not missing."""
-    known = consumer.metadata().topics.keys()
-    for name in sorted({each.topic for each in partitions} - known):
-        topic = consumer.metadata(name).topics.get(name)
-        error = topic.error if topic else None
-        if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise consumer.failure(error, topic=name)
-
-
-def _exist(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:
+def _are_listed(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:
     """Tell whether the brokers list all partitions.
 
     librdkafka does not find one that has just been created, nor one whose leader is out of reach
     at the address that it advertises.
+
+    Raises:
+        ClusterRefusedError: A topic is missing from the list because the user may not see it.
     """
     topics = consumer.metadata().topics
+    for name in sorted({each.topic for each in partitions} - topics.keys()):
+        topic = consumer.metadata(name).topics.get(name)
+        error = topic.error if topic else None
+        if error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise consumer.failure(error, topic=name)
     return all(
         each.topic in topics and each.partition in topics[each.topic].partitions
         for each in partitions

@@ -27,7 +27,7 @@ def parse_servers(cluster: str, text: str) -> tuple[Server, ...]:
     librdkafka takes ``host``, ``host:port``, ``[IPv6]:port`` and ``PROTOCOL://host:port``.
 
     Raises:
-        ConfigurationError: A port is no number from 1 to 65,535; ``cluster`` is named.
+        ConfigurationError: A port is not a number from 1 to 65,535; ``cluster`` is named.
     """
     return tuple(_parse(cluster, each.strip()) for each in text.split(",") if each.strip())
 
@@ -39,10 +39,18 @@ def _parse(cluster: str, text: str) -> Server:
         port = port.removeprefix(":")
     else:
         host, _, port = address.partition(":")
-    number = int(port) if port.isdecimal() else 0 if port else DEFAULT_PORT
-    if not host or not 0 < number < 1 << 16:
+    number = _port(port)
+    if not host or number is None:
         raise ConfigurationError(
             f"{BOOTSTRAP_SERVERS} has {text!r}; give host:port, with a port from 1 to 65535",
             cluster=cluster,
         )
     return Server(host, number)
+
+
+def _port(text: str) -> int | None:
+    """Return a port; None if the text is not one."""
+    if not text:
+        return DEFAULT_PORT
+    number = int(text) if text.isdecimal() else 0
+    return number if 0 < number < 1 << 16 else None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
 
 ClientT = TypeVar("ClientT", AdminClient, Consumer)
+ResultT = TypeVar("ResultT")
 
 _NOT_FOUND = frozenset(
     {
@@ -140,6 +141,25 @@ class ClientSession(Generic[ClientT]):
             self.run_callbacks()
             if pending and self.is_over:
                 raise self.unreachable()
+
+    def result(
+        self,
+        future: Future[ResultT],
+        *,
+        operation: Operation = Operation.DESCRIBE,
+        group: str | None = None,
+        **subject: Unpack[ErrorFields],
+    ) -> ResultT:
+        """Return the result of a future, after ``wait_all``.
+
+        Raises:
+            Mm2OffsetsError: The one that ``failure`` returns; it has the same arguments.
+        """
+        try:
+            return future.result()
+        except KafkaException as error:
+            report = error.args[0]
+            raise self.failure(report, operation=operation, group=group, **subject) from error
 
     def check(self) -> None:
         """Raise an error that does not go away with time.

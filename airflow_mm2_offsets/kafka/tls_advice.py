@@ -12,8 +12,6 @@ from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.kafka.port_probe import speaks_tls
 
 _CLIENT_CERTIFICATE = ("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")
-
-
 _KEY = ("ssl.key.location", "ssl.key.pem")
 
 

@@ -41,7 +41,7 @@ def _rights_of(task: str) -> tuple[Right, ...]:
             return each.rights
     names = ", ".join(each.task for each in TASK_RIGHTS)
     raise ConfigurationError(
-        f"{task!r} is no task that needs rights; give one of {names}, or an operator's class"
+        f"no rights are listed for {task!r}; give one of {names}, or an operator's class"
     )
 
 

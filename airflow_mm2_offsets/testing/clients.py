@@ -34,6 +34,7 @@ from airflow_mm2_offsets.testing.descriptions import (
     failed,
 )
 from airflow_mm2_offsets.testing.logs import PartitionLog, Record
+from airflow_mm2_offsets.testing.messages import Message
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -188,7 +189,7 @@ class _Consumer(_Client):
         for partition in partitions:
             self._reading.pop((partition.topic, partition.partition), None)
 
-    def consume(self, most: int, *, timeout: float) -> list["_Message"]:
+    def consume(self, most: int, *, timeout: float) -> list["Message"]:
         if not self._cluster.is_running:
             time.sleep(timeout)
             return []
@@ -199,7 +200,7 @@ class _Consumer(_Client):
             del self._reading[partition]
         return []
 
-    def _messages(self, start: TopicPartition) -> Iterator["_Message"]:
+    def _messages(self, start: TopicPartition) -> Iterator["Message"]:
         try:
             log = self._cluster.log(start.topic, start.partition)
         except TopicNotFoundError as error:
@@ -210,47 +211,5 @@ class _Consumer(_Client):
         for offset, record in log.committed_records(start.offset):
             if offset >= end:
                 break
-            yield _Message(start, offset, record, kind)
-        yield _Message(start, end, Record(None, None), kind, _PARTITION_EOF)
-
-
-class _Message:
-    """A message with the methods that ``kafka.drain`` calls."""
-
-    __slots__ = ("_error", "_kind", "_offset", "_partition", "_record", "_topic")
-
-    def __init__(
-        self,
-        partition: TopicPartition,
-        offset: int,
-        record: Record,
-        kind: int,
-        error: KafkaError | None = None,
-    ) -> None:
-        self._topic, self._partition = partition.topic, partition.partition
-        self._offset, self._record, self._kind = offset, record, kind
-        self._error = error
-
-    def error(self) -> KafkaError | None:
-        return self._error
-
-    def topic(self) -> str:
-        return self._topic
-
-    def partition(self) -> int:
-        return self._partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def key(self) -> bytes | None:
-        return self._record.key
-
-    def value(self) -> bytes | None:
-        return self._record.value
-
-    def timestamp(self) -> tuple[int, int]:
-        return self._kind, self._record.timestamp
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        return list(self._record.headers) or None
+            yield Message(start, offset, record, kind)
+        yield Message(start, end, Record(None, None), kind, _PARTITION_EOF)

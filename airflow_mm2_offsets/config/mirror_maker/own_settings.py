@@ -1,6 +1,5 @@
 """This package's settings that stand in a file of MirrorMaker 2."""
 
-import difflib
 from collections.abc import Collection
 
 from airflow_mm2_offsets.config.entries import Entries
@@ -10,6 +9,7 @@ from airflow_mm2_offsets.config.keys import (
     KEYS,
     SEPARATOR,
     SYNCS_LOCATION,
+    misspelt,
 )
 from airflow_mm2_offsets.errors import ConfigurationError
 
@@ -18,8 +18,6 @@ _SHARED_WITH_KAFKA = frozenset({SEPARATOR, INTERNAL_SEPARATOR, SYNCS_LOCATION})
 _OWN = KEYS - _SHARED_WITH_KAFKA
 _OF_CONNECTOR = ("cluster.", "consumer.", "producer.", "admin.")
 _TYPICAL = ("serve.", "connect.", "archive")
-_MISSPELT_FROM = 0.8
-"""From this similarity on (0 to 1), a key is taken for a misspelt one of this package."""
 
 
 def own_settings(entries: Entries, clusters: Collection[str] = ()) -> Entries:
@@ -32,12 +30,12 @@ def own_settings(entries: Entries, clusters: Collection[str] = ()) -> Entries:
         ConfigurationError: Keys look like misspelt ones of this package.
     """
     if wrong := [
-        f"{entry.origin} is not a known setting; did you mean {similar[0]}?"
+        f"{entry.origin} is not a known setting; did you mean {meant}?"
         for key, entry in entries.items()
         if key.startswith(_TYPICAL)
         and key not in KEYS
         and key.partition(".")[0] not in clusters
-        and (similar := difflib.get_close_matches(key, _OWN, n=1, cutoff=_MISSPELT_FROM))
+        and (meant := misspelt(key, _OWN))
     ]:
         raise ConfigurationError("; ".join(wrong))
     return {

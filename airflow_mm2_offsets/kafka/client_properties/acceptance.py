@@ -28,10 +28,10 @@ _PLAIN_VALUE = re.compile(r"[\w.,:-]{1,32}")
 
 def find_refused(config: Mapping[str, Setting]) -> list[PropertyError]:
     """Return what librdkafka refuses, property by property."""
-    asked = {name: value for name, value in config.items() if name not in CALLBACKS}
-    if _refusal(asked) is None:
+    properties = {name: value for name, value in config.items() if name not in CALLBACKS}
+    if _refusal(properties) is None:
         return []
-    return list(_one_by_one(asked))
+    return list(_one_by_one(properties))
 
 
 def drop_too_new(config: Config) -> None:
@@ -51,8 +51,8 @@ def shown_name(name: str) -> str:
     return "a property whose name looks like a line of a key or certificate"
 
 
-def _one_by_one(asked: Mapping[str, Setting]) -> Iterator[PropertyError]:
-    for name, value in asked.items():
+def _one_by_one(properties: Mapping[str, Setting]) -> Iterator[PropertyError]:
+    for name, value in properties.items():
         refusal = _refusal({name: value})
         if refusal is None:
             continue
@@ -62,9 +62,9 @@ def _one_by_one(asked: Mapping[str, Setting]) -> Iterator[PropertyError]:
             yield PropertyError(name, f"{_reason(name, value, refusal)}; correct it")
 
 
-def _refusal(asked: Mapping[str, Setting]) -> str | None:
+def _refusal(properties: Mapping[str, Setting]) -> str | None:
     """Return librdkafka's words; None if it takes all properties."""
-    probe = {"group.id": _LAST, **asked, _LAST: ""}
+    probe = {"group.id": _LAST, **properties, _LAST: ""}
     try:
         Consumer(probe)
     except KafkaException as error:

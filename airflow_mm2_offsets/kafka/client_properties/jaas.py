@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+JAAS_CONFIG = "sasl.jaas.config"
+"""Java's property of the text."""
 _TOKEN = re.compile(
     r"""
     (?P<space>[\x00-\x20]+ | /\*.*?\*/ | /[^\n\r]*)

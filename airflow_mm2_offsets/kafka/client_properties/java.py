@@ -8,13 +8,13 @@ from functools import partial
 
 import javaproperties
 
+from airflow_mm2_offsets.errors import Problems
 from airflow_mm2_offsets.kafka.client_properties import java_login
 from airflow_mm2_offsets.kafka.client_properties.java_tls import tls_properties
 from airflow_mm2_offsets.kafka.client_properties.problem import (
+    GIVE_JAVA_FILE,
     PropertyError,
     as_text,
-    collected,
-    raise_problems,
 )
 from airflow_mm2_offsets.kafka.client_properties.tls import HOST_NAME_CHECK
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, admin_config
@@ -26,10 +26,7 @@ _DEFAULTS: Mapping[str, frozenset[str]] = {
     "enable.ssl.certificate.verification": frozenset({"true"}),
 }
 """Properties that Java has not, and the values that say what it does anyway."""
-_NO_COUNTERPART = (
-    "has no counterpart in Kafka's Java client; give a file of Java client properties for this "
-    "cluster instead (source_properties, target_properties)"
-)
+_NO_COUNTERPART = f"has no counterpart in Kafka's Java client; {GIVE_JAVA_FILE}"
 _TRANSLATED = java_login.TRANSLATED | {
     *("ssl.cipher.suites", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password"),
     *(
@@ -52,19 +49,23 @@ def to_java(cluster: str, librdkafka_config: Mapping[str, object]) -> dict[str, 
         ConfigurationError: Properties that decide about security have no counterpart, or a file
             can't be read. One error names all of them.
     """
-    given = admin_config(cluster, librdkafka_config)
-    callback = given.pop("oauth_cb", None)
-    config = {key: as_text(value) for key, value in given.items() if not callable(value)}
-    problems = [
-        PropertyError(key, _NO_COUNTERPART) for key in config if _is_only_librdkafkas(key, config)
-    ]
+    settings = admin_config(cluster, librdkafka_config)
+    callback = settings.pop("oauth_cb", None)
+    config = {key: as_text(value) for key, value in settings.items() if not callable(value)}
+    problems = Problems()
+    problems.add(
+        *(
+            PropertyError(key, _NO_COUNTERPART)
+            for key in config
+            if _is_only_librdkafkas(key, config)
+        )
+    )
     properties = {key: value for key, value in config.items() if key in _SAME_IN_BOTH}
     if "security.protocol" in config:
         properties["security.protocol"] = config["security.protocol"].upper()
     for translate in (tls_properties, partial(java_login.login_properties, callback=callback)):
-        with collected(problems):
-            properties |= translate(config)
-    raise_problems(cluster, problems)
+        properties |= problems.attempt(partial(translate, config)) or {}
+    problems.raise_all(cluster=cluster)
     return properties
 
 

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 
 from airflow_mm2_offsets.kafka.client_properties import kerberos, msk_iam, oauth
-from airflow_mm2_offsets.kafka.client_properties.jaas import format_jaas
+from airflow_mm2_offsets.kafka.client_properties.jaas import JAAS_CONFIG, format_jaas
 from airflow_mm2_offsets.kafka.client_properties.login import (
+    LOGIN_HANDLER,
     OPTIONS,
     PLAIN_MODULE,
     SCRAM,
     SCRAM_MODULE,
 )
-from airflow_mm2_offsets.kafka.client_properties.problem import PropertyError
+from airflow_mm2_offsets.kafka.client_properties.problem import GIVE_JAVA_FILE, PropertyError
 from airflow_mm2_offsets.kafka.config import Setting
 
 TRANSLATED = frozenset(
@@ -26,12 +27,7 @@ TRANSLATED = frozenset(
 )
 """librdkafka's properties that ``login_properties`` reads."""
 _MODULES = {"PLAIN": PLAIN_MODULE} | dict.fromkeys(SCRAM, SCRAM_MODULE)
-_JAAS = "sasl.jaas.config"
-_LOGIN_HANDLER = "sasl.login.callback.handler.class"
-_INSTEAD = (
-    "which can't be translated for Spark's Java client; give a file of Java client properties for "
-    "this cluster instead (source_properties, target_properties)"
-)
+_INSTEAD = f"which can't be translated for Spark's Java client; {GIVE_JAVA_FILE}"
 _AIRFLOWS_SIGNER = "_msk_iam_oauth_cb"
 """Airflow's Kafka hook binds a region to this function for brokers of Amazon MSK."""
 
@@ -52,7 +48,7 @@ def login_properties(config: Mapping[str, str], *, callback: Setting | None) -> 
         return {}
     if module := _MODULES.get(mechanism):
         options = {option: config.get(f"sasl.{option}", "") for option in OPTIONS}
-        return {"sasl.mechanism": mechanism, _JAAS: format_jaas(module, options)}
+        return {"sasl.mechanism": mechanism, JAAS_CONFIG: format_jaas(module, options)}
     if mechanism == kerberos.MECHANISM:
         return _kerberos(config)
     if mechanism != oauth.MECHANISM:
@@ -67,7 +63,7 @@ def _kerberos(config: Mapping[str, str]) -> dict[str, str]:
     return {
         "sasl.mechanism": kerberos.MECHANISM,
         "sasl.kerberos.service.name": options.pop("serviceName"),
-        _JAAS: format_jaas(kerberos.MODULE, options),
+        JAAS_CONFIG: format_jaas(kerberos.MODULE, options),
     }
 
 
@@ -76,7 +72,7 @@ def _msk_iam(token: msk_iam.MskIamToken) -> dict[str, str]:
     return {
         "sasl.mechanism": msk_iam.MECHANISM,
         "sasl.client.callback.handler.class": msk_iam.CLIENT_HANDLER,
-        _JAAS: format_jaas(msk_iam.MODULE, token.jaas_options()),
+        JAAS_CONFIG: format_jaas(msk_iam.MODULE, token.jaas_options()),
     }
 
 
@@ -104,9 +100,9 @@ def _oauth(config: Mapping[str, str], callback: Setting | None) -> dict[str, str
         ) from None
     properties = {
         "sasl.mechanism": oauth.MECHANISM,
-        _LOGIN_HANDLER: oauth.KAFKA_HANDLER,
+        LOGIN_HANDLER: oauth.KAFKA_HANDLER,
         oauth.URL: config.get(oauth.URL, ""),
-        _JAAS: format_jaas(oauth.MODULE, options),
+        JAAS_CONFIG: format_jaas(oauth.MODULE, options),
     }
     claim = "sasl.oauthbearer.sub.claim.name"
     return properties | ({claim: config[claim]} if claim in config else {})

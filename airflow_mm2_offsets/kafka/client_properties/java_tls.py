@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from airflow_mm2_offsets.kafka.client_properties.pem import PemError, private_key_for_java
-from airflow_mm2_offsets.kafka.client_properties.problem import PropertyError
+from airflow_mm2_offsets.kafka.client_properties.problem import GIVE_JAVA_FILE, PropertyError
 from airflow_mm2_offsets.kafka.client_properties.stores import read_store
-from airflow_mm2_offsets.kafka.client_properties.tls import HOST_NAME_CHECK, suites_for_java
-
-_CIPHERS = "ssl.cipher.suites"
+from airflow_mm2_offsets.kafka.client_properties.tls import (
+    CIPHERS,
+    HOST_NAME_CHECK,
+    suites_for_java,
+)
 
 
 def tls_properties(config: Mapping[str, str]) -> dict[str, str]:
@@ -20,16 +22,14 @@ def tls_properties(config: Mapping[str, str]) -> dict[str, str]:
     properties = _trust(config) | _identity(config)
     if (algorithm := config.get(HOST_NAME_CHECK)) is not None:
         properties[HOST_NAME_CHECK] = "" if algorithm.lower() == "none" else algorithm
-    if suites := config.get(_CIPHERS):
+    if suites := config.get(CIPHERS):
         names = suites_for_java(suites)
         if names is None:
             raise PropertyError(
-                _CIPHERS,
-                f"is {suites}, which has a suite without a known name in Java; give a file of Java "
-                f"client properties for this cluster instead (source_properties, "
-                f"target_properties)",
+                CIPHERS,
+                f"is {suites}, which has a suite without a known name in Java; {GIVE_JAVA_FILE}",
             )
-        properties[_CIPHERS] = names
+        properties[CIPHERS] = names
     return properties
 
 

@@ -5,18 +5,14 @@ The hook calls it for the extra of a connection, the settings reader for files a
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
+from airflow_mm2_offsets.errors import Problems
 from airflow_mm2_offsets.kafka.client_properties import names
 from airflow_mm2_offsets.kafka.client_properties.acceptance import drop_too_new, find_refused
 from airflow_mm2_offsets.kafka.client_properties.login import translate_login
 from airflow_mm2_offsets.kafka.client_properties.pem import translate_pem_texts
-from airflow_mm2_offsets.kafka.client_properties.problem import (
-    Config,
-    PropertyError,
-    collected,
-    raise_problems,
-)
+from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError
 from airflow_mm2_offsets.kafka.client_properties.stores import check_trust, translate_stores
 from airflow_mm2_offsets.kafka.client_properties.tls import translate_tls
 from airflow_mm2_offsets.kafka.client_properties.values import translate_values
@@ -49,32 +45,29 @@ def to_librdkafka(cluster: str, properties: Mapping[str, object]) -> dict[str, S
         ConfigurationError: Properties are unknown, wrong, or without a counterpart. One error
             names all of them, without a value that may be a secret.
     """
-    given = settings_of(cluster, properties)
-    ignored = sorted(name for name in given if names.is_ignored(name))
+    settings = settings_of(cluster, properties)
+    ignored = sorted(name for name in settings if names.is_ignored(name))
     _tell_ignored(cluster, tuple(ignored))
-    problems = [
-        PropertyError(name, f"has no counterpart here: {names.REFUSED[name]}")
-        for name in given
-        if name in names.REFUSED
-    ]
-    config = _rename(
-        {
-            name: value
-            for name, value in given.items()
-            if name not in names.REFUSED and name not in ignored
-        }
-    )
+    problems = Problems()
+    config: Config = {}
+    for name, value in settings.items():
+        if name in names.REFUSED:
+            problem = f"has no counterpart here: {names.REFUSED[name]}"
+            problems.add(PropertyError(name, problem))
+        elif name not in ignored:
+            config[name] = value
+    config = _rename(config)
     for step in _STEPS:
-        with collected(problems):
-            step(config)
-    problems += find_refused(config)
-    raise_problems(cluster, problems)
+        problems.attempt(partial(step, config))
+    problems.add(*find_refused(config))
+    problems.raise_all(cluster=cluster)
     return config
 
 
-def _rename(given: Config) -> Config:
-    own = {name: value for name, value in given.items() if name not in names.RENAMED}
-    return {names.RENAMED.get(name, name): value for name, value in given.items()} | own
+def _rename(config: Config) -> Config:
+    librdkafkas = {name: value for name, value in config.items() if name not in names.RENAMED}
+    renamed = {names.RENAMED.get(name, name): value for name, value in config.items()}
+    return renamed | librdkafkas
 
 
 @cache

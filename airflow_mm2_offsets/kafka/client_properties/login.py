@@ -6,7 +6,12 @@
 from collections.abc import Mapping
 
 from airflow_mm2_offsets.kafka.client_properties import kerberos, msk_iam, oauth
-from airflow_mm2_offsets.kafka.client_properties.jaas import JaasError, LoginEntry, parse_jaas
+from airflow_mm2_offsets.kafka.client_properties.jaas import (
+    JAAS_CONFIG,
+    JaasError,
+    LoginEntry,
+    parse_jaas,
+)
 from airflow_mm2_offsets.kafka.client_properties.problem import (
     Config,
     PropertyError,
@@ -28,12 +33,11 @@ _MECHANISMS: Mapping[str, tuple[str, ...]] = {
     msk_iam.MODULE: (msk_iam.MECHANISM, oauth.MECHANISM),
 }
 """The mechanisms of each login module."""
-_JAAS = "sasl.jaas.config"
-_LOGIN_HANDLER = "sasl.login.callback.handler.class"
+LOGIN_HANDLER = "sasl.login.callback.handler.class"
 _CLIENT_HANDLER = "sasl.client.callback.handler.class"
 _GOOGLE_HANDLER = "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"
 _HANDLERS: Mapping[str, tuple[str, ...]] = {
-    _LOGIN_HANDLER: (
+    LOGIN_HANDLER: (
         *oauth.KAFKA_HANDLERS,
         oauth.STRIMZI_HANDLER,
         msk_iam.LOGIN_HANDLER,
@@ -60,7 +64,7 @@ def translate_login(config: Config) -> None:
     mechanism = (take(config, "sasl.mechanism") or "").strip().upper()
     mechanism = (take(config, "sasl.mechanisms") or mechanism).strip().upper()
     try:
-        _translate(config, mechanism, take(config, _JAAS))
+        _translate(config, mechanism, take(config, JAAS_CONFIG))
     finally:
         oauth.drop_unused(config)
     kerberos.translate_kinit(config)
@@ -112,15 +116,16 @@ def _translate_options(
 def _translate_password(config: Config, options: Mapping[str, str]) -> None:
     if options.get("tokenauth", "").lower() == "true":
         raise PropertyError(
-            _JAAS, "logs in by a delegation token, which librdkafka does not know; give a user"
+            JAAS_CONFIG,
+            "logs in by a delegation token, which librdkafka does not know; give a user",
         )
     if missing := [option for option in OPTIONS if option not in options]:
-        raise PropertyError(_JAAS, f"lacks {' and '.join(missing)}; add it")
+        raise PropertyError(JAAS_CONFIG, f"lacks {' and '.join(missing)}; add it")
     for option in OPTIONS:
         # Which of two logins was meant is not ours to guess.
         if as_text(config.setdefault(f"sasl.{option}", options[option])) != options[option]:
             raise PropertyError(
-                _JAAS, f"and sasl.{option} give different logins; remove one of them"
+                JAAS_CONFIG, f"and sasl.{option} give different logins; remove one of them"
             )
 
 
@@ -129,7 +134,7 @@ def _parse(jaas: str) -> LoginEntry:
         return parse_jaas(jaas)
     except JaasError as error:
         raise PropertyError(
-            _JAAS,
+            JAAS_CONFIG,
             f"does not have the form 'module required name=\"value\" ...;': {error}; correct it, "
             f"or give sasl.mechanism, sasl.username and sasl.password instead",
         ) from None
@@ -143,7 +148,7 @@ def _known_module(name: str) -> str:
     if name.endswith(".Krb5LoginModule"):  # every vendor of a JVM has its own
         return kerberos.MODULE
     raise PropertyError(
-        _JAAS,
+        JAAS_CONFIG,
         f"names {_class_name(name)}, a login module that only Java can run; give one of "
         f"{', '.join(module.rpartition('.')[2] for module in _MECHANISMS)}, or a callback as "
         f"oauth_cb",
@@ -173,7 +178,7 @@ def _take_handler(config: Config) -> str:
                 f"is {_class_name(handler)}, a class that only Java can run; give client "
                 f"credentials (Kafka's OAuthBearerLoginCallbackHandler), or a callback as oauth_cb",
             )
-    return taken[_LOGIN_HANDLER] or taken[_CLIENT_HANDLER]
+    return taken[LOGIN_HANDLER] or taken[_CLIENT_HANDLER]
 
 
 def _class_name(text: str) -> str:

@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from airflow_mm2_offsets.kafka.client_properties.jaas import JAAS_CONFIG
 from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, as_text
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 
@@ -25,7 +26,6 @@ _BROKER = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _PROFILE, _ROLE, _SESSION = "awsProfileName", "awsRoleArn", "awsRoleSessionName"
 _OPTIONS = frozenset({_PROFILE, _ROLE, _SESSION, "awsDebugCreds", "awsStsRegion"})
-_SHOWN = "sasl.jaas.config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def translate_options(config: Config, options: Mapping[str, str]) -> None:
     """
     if unknown := options.keys() - _OPTIONS:
         raise PropertyError(
-            _SHOWN,
+            JAAS_CONFIG,
             f"has {', '.join(sorted(unknown))}, which the signer does not take; its options are "
             f"{', '.join(sorted(_OPTIONS))}",
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from airflow_mm2_offsets.kafka.client_properties.jaas import JAAS_CONFIG
 from airflow_mm2_offsets.kafka.client_properties.pem import PemError, with_lines
 from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, take
 from airflow_mm2_offsets.kafka.client_properties.stores import read_store
@@ -38,7 +39,6 @@ _GRANTS = {"DefaultJwtRetriever": "", "ClientCredentialsJwtRetriever": ""} | {
     "JwtBearerJwtRetriever": _JWT_BEARER
 }
 """The grant of Kafka's classes that fetch a token; empty: client credentials."""
-_JAAS = "sasl.jaas.config"
 _EXTENSION = "extension_"
 _STRIMZI = {
     "oauth.client.id": CLIENT_ID,
@@ -117,7 +117,7 @@ def _refuse_of_strimzi(options: Mapping[str, str]) -> None:
     ]
     if refused:
         raise PropertyError(
-            _JAAS,
+            JAAS_CONFIG,
             f"has {', '.join(sorted(refused))}, which librdkafka does not know; give a client "
             f"that logs in by oauth.client.id and oauth.client.secret, or a callback as oauth_cb",
         )
@@ -125,7 +125,7 @@ def _refuse_of_strimzi(options: Mapping[str, str]) -> None:
 
 def _translate_ca(config: Config, options: Mapping[str, str], prefix: str) -> None:
     location = options.get(f"{prefix}ssl.truststore.location")
-    setting = f"{_JAAS}: {prefix}ssl.truststore.location"
+    setting = f"{JAAS_CONFIG}: {prefix}ssl.truststore.location"
     text = options.get(f"{prefix}ssl.truststore.certificates")
     if location:
         store = read_store(setting, location, options.get(f"{prefix}ssl.truststore.password"))
@@ -138,7 +138,7 @@ def _translate_ca(config: Config, options: Mapping[str, str], prefix: str) -> No
             config.setdefault("https.ca.pem", with_lines(text))
         except PemError as error:
             raise PropertyError(
-                f"{_JAAS}: {prefix}ssl.truststore.certificates", str(error)
+                f"{JAAS_CONFIG}: {prefix}ssl.truststore.certificates", str(error)
             ) from None
 
 
@@ -172,5 +172,7 @@ def _check(config: Config) -> None:
             CLIENT_SECRET: "clientSecret (Strimzi: oauth.client.secret)",
         }
     if missing := [word for name, word in needed.items() if not config.get(name)]:
-        raise PropertyError(_JAAS, f"logs in by OAuth and lacks {' and '.join(missing)}; add it")
+        raise PropertyError(
+            JAAS_CONFIG, f"logs in by OAuth and lacks {' and '.join(missing)}; add it"
+        )
     config[METHOD] = "oidc"

@@ -1,7 +1,5 @@
-"""What is wrong with one property; a translation lists all of them in one error."""
+"""What a translation of properties works on, and its error about one property."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TypeAlias
 
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -11,42 +9,19 @@ Config: TypeAlias = dict[str, Setting]
 """Properties while they are translated: each step takes Java's out, and puts librdkafka's in."""
 
 
-class PropertyError(Exception):
-    """A property that is wrong or has no counterpart; never raised to callers of the package."""
+GIVE_JAVA_FILE = (
+    "give a file of Java client properties for this cluster instead (source_properties, "
+    "target_properties)"
+)
+"""The next step where a property has no counterpart in Kafka's Java client."""
+
+
+class PropertyError(ConfigurationError):
+    """A property that is wrong or has no counterpart; ``Problems`` adds the cluster."""
 
     def __init__(self, setting: str, problem: str) -> None:
-        """Keep both; ``problem`` never shows a secret."""
-        super().__init__(f"{setting}: {problem}")
-        self.setting = setting
-        self.problem = problem
-
-
-@contextmanager
-def collected(problems: list[PropertyError]) -> Iterator[None]:
-    """Add a problem of the block to ``problems``, so that the next step runs all the same."""
-    try:
-        yield
-    except PropertyError as problem:
-        problems.append(problem)
-
-
-def raise_problems(cluster: str, problems: Sequence[PropertyError]) -> None:
-    """Raise one error for all problems, if there are any.
-
-    Raises:
-        ConfigurationError: Its field ``setting`` names the property, if it is the only one.
-    """
-    if not problems:
-        return
-    # The problems themselves, and what caused them, may quote a secret: no chain.
-    if len(problems) == 1:
-        raise ConfigurationError(
-            problems[0].problem, cluster=cluster, setting=problems[0].setting
-        ) from None
-    listed = "; ".join(str(problem) for problem in problems)
-    raise ConfigurationError(
-        f"{len(problems)} properties are wrong: {listed}", cluster=cluster
-    ) from None
+        """Put the property before the problem, which never shows a secret."""
+        super().__init__(problem, setting=setting)
 
 
 def as_text(value: Setting) -> str:

@@ -1,10 +1,13 @@
 """Java's truststores and keystores: read where they are PEM or PKCS#12, named where they are JKS.
 
-``librdkafka`` calls this for a Java client's files, ``java`` and ``oauth`` for single files.
+``librdkafka`` translates a Java client's stores with it; ``java_tls`` and ``oauth`` read single
+files.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -39,6 +42,14 @@ class Keystore:
     """The certificate of the key, and those of its issuers."""
     trusted: str
     """Certificates without a key."""
+
+
+class _StoreFile(NamedTuple):
+    setting: str
+    """The property that names the file."""
+    location: str
+    pkcs12: Keystore | None
+    """Its content; None: it is PEM, which librdkafka reads itself."""
 
 
 def check_trust(config: Config) -> None:
@@ -99,11 +110,11 @@ def read_store(setting: str, path: str, password: str | None) -> Keystore | None
         store = load_pkcs12(content, password.encode() if password is not None else None)
     except ValueError:
         # The library's message may tell about the password.
-        given = "its password does not open it" if password else "its password is missing"
+        problem = "its password does not open it" if password else "its password is missing"
         raise PropertyError(
             setting,
             f"is {path}, which is neither PEM nor can be opened as PKCS#12: the file is damaged "
-            f"or {given}; check {setting.replace('location', 'password')}",
+            f"or {problem}; check {setting.replace('location', 'password')}",
         ) from None
     return _as_pem(store)
 
@@ -127,34 +138,40 @@ def _as_pem(store: PKCS12KeyAndCertificates) -> Keystore:
 
 
 def _translate_truststore(config: Config) -> None:
-    location = take(config, "ssl.truststore.location")
-    password = take(config, "ssl.truststore.password")
-    config.pop("ssl.truststore.type", None)
-    if location is None or config.keys() & {"ssl.ca.location", "ssl.ca.pem"}:
+    file = _take_store(config, "truststore", unless=("ssl.ca.location", "ssl.ca.pem"))
+    if file is None:
         return
-    setting = "ssl.truststore.location"
-    store = read_store(setting, location, password)
-    if store is None:
-        config["ssl.ca.location"] = location
-    elif store.trusted:
-        config["ssl.ca.pem"] = store.trusted
+    if file.pkcs12 is None:
+        config["ssl.ca.location"] = file.location
+    elif file.pkcs12.trusted:
+        config["ssl.ca.pem"] = file.pkcs12.trusted
     else:
-        raise PropertyError(setting, f"is {location}, which holds no certificate without a key")
+        problem = f"is {file.location}, which holds no certificate without a key"
+        raise PropertyError(file.setting, problem)
 
 
 def _translate_keystore(config: Config) -> None:
-    location = take(config, "ssl.keystore.location")
-    password = take(config, "ssl.keystore.password")
-    config.pop("ssl.keystore.type", None)
-    if location is None or config.keys() & {"ssl.key.location", "ssl.key.pem"}:
+    file = _take_store(config, "keystore", unless=("ssl.key.location", "ssl.key.pem"))
+    if file is None:
         return
-    setting = "ssl.keystore.location"
-    store = read_store(setting, location, password)
-    if store is None:
-        config |= {"ssl.certificate.location": location, "ssl.key.location": location}
-    elif store.key:
-        config |= {"ssl.certificate.pem": store.chain, "ssl.key.pem": store.key}
+    if file.pkcs12 is None:
+        config |= {"ssl.certificate.location": file.location, "ssl.key.location": file.location}
+    elif file.pkcs12.key:
+        config |= {"ssl.certificate.pem": file.pkcs12.chain, "ssl.key.pem": file.pkcs12.key}
         # It opened the key in the file; the text is without encryption.
         config.pop("ssl.key.password", None)
     else:
-        raise PropertyError(setting, f"is {location}, which holds no private key")
+        raise PropertyError(file.setting, f"is {file.location}, which holds no private key")
+
+
+def _take_store(config: Config, kind: str, *, unless: Collection[str]) -> _StoreFile | None:
+    """Take a store's properties out of a configuration, and read the store.
+
+    None if there is no store, or if one of the properties ``unless`` is there: it takes precedence.
+    """
+    setting = f"ssl.{kind}.location"
+    location, password = take(config, setting), take(config, f"ssl.{kind}.password")
+    config.pop(f"ssl.{kind}.type", None)
+    if location is None or any(name in config for name in unless):
+        return None
+    return _StoreFile(setting, location, read_store(setting, location, password))

@@ -8,7 +8,7 @@ import re
 from airflow_mm2_offsets.kafka.client_properties.problem import Config, PropertyError, take
 
 HOST_NAME_CHECK = "ssl.endpoint.identification.algorithm"
-_CIPHERS = "ssl.cipher.suites"
+CIPHERS = "ssl.cipher.suites"
 _MODERN = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAVA_SUITE = re.compile(
     r"TLS_(?:(?P<exchange>ECDHE_ECDSA|ECDHE_RSA|DHE_RSA|RSA)_WITH_)"
@@ -33,7 +33,7 @@ def translate_tls(config: Config) -> None:
         algorithm = take(config, HOST_NAME_CHECK) or "none"
         config[HOST_NAME_CHECK] = algorithm.lower()
     _check_versions(config)
-    if suites := take(config, _CIPHERS):
+    if suites := take(config, CIPHERS):
         _translate_suites(config, suites)
 
 
@@ -64,18 +64,18 @@ def _translate_suites(config: Config, suites: str) -> None:
     translated = [_openssl_suite(name) for name in older]
     if unknown := [name for name, own in zip(older, translated, strict=True) if own is None]:
         raise PropertyError(
-            _CIPHERS,
+            CIPHERS,
             f"has suites without a known name in OpenSSL: {', '.join(unknown)}; give OpenSSL's "
             f"names (openssl ciphers -stdname), separated by colons",
         )
     if names and not older:
         raise PropertyError(
-            _CIPHERS,
+            CIPHERS,
             "has suites of TLS 1.3 alone, which librdkafka can't be held to: it would take TLS 1.2 "
             "with any suite; add the suites of TLS 1.2 that you allow, or remove it",
         )
     if translated:
-        config[_CIPHERS] = ":".join(filter(None, translated))
+        config[CIPHERS] = ":".join(filter(None, translated))
 
 
 def _openssl_suite(name: str) -> str | None:

@@ -14,7 +14,8 @@ import pytest
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, SyncsTopicError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from stack.waiting import wait_until

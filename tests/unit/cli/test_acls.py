@@ -52,5 +52,5 @@ def test_an_unknown_task_is_named(line: CommandLine) -> None:
         "orders",
         code=ExitCode.USAGE,
     )
-    assert "'transalte' is no task" in error
+    assert "no rights are listed for 'transalte'" in error
     assert "translate" in error

@@ -40,7 +40,7 @@ def test_the_help_lists_every_exit_code() -> None:
     shown = CliRunner().invoke(app, "-h").stdout
     assert EXIT_CODES in re.sub(r"^  ", "", shown, flags=re.MULTILINE)
     for kind in _kinds(Mm2OffsetsError):
-        assert exit_code(kind("wrong")) in {1, 2, 3, 4}
+        assert exit_code(kind.__new__(kind)) in {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

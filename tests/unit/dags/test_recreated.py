@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from tests.unit.dags.dags_folder import FOLDER, STEPS, parse
 from tests.unit.dags.failovers import Failover
 

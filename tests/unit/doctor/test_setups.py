@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from tests.unit.doctor.setups import COMPOSE, KAFKA_DOCS, MSK, STRIMZI
+from tests.support.mirror_setups import COMPOSE, KAFKA_DOCS, MSK, STRIMZI
 
 LOST = (
     "error syncs_lost_with_source: offset-syncs.topic.location = source in {}, and no archive is "

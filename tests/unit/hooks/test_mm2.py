@@ -96,7 +96,7 @@ def test_amazons_iam_works_in_an_extra(names: pytest.MonkeyPatch) -> None:
 def test_airflow_masks_what_the_extras_hide(names: pytest.MonkeyPatch) -> None:
     """Airflow masks a field by its name; a password in a JAAS text and a key in PEM have others."""
     masked: list[str] = []
-    names.setattr("airflow_mm2_offsets.hooks.mm2.mask_secret", masked.append)
+    names.setattr("airflow_mm2_offsets.hooks.kafka_config.mask_secret", masked.append)
     plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
     jaas = f"{plain} required username=airflow password='in the JAAS text';"
     extra = {key: value for key, value in KAFKA.items() if key != "sasl.password"}

@@ -166,7 +166,7 @@ def test_wrong_client_properties_are_named_all_at_once(names: pytest.MonkeyPatch
     extra = {**KAFKA, "securty.protocol": "SSL", "ssl.engine.factory.class": SECRET}
     define(names, "kafka_source", conn_type="kafka", extra=extra)
     refusal = _refusal()
-    assert refusal.startswith("source cluster (kafka_source): 2 properties are wrong: ")
+    assert refusal.startswith("source cluster (kafka_source): 2 settings are wrong: ")
     assert "securty.protocol: " in refusal
     assert "did you mean security.protocol?" in refusal
     assert "ssl.engine.factory.class: " in refusal

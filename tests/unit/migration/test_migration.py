@@ -14,7 +14,8 @@ from airflow_mm2_offsets.errors import (
     CheckpointError,
     TranslationRefusedError,
 )
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from airflow_mm2_offsets.migration import (
     DEFAULT_OPTIONS,
     MigrationOptions,

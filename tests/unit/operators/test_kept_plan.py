@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, PlanError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from airflow_mm2_offsets.testing import Record
 from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient

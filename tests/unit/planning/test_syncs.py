@@ -12,7 +12,8 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, SyncsLocation, TopicPartition, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
-from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster, TopicInfo
+from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
+from airflow_mm2_offsets.kafka.descriptions import TopicInfo
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.syncs import load_syncs

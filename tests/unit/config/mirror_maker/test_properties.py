@@ -6,48 +6,17 @@ import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
+from tests.support.mirror_setups import COMPOSE, KAFKA_DOCS
 from tests.unit.config.settings_files import SECRET, load
-
-TWO_WAYS = """
-# The shape of config/connect-mirror-maker.properties in Kafka
-clusters = oslo, rome
-oslo.bootstrap.servers = oslo-1.invalid:9092, oslo-2.invalid:9092
-rome.bootstrap.servers = rome-1.invalid:9092
-
-oslo->rome.enabled = true
-oslo->rome.topics = trips.*
-rome->oslo.enabled = true
-rome->oslo.topics = .*
-
-replication.factor=3
-checkpoints.topic.replication.factor=3
-offset-syncs.topic.replication.factor=3
-tasks.max = 4
-refresh.topics.interval.seconds = 60
-"""
-COMPOSE = """
-# The shape of the compose stack of mm2-offset-map: the aliases are source and target
-clusters=source,target
-source.bootstrap.servers=left.invalid:9092
-target.bootstrap.servers=right.invalid:9092
-source->target.enabled=true
-target->source.enabled=false
-source->target.topics=a.trips|b.trips
-source->target.offset-syncs.topic.location=target
-source->target.offset.lag.max=5
-target->source.emit.heartbeats.enabled=false
-replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy
-sync.topic.acls.enabled=false
-"""
 
 
 def test_a_flow_is_chosen_by_its_aliases(tmp_path: Path) -> None:
     """Two flows are enabled; each has its own source, target and syncs topic."""
-    there = load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="oslo").pair()
+    there = load(tmp_path, KAFKA_DOCS, MM2_OFFSETS_SOURCE_ALIAS="oslo").pair()
     assert there.source.config["bootstrap.servers"] == "oslo-1.invalid:9092,oslo-2.invalid:9092"
     assert there.target.config["bootstrap.servers"] == "rome-1.invalid:9092"
     assert there.syncs_topic == "mm2-offset-syncs.rome.internal"
-    back = load(tmp_path, f"{TWO_WAYS}\ntarget.alias=oslo").pair()
+    back = load(tmp_path, f"{KAFKA_DOCS}\ntarget.alias=oslo").pair()
     assert back.target.config["bootstrap.servers"] == "oslo-1.invalid:9092,oslo-2.invalid:9092"
     assert (back.naming.source_alias, back.naming.target_alias) == ("rome", "oslo")
 
@@ -59,11 +28,11 @@ def test_the_flows_are_listed_where_none_is_chosen(tmp_path: Path) -> None:
         match=r"mm2.properties: no flow is chosen, and not exactly one is enabled. Enabled flows: "
         r"oslo->rome, rome->oslo. Choose .* MM2_OFFSETS_SOURCE_ALIAS",
     ):
-        load(tmp_path, TWO_WAYS)
+        load(tmp_path, KAFKA_DOCS)
     with pytest.raises(ConfigurationError, match="no flow is chosen"):
-        load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="")
+        load(tmp_path, KAFKA_DOCS, MM2_OFFSETS_SOURCE_ALIAS="")
     with pytest.raises(ConfigurationError, match=r"paris->\* is chosen, which matches no enabled"):
-        load(tmp_path, TWO_WAYS, MM2_OFFSETS_SOURCE_ALIAS="paris")
+        load(tmp_path, KAFKA_DOCS, MM2_OFFSETS_SOURCE_ALIAS="paris")
 
 
 def test_the_only_enabled_flow_is_chosen(tmp_path: Path) -> None:

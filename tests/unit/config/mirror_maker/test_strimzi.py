@@ -7,43 +7,17 @@ import pytest
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
 from stack.certificates import Authority
+from tests.support.mirror_setups import STRIMZI
 from tests.unit.config.settings_files import load
 
-V1BETA2 = """
-apiVersion: kafka.strimzi.io/v1beta2
-kind: KafkaMirrorMaker2
-metadata: {name: copies}
-spec:
-  version: 4.0.0
-  connectCluster: rome
-  clusters:
-    - alias: oslo
-      bootstrapServers: oslo-kafka-bootstrap.invalid:9093
-      tls:
-        trustedCertificates:
-          - {secretName: oslo-ca, pattern: "*.crt"}
-      authentication:
-        type: scram-sha-512
-        username: copier
-        passwordSecret: {secretName: copier-login, password: word}
-    - alias: rome
-      bootstrapServers: rome-kafka-bootstrap.invalid:9092
-      config:
-        config.storage.replication.factor: -1
-        security.protocol: PLAINTEXT
-  mirrors:
-    - sourceCluster: oslo
-      targetCluster: rome
-      sourceConnector:
-        tasksMax: 4
-        config:
-          replication.factor: -1
-          sync.topic.acls.enabled: "false"
+V1BETA2 = STRIMZI.replace(
+    "          replication.factor: -1\n",
+    """          replication.factor: -1
           offset-syncs.topic.location: target
           replication.policy.class: org.apache.kafka.connect.mirror.IdentityReplicationPolicy
-      checkpointConnector: {}
-      topicsPattern: "trips.*"
-"""
+""",
+    1,
+)
 V1 = """
 apiVersion: v1
 kind: ConfigMap

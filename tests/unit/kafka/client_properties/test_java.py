@@ -216,7 +216,7 @@ def test_what_says_no_more_than_javas_default_is_left_out() -> None:
 def test_all_problems_come_at_once() -> None:
     """One error lists them."""
     config = SERVERS | {"ssl.crl.location": "/crl", "ssl.ca.location": "/nowhere"}
-    with pytest.raises(ConfigurationError, match=r"2 properties .*ssl\.crl\.location.*ssl\.ca"):
+    with pytest.raises(ConfigurationError, match=r"2 settings .*ssl\.crl\.location.*ssl\.ca"):
         to_java("source", config)
 
 

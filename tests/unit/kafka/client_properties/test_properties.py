@@ -177,7 +177,7 @@ def test_all_wrong_properties_come_at_once() -> None:
     with pytest.raises(ConfigurationError) as raised:
         to_librdkafka("source", java)
     text = str(raised.value)
-    assert text.startswith("source: 5 properties are wrong: ")
+    assert text.startswith("source: 5 settings are wrong: ")
     assert all(f"{name}: " in text for name in java if name != "client.id")
     assert SECRET not in text
     assert "setting" not in raised.value.fields

@@ -1,4 +1,7 @@
-"""Set-ups as people write them, rebuilt with names and values of our own."""
+"""Set-ups as people write them, rebuilt with names and values of our own.
+
+The settings are read from them, and the doctor examines them.
+"""
 
 import json
 
