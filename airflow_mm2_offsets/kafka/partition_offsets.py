@@ -35,11 +35,8 @@ def read_offsets(
         ClusterUnreachableError: A partition's leader does not answer.
     """
     answers = _ask(consumer, [PartitionOffset(*each, special_time) for each in partitions])
-    for each in answers:
-        if each.error is not None:
-            raise consumer.failure(each.error, **_subject(each))
-        if each.offset < 0:
-            raise consumer.unreachable()
+    if any(each.offset < 0 for each in answers):
+        raise consumer.unreachable()
     return {TopicPartition(each.topic, each.partition): each.offset for each in answers}
 
 
@@ -62,20 +59,31 @@ def _ask(
     consumer: ClientSession[Consumer], requested: list[PartitionOffset]
 ) -> list[PartitionOffset]:
     while True:
-        try:
-            return consumer.client.offsets_for_times(requested, timeout=consumer.remaining)
-        except KafkaException as error:
-            consumer.run_callbacks()
-            if error.args[0].code() == _BROKER_REPLACED and not consumer.is_over:
+        answers, error = _ask_once(consumer, requested)
+        if error is None:
+            return answers
+        consumer.run_callbacks()
+        if error.code() == _BROKER_REPLACED and not consumer.is_over:
+            continue
+        failed = next((each for each in answers if each.error is not None), requested[0])
+        failure = consumer.failure(error, **_subject(failed))
+        if isinstance(failure, TopicNotFoundError) and _are_listed(consumer, requested):
+            if not consumer.is_over:
+                time.sleep(_UNTIL_LED)
                 continue
-            # It concerns all partitions: name the first.
-            failure = consumer.failure(error.args[0], **_subject(requested[0]))
-            if isinstance(failure, TopicNotFoundError) and _are_listed(consumer, requested):
-                if not consumer.is_over:
-                    time.sleep(_UNTIL_LED)
-                    continue
-                failure = consumer.unreachable()
-            raise failure from error
+            failure = consumer.unreachable()
+        raise failure
+
+
+def _ask_once(
+    consumer: ClientSession[Consumer], requested: list[PartitionOffset]
+) -> tuple[list[PartitionOffset], KafkaError | None]:
+    """Return the answers and the first error; one that concerns all partitions has no answers."""
+    try:
+        answers = consumer.client.offsets_for_times(requested, timeout=consumer.remaining)
+    except KafkaException as error:
+        return [], error.args[0]
+    return answers, next((each.error for each in answers if each.error is not None), None)
 
 
 def _are_listed(consumer: ClientSession[Consumer], partitions: list[PartitionOffset]) -> bool:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
     load_pkcs12,
 )
 
+from airflow_mm2_offsets.kafka.advice import uses_tls
 from airflow_mm2_offsets.kafka.client_properties.problem import (
     Config,
     PropertyError,
@@ -61,7 +62,7 @@ def check_trust(config: Config) -> None:
         PropertyError: All properties that say which CAs are trusted are empty.
     """
     trust = {name: config[name] for name in _TRUST if name in config}
-    if trust and not any(map(as_text, trust.values())) and _uses_tls(config):
+    if trust and not any(map(as_text, trust.values())) and uses_tls(config):
         raise PropertyError(
             next(iter(trust)),
             "is empty, so any CA of this system would be trusted; give your CA's file or text, or "
@@ -117,10 +118,6 @@ def read_store(setting: str, path: str, password: str | None) -> Keystore | None
             f"or {problem}; check {setting.replace('location', 'password')}",
         ) from None
     return _as_pem(store)
-
-
-def _uses_tls(config: Config) -> bool:
-    return as_text(config.get("security.protocol", "")).upper().endswith("SSL")
 
 
 def _as_pem(store: PKCS12KeyAndCertificates) -> Keystore:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from airflow_mm2_offsets.core import TopicPartition
@@ -18,7 +18,7 @@ from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consu
 from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.support.mock_broker import MockBroker
 
-ORDERS = TopicPartition("orders", 0)
+ORDERS, RETURNS = TopicPartition("orders", 0), TopicPartition("returns", 1)
 
 
 class SessionFactory(list[ClientSession[Any]]):
@@ -159,3 +159,28 @@ def test_a_partition_without_an_answer_is_an_error(
     broker.write("orders", [(b"k", b"v")])
     with pytest.raises(ClusterUnreachableError, match=r"^source .*: did not answer"):
         broker.cluster().watermarks([ORDERS])
+
+
+def test_a_partition_that_is_not_led_yet_is_asked_for_again(
+    broker: MockBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was just created is not found for a moment, while others are."""
+    asked: list[int] = []
+
+    class NotFound(KafkaTopicPartition):
+        error = KafkaError(KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 - its name
+
+    class Late(Consumer):
+        def offsets_for_times(
+            self, partitions: list[KafkaTopicPartition], timeout: float = -1.0
+        ) -> list[KafkaTopicPartition]:
+            asked.append(len(partitions))
+            answers = super().offsets_for_times(partitions, timeout)
+            return [answers[0], NotFound(*RETURNS)] if len(asked) == 1 else answers
+
+    monkeypatch.setattr(module, "Consumer", Late)
+    for topic, partition in (ORDERS, RETURNS):
+        broker.write(topic, [(b"k", b"v")], partition)
+    found = broker.cluster().watermarks([ORDERS, RETURNS])
+    assert {each: marks.high for each, marks in found.items()} == {ORDERS: 1, RETURNS: 1}
+    assert asked == [2, 2, 2]
