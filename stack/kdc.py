@@ -89,11 +89,8 @@ class Kdc:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The variables by which MIT's library finds this realm, and no ticket of another one."""
-        return {
-            "KRB5_CONFIG": str(self.krb5_conf),
-            "KRB5CCNAME": f"FILE:{self._folder / 'no-ticket'}",
-        }
+        """The variables by which MIT's library finds this realm."""
+        return {"KRB5_CONFIG": str(self.krb5_conf)}
 
     @property
     def _server_env(self) -> Mapping[str, str]:
@@ -143,6 +140,14 @@ class Kdc:
         self._run("kadmin.local", "addprinc", "-randkey", "+requires_preauth", principal)
         self._run("kadmin.local", "ktadd", "-k", str(path), principal)
         return path
+
+    def change_key(self, principal: str) -> None:
+        """Give a principal another key; its keytab no longer works."""
+        self._run("kadmin.local", "cpw", "-randkey", principal)
+
+    def remove(self, principal: str) -> None:
+        """Remove a principal; keytabs that hold its key stay."""
+        self._run("kadmin.local", "delprinc", "-force", principal)
 
     def full_name(self, principal: str) -> str:
         """Return a principal's name with the realm."""
