@@ -7,7 +7,7 @@ what that says, so ``kinit`` is asked again.
 
 import re
 
-from airflow_mm2_offsets.kafka.advice import Advice, Config, Rule, mechanism
+from airflow_mm2_offsets.kafka.advice import Advice, Config, Rule, mechanism, protocol
 from airflow_mm2_offsets.kafka.client_properties.kerberos import (
     KEYTAB,
     MECHANISM,
@@ -94,12 +94,12 @@ def _unknown_service(match: re.Match[str], _: Config) -> Advice:
 
 def _no_ticket(match: re.Match[str], config: Config) -> Advice | None:
     """Say why there is no ticket; decline where there is one, and the report is not about it."""
-    if (mechanism(config) or MECHANISM).upper() != MECHANISM:
+    if not _logs_in_by_kerberos(config):
         return None
     names = {"keytab": str(config.get(KEYTAB, "")), "principal": str(config.get(PRINCIPAL, ""))}
     if not names["keytab"]:
         cause = "there is no valid Kerberos ticket"
-        return Advice((KEYTAB,), cause, _WITHOUT_KEYTAB) if match[0] else None
+        return Advice((KEYTAB,), cause, _WITHOUT_KEYTAB) if match["gssapi"] else None
     problem = ticket_problem(**names)
     if problem is None:
         return None
@@ -111,7 +111,7 @@ def _no_ticket(match: re.Match[str], config: Config) -> Advice | None:
 
 
 def _ticket_refused(_: re.Match[str], config: Config) -> Advice | None:
-    if mechanism(config) != MECHANISM:
+    if not _logs_in_by_kerberos(config):
         return None
     return Advice(
         (SERVICE,),
@@ -122,12 +122,17 @@ def _ticket_refused(_: re.Match[str], config: Config) -> Advice | None:
     )
 
 
+def _logs_in_by_kerberos(config: Config) -> bool:
+    chosen = mechanism(config).upper() or MECHANISM
+    return protocol(config).startswith("SASL") and chosen == MECHANISM
+
+
 KERBEROS_RULES: tuple[Rule, ...] = (
     Rule(re.compile(r"No provider for SASL mechanism GSSAPI"), _not_built),
     Rule(re.compile(r"No worthy mechs|missing a GSSAPI module"), _no_module),
     Rule(re.compile(r'kinit\.cmd value: Property not available: "(?P<property>[^"]+)'), _no_keytab),
     Rule(re.compile(r"Server (?P<service>\S+) not found in Kerberos database"), _unknown_service),
-    Rule(re.compile(r"GSSAPI Error|^$|^Failed to get metadata"), _no_ticket),
+    Rule(re.compile(r"(?P<gssapi>GSSAPI Error)|^$|^Failed to get metadata"), _no_ticket),
     Rule(re.compile(r"[Aa]uthentication failed|invalid credentials"), _ticket_refused),
 )
 """The first that applies counts; a rule may decline."""
