@@ -84,7 +84,8 @@ def kerberos(session: nox.Session) -> None:
     prefix = Path(session.virtualenv.location).resolve() / "librdkafka"
     with session.chdir(source):
         session.run_install("./configure", f"--prefix={prefix}", external=True)
-        session.run_install("make", "-j2", "-C", "src", "install", external=True)
+        session.run_install("make", "-j2", "-C", "src", external=True)
+        session.run_install("make", "-C", "src", "install", external=True)
     session.install(
         *("--reinstall", "--no-deps", "--no-cache", "--no-binary", "confluent-kafka"),
         f"confluent-kafka=={_librdkafka_version(source)}",

@@ -40,12 +40,12 @@ class WrongSetup(NamedTuple, Generic[GroundT]):
 
 
 def assert_explained(
-    wrong: WrongSetup[GroundT], config: Mapping[str, object], topic: str, secrets: Iterable[str]
+    wrong: WrongSetup[GroundT], ground: GroundT, topic: str, secrets: Iterable[str]
 ) -> None:
     """Cause, property and next step are named in finite time; no secret is, in no traceback."""
     started = time.monotonic()
     with pytest.raises(Mm2OffsetsError) as caught:
-        _ask(config, topic)
+        _ask(wrong.properties(ground), topic)
     assert time.monotonic() - started < TIMEOUT + 10
     error = caught.value
     assert wrong.cause in str(error)

@@ -108,7 +108,7 @@ def test_a_wrong_login_is_explained(
         ground = KerberosGround(kerberized=kerberized, undo=undo)
         topic = kerberized.secured.mirrored.topic
         secrets = [key.hex(), kerberized.stack.clusters["source"].password]
-        assert_explained(wrong, wrong.properties(ground), topic, secrets)
+        assert_explained(wrong, ground, topic, secrets)
 
 
 @pytest.mark.skipif(kerberos.has_gssapi(), reason="this build can log in by Kerberos")

@@ -34,8 +34,7 @@ def test_a_wrong_setup_is_explained(
     ground: Ground, secured: Secured, wrong: WrongSetup[Ground]
 ) -> None:
     """Cause, property and next step are named; no secret is, not even in a traceback."""
-    config = wrong.properties(ground)
-    assert_explained(wrong, config, secured.mirrored.topic, _secrets(ground))
+    assert_explained(wrong, ground, secured.mirrored.topic, _secrets(ground))
 
 
 def test_one_broker_of_two_is_enough(ground: Ground, secured: Secured) -> None:

@@ -73,7 +73,7 @@ WRONG_SETUPS: tuple[WrongSetup[Ground], ...] = (
         lambda ground: ground.scram(sasl_mechanism="GSSAPI"),
         "sasl.mechanism",
         "this build of confluent-kafka can't log in by Kerberos",
-        "pip install --no-binary confluent-kafka",
+        "--no-binary confluent-kafka confluent-kafka==",
     ),
     WrongSetup(
         "no password",

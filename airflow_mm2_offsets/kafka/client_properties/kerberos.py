@@ -23,8 +23,8 @@ _PACKAGES = (
 )
 _BUILD = (
     f"build it against librdkafka {{librdkafka}} with libsasl2: apt-get install {_PACKAGES}; in "
-    "librdkafka's source ./configure && make -C src install && ldconfig; pip install "
-    "--force-reinstall --no-deps --no-cache-dir --no-binary confluent-kafka "
+    "librdkafka's source ./configure && make -C src && make -C src install && ldconfig; "
+    "pip install --force-reinstall --no-deps --no-cache-dir --no-binary confluent-kafka "
     "confluent-kafka=={python}"
 )
 
