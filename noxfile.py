@@ -15,6 +15,7 @@ import nox
 from packaging.requirements import Requirement
 
 from benchmarks.versions import FOUND, Ran, VersionResult, today
+from stack import kdc
 from tests.support.recording import RELEASES
 
 nox.options.default_venv_backend = "uv"  # lowest() needs its resolver
@@ -39,6 +40,11 @@ NEEDS_AIRFLOW = (
 )
 """The unit tests that need Airflow or PySpark."""
 SPARK = tuple(f"{name}=={PINNED[name]}" for name in ("pyspark", "pyspark-client"))
+HAS_GSSAPI = """
+from airflow_mm2_offsets.kafka.client_properties.kerberos import check_build
+check_build("GSSAPI")
+"""
+KAFKA_JAVASCRIPT = "@confluentinc/kafka-javascript@1.10.1"
 EXTRAS = "api,archive,bulk,cli,delta,hudi"
 
 
@@ -62,6 +68,36 @@ def kafka(session: nox.Session, age: str) -> None:
     _install_but(session, "airflow-mm2-offsets[archive,msk]", "kafka", "confluent-kafka", age)
     folders = ("tests/unit/kafka", "tests/integration/kafka_client")
     _record(session, "confluent-kafka", "confluent-kafka", [_test(session, "its tests", *folders)])
+
+
+@nox.session(python="3.11")
+def kerberos(session: nox.Session) -> None:
+    """Build a confluent-kafka that has Kerberos, and log in by tickets of a real KDC.
+
+    Give the folder of a librdkafka release to build that one; else npm has a recent source. It
+    needs a C compiler and the packages of docs/client-properties.md, and stack/kdc.py's.
+    """
+    if obstacle := kdc.obstacle():
+        session.skip(obstacle)
+    session.install("-c", "constraints.txt", "-e", ".[dev]")
+    source = Path(session.posargs[0]) if session.posargs else _librdkafka(session)
+    prefix = Path(session.virtualenv.location).resolve() / "librdkafka"
+    with session.chdir(source):
+        session.run_install("./configure", f"--prefix={prefix}", external=True)
+        session.run_install("make", "-j2", "-C", "src", external=True)
+        session.run_install("make", "-C", "src", "install", external=True)
+    session.install(
+        *("--reinstall", "--no-deps", "--no-cache", "--no-binary", "confluent-kafka"),
+        f"confluent-kafka=={_librdkafka_version(source)}",
+        env={
+            "C_INCLUDE_PATH": str(prefix / "include"),
+            "LIBRARY_PATH": str(prefix / "lib"),
+            "LDFLAGS": f"-Wl,-rpath,{prefix / 'lib'}",
+        },
+    )
+    session.run("python", "-c", HAS_GSSAPI)
+    ran = [_test(session, "logins by Kerberos", "tests/integration/test_kerberos.py")]
+    _record(session, "confluent-kafka, built with Kerberos", "confluent-kafka", ran)
 
 
 @nox.session(python="3.11", tags=["ci"])
@@ -132,6 +168,27 @@ def _install_but(session: nox.Session, package: str, extra: str, name: str, age:
 def _install_lowest(session: nox.Session, extras: str, *others: str) -> None:
     tools = _pinned(*TOOLS)
     session.install("--resolution=lowest-direct", "-e", f".[{extras}]", *tools, *others)
+
+
+def _librdkafka(session: nox.Session) -> Path:
+    """Return a source of librdkafka: Confluent's package for JavaScript ships one."""
+    folder = Path(session.virtualenv.location).resolve() / "source"
+    if not folder.exists():
+        folder.mkdir()
+        with session.chdir(folder):
+            session.run_install("npm", "pack", "--silent", KAFKA_JAVASCRIPT, external=True)
+        (archive,) = folder.glob("*.tgz")
+        shutil.unpack_archive(archive, folder, filter="data")
+    return folder / "package" / "deps" / "librdkafka"
+
+
+def _librdkafka_version(source: Path) -> str:
+    """Return the version of a source; the confluent-kafka of the same number goes with it."""
+    header = (source / "src" / "rdkafka.h").read_text()
+    found = re.search(r"define RD_KAFKA_VERSION 0x(..)(..)(..)ff", header)
+    if found is None:
+        raise ValueError(f"{source}/src/rdkafka.h defines no version of a release; give another")
+    return ".".join(str(int(number, 16)) for number in found.groups())
 
 
 def _floor(extra: str, name: str) -> str:

@@ -163,7 +163,7 @@ class SecureStack(LocalStack):
         }
         self.tokens = TokenServer({each.user: each.secret for each in self.clusters.values()})
         allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.tokens.keys_url}"
-        self.jvm_options = (allowed,)
+        self.jvm_options = (*self.jvm_options, allowed)
         super().__init__(folder, jars, progress=progress)
 
     def start(self) -> None:

@@ -7,21 +7,9 @@
 import re
 
 from airflow_mm2_offsets.kafka.advice import Advice, Config, Rule, mechanism
+from airflow_mm2_offsets.kafka.kerberos_advice import KERBEROS_RULES
 
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a property's name
-_BUILD = (
-    "pip install --no-binary confluent-kafka confluent-kafka, on a librdkafka with libsasl2 "
-    "(Debian: librdkafka-dev, libsasl2-modules-gssapi-mit)"
-)
-
-
-def _kerberos(_: re.Match[str], config: Config) -> Advice:
-    lacks = "this build of confluent-kafka can't log in by Kerberos (GSSAPI)"
-    if not mechanism(config):
-        cause = f"sasl.mechanism is missing, its default is GSSAPI, and {lacks}"
-        return Advice(("sasl.mechanism",), cause, "set sasl.mechanism, as SCRAM-SHA-512")
-    step = f"build it: {_BUILD}; or log in by another sasl.mechanism"
-    return Advice(("sasl.mechanism",), lacks, step)
 
 
 def _login_missing(_: re.Match[str], config: Config) -> Advice:
@@ -96,7 +84,7 @@ def _login_refused(_: re.Match[str], config: Config) -> Advice:
 
 
 LOGIN_RULES: tuple[Rule, ...] = (
-    Rule(re.compile(r"No provider for SASL mechanism GSSAPI"), _kerberos),
+    *KERBEROS_RULES,
     Rule(re.compile(r"sasl\.username and sasl\.password must be set"), _login_missing),
     Rule(re.compile(r"supported mechanisms: (?P<offered>[\w, -]+)"), _mechanism_missing),
     Rule(re.compile(r"Failed to acquire SASL OAUTHBEARER token: (?P<why>.*)"), _token),

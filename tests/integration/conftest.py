@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tests.integration.secured import Secured
     from tests.unit.operators.worker import Worker
 
-pytest.register_assert_rewrite("tests.integration.contract")
+pytest.register_assert_rewrite(
+    "tests.integration.contract", "tests.integration.explained", "tests.integration.secured"
+)
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build"
@@ -91,12 +93,10 @@ def _choose(tmp_path_factory: pytest.TempPathFactory, *, exactly_once: bool = Fa
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Secured"]:
     """Brokers that demand logins and rights, always as local JVMs, with a mirrored topic."""
     from stack.secure import SecureStack  # noqa: PLC0415 - few tests need it
-    from tests.integration.mirrored_topics import mirror_topic  # noqa: PLC0415
-    from tests.integration.mirrors import mirror  # noqa: PLC0415
-    from tests.integration.secured import Secured  # noqa: PLC0415
+    from tests.integration.secured import run_secured  # noqa: PLC0415
 
     kafka = jars.fetch(BUILD, progress=print).kafka
-    with SecureStack(tmp_path_factory.mktemp("secure"), kafka, progress=print) as running:
-        running.create_mirror(TOPICS)
-        with mirror(running) as made:
-            yield Secured(stack=running, mirrored=mirror_topic(made))
+    with run_secured(
+        SecureStack(tmp_path_factory.mktemp("secure"), kafka, progress=print), TOPICS
+    ) as running:
+        yield running

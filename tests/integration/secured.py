@@ -1,15 +1,23 @@
 """The ways to log in to the secured brokers, in librdkafka's words and in Java's."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import FailoverPlan, Status
+from airflow_mm2_offsets.kafka.client_properties import format_properties
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.planning.acls import acls_of
+from stack.acls import grant, revoke_all
 from stack.mirror import Broker
 from stack.secure import SecureCluster, SecureStack, java_quoted
 from stack.token_server import SCOPE, TokenServer
-from tests.integration.mirrored_topics import MirroredTopic
+from tests.integration.mirrored_topics import MirroredTopic, holds, is_true, mirror_topic
+from tests.integration.mirrors import mirror
 
 Properties = dict[str, str]
 _SECURITY = "org.apache.kafka.common.security"
@@ -161,3 +169,65 @@ class Secured:
             number: (each.low + each.high) // 2 for number, each in self.mirrored.watermarks.items()
         }
         return {self.mirrored.topic: middle}
+
+
+def grant_translation(secured: Secured, principals: Mapping[Broker, Collection[str]]) -> None:
+    """Let principals of each cluster translate, and do no more; nobody else may do anything."""
+    rights = acls_of(secured.open_pair, "translate", [secured.mirrored.topic])
+    for name, users in principals.items():
+        servers = getattr(secured.stack, name)
+        revoke_all(servers)
+        grant(servers, users, [each.acl for each in rights if each.side == name])
+
+
+def settings_file(secured: Secured, logins: Mapping[Broker, Properties], folder: Path) -> Path:
+    """Return a file that describes the pair, with these logins."""
+    settings = _names(secured.open_pair)
+    for name, login in logins.items():
+        settings |= {f"{name}.{key}": value for key, value in login.items()}
+    path = folder / "mm2-offsets.properties"
+    path.write_text(format_properties(settings))
+    return path
+
+
+def connections(secured: Secured, logins: Mapping[Broker, Properties]) -> dict[str, str]:
+    """Return Airflow's connections of the pair, as variables, with these logins."""
+    kafka = {
+        f"AIRFLOW_CONN_KAFKA_{name.upper()}": {"conn_type": "kafka", "extra": login}
+        for name, login in logins.items()
+    }
+    extra = {
+        key.replace(".", "_").replace("-", "_"): value
+        for key, value in _names(secured.open_pair).items()
+    }
+    pair = {"AIRFLOW_CONN_MM2_DEFAULT": {"conn_type": "mm2", "extra": extra}}
+    return {name: json.dumps(connection) for name, connection in {**kafka, **pair}.items()}
+
+
+def _names(pair: ClusterPair) -> dict[str, str]:
+    naming = pair.naming
+    return {
+        "source.alias": naming.source_alias,
+        "target.alias": naming.target_alias,
+        "replication.policy": naming.policy.value,
+        "offset-syncs.topic.location": pair.syncs_location.value,
+    }
+
+
+def check_plan(plan: FailoverPlan, secured: Secured) -> None:
+    """Compare with the truth, which comes from all records of both clusters."""
+    answers = [each.translation for each in plan.partitions]
+    assert all(holds(each, secured.mirrored) for each in answers)
+    exact = [each for each in answers if each.status is Status.EXACT]
+    assert exact
+    assert all(is_true(each, secured.mirrored) for each in exact)
+    assert any(each.target != each.position for each in answers)
+
+
+@contextmanager
+def run_secured(stack: SecureStack, topics: str) -> Iterator[Secured]:
+    """Start a stack, and mirror a topic in it."""
+    with stack:
+        stack.create_mirror(topics)
+        with mirror(stack) as made:
+            yield Secured(stack=stack, mirrored=mirror_topic(made))

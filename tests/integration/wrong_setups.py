@@ -1,11 +1,10 @@
 """Wrong set-ups of a connection, and what is said of each; docs/security.md has the same table."""
 
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
 from stack.certificates import Authority, Certificate
+from tests.integration.explained import WrongSetup
 from tests.integration.secured import Properties, plain
 from tests.integration.wrong_setup_ground import Ground
 from tests.support.mock_broker import free_address, silent_broker
@@ -14,19 +13,6 @@ _DAY = timedelta(days=1)
 _JKS = bytes.fromhex("feedfeed00000002") + bytes(24)
 """How ``sun.security.provider.JavaKeyStore`` begins a file."""
 KEY_PASSWORD = "the key's own s3cret"  # noqa: S105 - it opens nothing else
-
-
-class WrongSetup(NamedTuple):
-    """A wrong set-up, and what the error must say."""
-
-    name: str
-    properties: Callable[[Ground], Mapping[str, object]]
-    setting: str
-    """The property that the error's field ``setting`` names; empty if it is not one."""
-    cause: str
-    """In the message, as it stands."""
-    step: str
-    """In the message, as it stands."""
 
 
 def _issue(ground: Ground) -> Certificate:
@@ -46,7 +32,7 @@ _CLIENT_CERTIFICATE = "ssl.certificate.location"
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a property's name
 _NOW = datetime.now(UTC)
 
-WRONG_SETUPS = (
+WRONG_SETUPS: tuple[WrongSetup[Ground], ...] = (
     WrongSetup(
         "wrong password (SCRAM)",
         lambda ground: ground.scram(sasl_password="wr0ng s3cret"),  # noqa: S106 - a wrong one
@@ -87,7 +73,7 @@ WRONG_SETUPS = (
         lambda ground: ground.scram(sasl_mechanism="GSSAPI"),
         "sasl.mechanism",
         "this build of confluent-kafka can't log in by Kerberos",
-        "pip install --no-binary confluent-kafka",
+        "--no-binary confluent-kafka confluent-kafka==",
     ),
     WrongSetup(
         "no password",

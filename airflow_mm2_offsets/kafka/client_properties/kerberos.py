@@ -1,6 +1,6 @@
 """Kerberos: the options of ``Krb5LoginModule``, and the build of librdkafka that they need.
 
-``login`` and ``librdkafka`` call this, ``java`` the way back.
+``login`` and ``librdkafka`` call this, ``java`` the way back; ``kerberos_advice`` names the same.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,19 @@ from airflow_mm2_offsets.kafka.client_properties.problem import Config, Property
 MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 MECHANISM = "GSSAPI"
 _KINIT = "sasl.kerberos.kinit.cmd"
-_RELOGIN = "sasl.kerberos.min.time.before.relogin"
-_SERVICE = "sasl.kerberos.service.name"
-_KEYTAB = "sasl.kerberos.keytab"
-_PRINCIPAL = "sasl.kerberos.principal"
-_WITHOUT_GSSAPI = (
-    "is GSSAPI (Kerberos; also the default), and the installed confluent-kafka is built without "
-    "it, as its wheels are. Build it against librdkafka {librdkafka} with libsasl2: "
-    "apt-get install gcc g++ make python3-dev libssl-dev libcurl4-openssl-dev zlib1g-dev "
-    "libsasl2-dev libsasl2-modules-gssapi-mit krb5-user; in librdkafka's source ./configure && "
-    "make && make install && ldconfig; pip install --force-reinstall --no-deps "
-    "--no-binary confluent-kafka confluent-kafka=={python}"
+RELOGIN = "sasl.kerberos.min.time.before.relogin"
+SERVICE = "sasl.kerberos.service.name"
+KEYTAB = "sasl.kerberos.keytab"
+PRINCIPAL = "sasl.kerberos.principal"
+_PACKAGES = (
+    "gcc g++ make python3-dev libssl-dev libcurl4-openssl-dev zlib1g-dev libsasl2-dev "
+    "libsasl2-modules-gssapi-mit krb5-user"
+)
+_BUILD = (
+    f"build it against librdkafka {{librdkafka}} with libsasl2: apt-get install {_PACKAGES}; in "
+    "librdkafka's source ./configure && make -C src && make -C src install && ldconfig; "
+    "pip install --force-reinstall --no-deps --no-cache-dir --no-binary confluent-kafka "
+    "confluent-kafka=={python}"
 )
 
 
@@ -36,12 +38,12 @@ def translate_options(config: Config, options: Mapping[str, str]) -> None:
     """
     by_name = {name.lower(): value for name, value in options.items()}
     if service := by_name.get("servicename"):
-        config.setdefault(_SERVICE, service)
+        config.setdefault(SERVICE, service)
     if principal := by_name.get("principal"):
-        config.setdefault(_PRINCIPAL, principal)
+        config.setdefault(PRINCIPAL, principal)
     keytab = (by_name.get("keytab") or "").removeprefix("file:")
     if keytab and by_name.get("usekeytab", "true").lower() != "false":
-        config.setdefault(_KEYTAB, keytab)
+        config.setdefault(KEYTAB, keytab)
         if not principal:
             raise PropertyError(
                 "sasl.jaas.config", 'has a keyTab without a principal; add principal="name@REALM"'
@@ -54,7 +56,7 @@ def translate_options(config: Config, options: Mapping[str, str]) -> None:
         )
     else:
         # The cache is another program's to renew: 0 keeps librdkafka from running kinit.
-        config[_RELOGIN] = "0"
+        config[RELOGIN] = "0"
 
 
 def translate_kinit(config: Config) -> None:
@@ -71,8 +73,16 @@ def check_build(mechanism: str) -> None:
         PropertyError: It names the build that is needed.
     """
     if mechanism == MECHANISM and not has_gssapi():
-        versions = {"librdkafka": libversion()[0], "python": version("confluent-kafka")}
-        raise PropertyError("sasl.mechanism", _WITHOUT_GSSAPI.format(**versions))
+        raise PropertyError(
+            "sasl.mechanism",
+            f"is GSSAPI (Kerberos; also the default), and the installed confluent-kafka is built "
+            f"without it, as its wheels are: {build_line()}",
+        )
+
+
+def build_line() -> str:
+    """Return how to build the installed version of confluent-kafka with Kerberos."""
+    return _BUILD.format(librdkafka=libversion()[0], python=version("confluent-kafka"))
 
 
 def has_gssapi() -> bool:
@@ -87,8 +97,8 @@ def has_gssapi() -> bool:
 
 def jaas_options(config: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a ``Krb5LoginModule`` for librdkafka's properties."""
-    options = {"serviceName": config.get(_SERVICE, "kafka")}
-    principal = {"principal": config[_PRINCIPAL]} if _PRINCIPAL in config else {}
-    if keytab := config.get(_KEYTAB):
+    options = {"serviceName": config.get(SERVICE, "kafka")}
+    principal = {"principal": config[PRINCIPAL]} if PRINCIPAL in config else {}
+    if keytab := config.get(KEYTAB):
         return options | {"useKeyTab": "true", "storeKey": "true", "keyTab": keytab} | principal
     return options | {"useTicketCache": "true"} | principal

@@ -1,5 +1,6 @@
 """What is said of librdkafka's reports; each report here was recorded from librdkafka 2.16."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from airflow_mm2_offsets.core.acls import Acl, Operation, Resource
+from airflow_mm2_offsets.kafka import ticket_probe
 from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.explain import explain
 from tests.support.mock_broker import free_address, silent_broker
@@ -21,6 +23,19 @@ SASL = {
 OAUTH = {**SASL, "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}
 TOKEN = "Failed to acquire SASL OAUTHBEARER token: "  # noqa: S105 - a report's beginning
 KEY_FAILED = "Failed to create admin client: ssl.key.pem failed: "
+KERBEROS = {**SASL, "sasl.mechanism": "GSSAPI"}
+KEYTAB = {
+    "sasl.kerberos.keytab": "/etc/me.keytab",
+    "sasl.kerberos.principal": "me@EXAMPLE.COM",
+}
+GSSAPI = (
+    "sasl_ssl://east-1:9092/bootstrap: Failed to initialize SASL authentication: SASL handshake "
+    "failed (start (-1)): SASL(-1): generic failure: GSSAPI Error: "
+)
+NO_TICKET = (
+    f"{GSSAPI}No credentials were supplied, or the credentials were unavailable or inaccessible "
+    f"(No Kerberos credentials available (default cache: FILE:/tmp/krb5cc_0)) (after 0ms)"
+)
 NO_GSSAPI = "No provider for SASL mechanism GSSAPI: recompile librdkafka with libsasl2"
 
 REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
@@ -42,7 +57,35 @@ REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
         "sasl.username",
         "does not accept user or password by SCRAM-SHA-512",
     ),
-    (NO_GSSAPI, {**SASL, "sasl.mechanism": "GSSAPI"}, "sasl.mechanism", "by Kerberos"),
+    (NO_GSSAPI, KERBEROS, "sasl.mechanism", "by Kerberos"),
+    (NO_TICKET, KERBEROS, "sasl.kerberos.keytab", "no valid Kerberos ticket"),
+    (
+        (
+            f"{GSSAPI}Unspecified GSS failure.  Minor code may provide more information (Server "
+            f"kafka-east/east-1@EXAMPLE.COM not found in Kerberos database) (after 67ms)"
+        ),
+        KERBEROS,
+        "sasl.kerberos.service.name",
+        "knows no service kafka-east/east-1@EXAMPLE.COM",
+    ),
+    (
+        (
+            "Failed to create admin client: Invalid sasl.kerberos.kinit.cmd value: Property not "
+            'available: "sasl.kerberos.keytab"'
+        ),
+        KERBEROS,
+        "sasl.kerberos.keytab",
+        "sasl.kerberos.keytab is missing",
+    ),
+    (
+        (
+            "sasl_ssl://east-1:9092/bootstrap: SASL authentication error: Authentication failed "
+            "during authentication due to invalid credentials with SASL mechanism GSSAPI"
+        ),
+        KERBEROS,
+        "sasl.kerberos.service.name",
+        "does not accept the Kerberos ticket",
+    ),
     (NO_GSSAPI, {}, "sasl.mechanism", "sasl.mechanism is missing"),
     (
         "sasl.username and sasl.password must be set",
@@ -126,6 +169,17 @@ REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
 ]
 
 
+@pytest.fixture
+def kinit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program that is run as ``kinit``; the test writes it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "kinit"
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return program
+
+
 @pytest.mark.parametrize(("report", "config", "setting", "cause"), REPORTS)
 def test_a_report_leads_to_a_property(
     report: str, config: Mapping[str, str], setting: str, cause: str
@@ -172,6 +226,91 @@ def test_a_file_is_named_with_what_is_wrong(tmp_path: Path, content: str | None)
     assert str(path) in advice.cause
     assert ("no usable PEM" if content else "does not exist") in advice.cause
     assert advice.settings == ("ssl.ca.location",)
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "step"),
+    [
+        (
+            "Pre-authentication failed: Key table file '/etc/me.keytab' not found",
+            ("sasl.kerberos.keytab",),
+            "the file lies where this process runs",
+        ),
+        (
+            "Keytab contains no suitable keys for me@EXAMPLE.COM",
+            ("sasl.kerberos.keytab", "sasl.kerberos.principal"),
+            "klist -k /etc/me.keytab",
+        ),
+        (
+            "Client 'me@EXAMPLE.COM' not found in Kerberos database",
+            ("sasl.kerberos.principal",),
+            "correct sasl.kerberos.principal",
+        ),
+        ("Preauthentication failed", ("sasl.kerberos.keytab",), "get a new keytab"),
+        ("Clock skew too great", (), "correct the clock"),
+        ("Cannot contact any KDC for realm 'EXAMPLE.COM'", (), "check that the KDC runs"),
+        (
+            "something new",
+            ("sasl.kerberos.keytab", "sasl.kerberos.principal"),
+            "kinit -V -k -t /etc/me.keytab me@EXAMPLE.COM",
+        ),
+    ],
+)
+@pytest.mark.parametrize("report", [NO_TICKET, "", "Failed to get metadata: timed out"])
+def test_kinit_says_why_there_is_no_ticket(
+    kinit: Path, report: str, words: str, settings: tuple[str, ...], step: str
+) -> None:
+    """A report of librdkafka has no word of ``kinit``; one that waits for it leaves no report."""
+    kinit.write_text(f'#!/bin/sh\necho "kinit: {words} while getting credentials" >&2\nexit 1\n')
+    advice = explain(report, {**KERBEROS, **KEYTAB})
+    assert advice.settings == settings
+    assert f"for me@EXAMPLE.COM: kinit: {words}" in advice.cause
+    assert step in advice.step
+
+
+def test_kinit_gets_a_cache_of_its_own(kinit: Path, tmp_path: Path) -> None:
+    """The tickets of the process stay as they are; a principal is never taken for an option."""
+    kinit.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/arguments\n')
+    explain(NO_TICKET, {**KERBEROS, **KEYTAB, "sasl.kerberos.principal": "-V"})
+    arguments = (tmp_path / "arguments").read_text()
+    assert re.fullmatch(r"-c FILE:\S+/ticket -k -t /etc/me.keytab -- -V\n", arguments)
+
+
+def test_a_kdc_that_says_nothing_is_named(kinit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ``kinit`` that waits is ended, and the KDC is to be looked at."""
+    monkeypatch.setattr(ticket_probe, "_SECONDS", 0.1)
+    kinit.write_text("#!/bin/sh\nexec sleep 60\n")
+    advice = explain("", {**KERBEROS, **KEYTAB})
+    assert "kinit got no answer in 0.1 s" in advice.cause
+    assert "check that the KDC runs" in advice.step
+
+
+def test_a_missing_kinit_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package that has it is named, too."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    advice = explain(NO_TICKET, {**KERBEROS, **KEYTAB})
+    assert "kinit is not installed here" in advice.cause
+    assert "apt-get install krb5-user" in advice.step
+
+
+def test_a_missing_module_of_libsasl2_is_named() -> None:
+    """Debian has it in a package that librdkafka's does not depend on."""
+    report = (
+        "sasl_ssl://east-1:9092/bootstrap: Failed to initialize SASL authentication: SASL "
+        "handshake failed (start (-4)): SASL(-4): no mechanism available: No worthy mechs found"
+    )
+    assert "libsasl2-modules-gssapi-mit" in explain(report, KERBEROS).step
+
+
+@pytest.mark.parametrize("config", [{}, {"security.protocol": "SSL"}, SASL])
+@pytest.mark.parametrize("report", ["", "Failed to get metadata: timed out"])
+def test_only_a_login_by_kerberos_asks_kinit(
+    kinit: Path, report: str, config: Mapping[str, str]
+) -> None:
+    """Other logins, and none, are never blamed on a ticket."""
+    kinit.write_text("#!/bin/sh\nexit 1\n")
+    config = {**config, **KEYTAB}
+    assert "ticket" not in explain(report, {**config, "bootstrap.servers": free_address()}).cause
 
 
 def test_a_missing_right_comes_with_the_command_that_grants_it() -> None:

@@ -39,6 +39,14 @@ def test_each_example_works(
     assert any(name.startswith(("sasl.", "oauth_cb", "ssl.key")) for name in config)
 
 
+def test_the_build_is_that_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page and the error give the same commands, for some version."""
+    monkeypatch.setattr(kerberos, "version", lambda _: "2.16.1")
+    commands = re.findall(r"^\$ ([^#\n]+?) *(?:#.*)?$", TEXT, re.MULTILINE)
+    assert len(commands) == 3
+    assert all(command in kerberos.build_line() for command in commands)
+
+
 @pytest.mark.parametrize("name", [*names.REFUSED, *names.RENAMED, *names.RENAMED.values()])
 def test_each_renamed_and_refused_property_is_listed(name: str) -> None:
     """Whoever looks for a property finds it on the page."""
