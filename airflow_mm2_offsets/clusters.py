@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Direction, Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.kafka.advice import mechanism
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 
@@ -59,3 +61,25 @@ class ClusterPair:
         source = replace(self.source, throttle_ratio=ratio)
         target = replace(self.target, throttle_ratio=ratio)
         return replace(self, source=source, target=target)
+
+
+def checked_logins(pair: ClusterPair) -> ClusterPair:
+    """Return a pair whose clusters one process can log in to.
+
+    Raises:
+        ConfigurationError: They have different principals of Kerberos: librdkafka's clients share
+            the one ticket of the process.
+    """
+    principals = {
+        each.name: str(each.config["sasl.kerberos.principal"])
+        for each in (pair.source, pair.target)
+        if mechanism(each.config) == "GSSAPI" and "sasl.kerberos.principal" in each.config
+    }
+    if len(set(principals.values())) > 1:
+        named = " and ".join(f"{name}: {each}" for name, each in principals.items())
+        raise ConfigurationError(
+            "source and target have different principals of Kerberos, and a process has one "
+            f"ticket; use one principal that both accept, or another login for one ({named})",
+            setting="sasl.kerberos.principal",
+        )
+    return pair

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.clusters import ClusterPair, checked_logins
 from airflow_mm2_offsets.config.keys import SYNCS_LOCATION
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.config.sources import read_entries
@@ -62,9 +62,10 @@ class Settings:
             timeout: Seconds that a broker or a Connect worker has to answer.
 
         Raises:
-            ConfigurationError: The Connect URL is invalid, or ``timeout`` is not above 0.
+            ConfigurationError: The Connect URL is invalid, ``timeout`` is not above 0, or the
+                clusters' logins exclude each other.
         """
-        return ClusterPair(
+        pair = ClusterPair(
             source=KafkaCluster(name="source", config=self.source, timeout=timeout),
             target=KafkaCluster(name="target", config=self.target, timeout=timeout),
             naming=self.naming,
@@ -78,6 +79,7 @@ class Settings:
             if self.connect_url is not None
             else None,
         )
+        return checked_logins(pair)
 
     def archive(self) -> SyncArchive | None:
         """Return the archive of offset syncs, if one is set, without reading it."""

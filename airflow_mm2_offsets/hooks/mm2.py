@@ -8,7 +8,7 @@ from typing import Any
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
-from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.clusters import ClusterPair, checked_logins
 from airflow_mm2_offsets.config.entries import Entries, Entry
 from airflow_mm2_offsets.config.keys import (
     CLUSTERS,
@@ -117,6 +117,7 @@ class Mm2OffsetHook(BaseHook):
             syncs_location=location(),
             connect=connect,
         )
+        pair = checked_logins(pair)
         return pair.exchanged() if self.exchanged else pair
 
     def get_index(self) -> SyncIndex:

@@ -3,6 +3,7 @@
 ``login`` and ``librdkafka`` call this, ``java`` the way back; ``kerberos_advice`` names the same.
 """
 
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 
@@ -17,6 +18,9 @@ RELOGIN = "sasl.kerberos.min.time.before.relogin"
 SERVICE = "sasl.kerberos.service.name"
 KEYTAB = "sasl.kerberos.keytab"
 PRINCIPAL = "sasl.kerberos.principal"
+_IN_COMMAND = (KEYTAB, PRINCIPAL)
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]*")
+"""A word that a POSIX shell takes as it is (``shlex.quote``)."""
 _PACKAGES = (
     "gcc g++ make python3-dev libssl-dev libcurl4-openssl-dev zlib1g-dev libsasl2-dev "
     "libsasl2-modules-gssapi-mit krb5-user"
@@ -64,6 +68,23 @@ def translate_kinit(config: Config) -> None:
     command = as_text(config.get(_KINIT, ""))
     if command and "%{" not in command and " " not in command.strip():
         del config[_KINIT]
+
+
+def check_command(config: Config) -> None:
+    """Refuse what would be more than a word in librdkafka's command.
+
+    librdkafka gives ``sasl.kerberos.kinit.cmd`` to a shell with these values in it, as they are.
+
+    Raises:
+        PropertyError: A keytab or a principal holds a character that means something to a shell.
+    """
+    for name in _IN_COMMAND:
+        if found := _PLAIN_WORD.sub("", as_text(config.get(name, ""))):
+            raise PropertyError(
+                name,
+                f"holds {found[0]!r}, which means something to the shell that librdkafka runs "
+                "kinit by; use letters, digits and @ % + = : , . / - alone",
+            )
 
 
 def check_build(mechanism: str) -> None:

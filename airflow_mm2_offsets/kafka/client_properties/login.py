@@ -59,7 +59,7 @@ def translate_login(config: Config) -> None:
 
     Raises:
         PropertyError: The JAAS text does not have its form, contradicts the mechanism, or names a
-            class that only Java can run.
+            class that only Java can run; or a name is no word for the shell that runs ``kinit``.
     """
     mechanism = (take(config, "sasl.mechanism") or "").strip().upper()
     mechanism = (take(config, "sasl.mechanisms") or mechanism).strip().upper()
@@ -68,6 +68,7 @@ def translate_login(config: Config) -> None:
     finally:
         oauth.drop_unused(config)
     kerberos.translate_kinit(config)
+    kerberos.check_command(config)
     if as_text(config.get("security.protocol", "")).upper().startswith("SASL"):
         _check_mechanism(config)
 

@@ -181,6 +181,14 @@ def test_kerberos_that_lacks_something(options: str, message: str) -> None:
         to_librdkafka("source", {"sasl.jaas.config": f"{KRB5} required {options};"})
 
 
+@pytest.mark.usefixtures("gssapi")
+@pytest.mark.parametrize("principal", ["me$(id)", "me;id", "me`id`", "me id", 'me"'])
+def test_a_principal_is_one_word_for_a_shell(principal: str) -> None:
+    """Librdkafka runs kinit by a shell, with the principal as it is."""
+    with pytest.raises(ConfigurationError, match=r"principal: holds .* shell"):
+        to_librdkafka("source", {"sasl.kerberos.principal": principal})
+
+
 @pytest.mark.parametrize(
     ("options", "token"),
     [
