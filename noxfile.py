@@ -39,7 +39,7 @@ NEEDS_AIRFLOW = (
 )
 """The unit tests that need Airflow or PySpark."""
 SPARK = tuple(f"{name}=={PINNED[name]}" for name in ("pyspark", "pyspark-client"))
-EXTRAS = "api,archive,bulk,cli,delta,hudi"
+EXTRAS = "api,archive,bulk,cli,delta,hudi,msk"
 
 
 @nox.session
