@@ -77,13 +77,15 @@ def spark() -> Iterator["SparkSession"]:
 
     from tests.integration.spark_jobs import LOOPBACK, kafka_jars  # noqa: PLC0415
 
-    settings = {
-        **LOOPBACK,
-        "spark.jars": kafka_jars(),
-        "spark.sql.shuffle.partitions": "1",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    made = SparkSession.builder.master("local[2]").config(
+        map={
+            **LOOPBACK,
+            "spark.jars": kafka_jars(),
+            "spark.sql.shuffle.partitions": "1",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    )
+    session = made.getOrCreate()
     try:
         yield session
     finally:
