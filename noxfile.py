@@ -1,8 +1,8 @@
 """The versions that the package works with, each in an environment of its own: ``make compat``.
 
 Each session writes what it ran and what came of it into build/compat; benchmarks/versions.py makes
-the table of docs/versions.md of that. ``make compat-ci`` runs the sessions with the tag ``ci``: those
-of confluent-kafka and FastAPI, which need no cluster beside them.
+the table of docs/versions.md of that. ``make compat-ci`` runs the sessions with the tag ``ci``:
+those of confluent-kafka and FastAPI, which need no cluster beside them.
 """
 
 import platform
