@@ -1,7 +1,8 @@
 """The versions that the package works with, each in an environment of its own: ``make compat``.
 
 Each session writes what it ran and what came of it into build/compat; benchmarks/versions.py makes
-the table of docs/versions.md of that.
+the table of docs/versions.md of that. ``make compat-ci`` runs the sessions with the tag ``ci``:
+those of confluent-kafka and FastAPI, which need no cluster beside them.
 """
 
 import platform
@@ -45,7 +46,7 @@ from airflow_mm2_offsets.kafka.client_properties.kerberos import check_build
 check_build("GSSAPI")
 """
 KAFKA_JAVASCRIPT = "@confluentinc/kafka-javascript@1.10.1"
-EXTRAS = "api,archive,bulk,cli,delta,hudi"
+EXTRAS = "api,archive,bulk,cli,delta,hudi,msk"
 
 
 @nox.session

@@ -12,6 +12,8 @@ from stack.local import LocalStack
 from stack.mirror import Stack
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.integration.s3 import Server
     from tests.integration.secured import Secured
     from tests.unit.operators.worker import Worker
@@ -63,6 +65,33 @@ def s3_server() -> Iterator["Server"]:
 
     with Server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator["SparkSession"]:
+    """A session in this process, as a user has it, but for little data.
+
+    PySpark keeps its JVM until the process ends, and only the jars of its first session are on the
+    class path: so each module's session has those of the Kafka source.
+    """
+    # Few tests need PySpark.
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    from tests.integration.spark_jobs import LOOPBACK, kafka_jars  # noqa: PLC0415
+
+    made = SparkSession.builder.master("local[2]").config(
+        map={
+            **LOOPBACK,
+            "spark.jars": kafka_jars(),
+            "spark.sql.shuffle.partitions": "1",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    )
+    session = made.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 @pytest.fixture

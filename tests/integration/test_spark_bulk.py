@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,13 +28,10 @@ from airflow_mm2_offsets.job.translation.columns import (
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from stack import jars
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
-from tests.integration.conftest import BUILD
 from tests.integration.mirrors import topic_partitions
-from tests.integration.spark_jobs import LOOPBACK
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copying_again
 
@@ -63,25 +60,10 @@ SYNCS = {
 ASKED = {"id": pa.int64(), "topic": pa.string(), "partition": pa.int32(), "position": pa.int64()}
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """A session as a user has it, but for one thing: few partitions, for little data."""
-    made = SparkSession.builder.master("local[2]").config(
-        map={
-            **LOOPBACK,
-            "spark.jars": ",".join(map(str, jars.fetch(BUILD).spark)),
-            "spark.sql.shuffle.partitions": "1",
-            # Little data: what the JVM compiles best is not worth the wait for it.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.ui.showConsoleProgress": "false",
-        }
-    )
-    session = made.getOrCreate()
-    session.sparkContext.addPyFile(py_files())
-    try:
-        yield session
-    finally:
-        session.stop()
+@pytest.fixture(scope="module", autouse=True)
+def package(spark: SparkSession) -> None:
+    """Give the Python workers the code of the job's side, as --py-files does."""
+    spark.sparkContext.addPyFile(py_files())
 
 
 def table(
@@ -134,7 +116,6 @@ def known_syncs() -> Known:
 def check_as_core(answers: Sequence[SparkRow], known: Known, extras: str) -> None:
     """Assert that each row says what core says of its position."""
     index = SyncIndex().extended({partition: pairs for partition, (pairs, _) in known.items()})
-    index = SyncIndex().extended({place: pairs for place, (pairs, _) in known.items()})
     for row in answers:
         one = index.translate(row.topic, row.partition, row.position, extras=extras)
         answer = tuple(row[name] for name in COLUMNS)

@@ -1,23 +1,13 @@
 """The files of a control location as a job writes them, on real Spark."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from airflow_mm2_offsets.job.files import HadoopFiles
-from tests.integration.spark_jobs import LOOPBACK
 
 WRITES = 300
-
-
-@pytest.fixture
-def spark() -> Iterator[SparkSession]:
-    made = SparkSession.builder.master("local[1]").config(map=dict(LOOPBACK)).getOrCreate()
-    yield made
-    made.stop()
 
 
 def test_a_local_file_is_never_missing_while_it_is_replaced(
