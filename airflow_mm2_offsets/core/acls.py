@@ -163,6 +163,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         used_by=("the task group mm2_failover", "the DAGs mm2_failover and mm2_drill"),
         rights=_CHECK,
     ),
+    TaskRights(task="stream", used_by=("the Spark job itself",), rights=(_SOURCE, _TARGET)),
 )
 """A failover checks, waits, translates and migrates: it needs what its checks need."""
 

@@ -96,7 +96,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Secured"]:
     from tests.integration.secured import Secured  # noqa: PLC0415
 
     kafka = jars.fetch(BUILD, progress=print).kafka
-    with SecureStack(tmp_path_factory.mktemp("secure"), kafka, progress=print) as running:
+    login = jars.fetch_connect_login(BUILD, progress=print)
+    with SecureStack(tmp_path_factory.mktemp("secure"), kafka, login, progress=print) as running:
         running.create_mirror(TOPICS)
         with mirror(running) as made:
             yield Secured(stack=running, mirrored=mirror_topic(made))

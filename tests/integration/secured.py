@@ -7,7 +7,8 @@ from typing import NamedTuple
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from stack.mirror import Broker
-from stack.secure import SecureCluster, SecureStack, java_quoted
+from stack.secure import SecureStack
+from stack.secure_cluster import SecureCluster, java_quoted
 from stack.token_server import SCOPE, TokenServer
 from tests.integration.mirrored_topics import MirroredTopic
 
