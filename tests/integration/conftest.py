@@ -100,4 +100,6 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Secured"]:
     with SecureStack(tmp_path_factory.mktemp("secure"), kafka, login, progress=print) as running:
         running.create_mirror(TOPICS)
         with mirror(running) as made:
-            yield Secured(stack=running, mirrored=mirror_topic(made))
+            # As by default, so that an archive holds syncs of the heartbeats.
+            replicated = {"heartbeats.replication.enabled": "true"}
+            yield Secured(stack=running, mirrored=mirror_topic(made, **replicated))

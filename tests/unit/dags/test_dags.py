@@ -223,7 +223,7 @@ def test_the_job_writes_where_its_conf_says(bag: DagBag, output: str | None, exp
 )
 def test_the_job_gets_the_file_of_its_connection(folder: str | None, file: str) -> None:
     """The variable names a folder with a file for each connection; without it there is none."""
-    task = parse(FOLDER / "orders_stream.py").dags["orders_stream"].get_task("stream")
+    task: Any = parse(FOLDER / "orders_stream.py").dags["orders_stream"].get_task("stream")
     arguments = task.application_args
     template = arguments[arguments.index("--kafka-properties") + 1]
     variables = {"kafka_properties_folder": folder} if folder else {}
