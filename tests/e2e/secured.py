@@ -5,6 +5,7 @@ librdkafka's; the Spark job has users of its own. Every secret holds a canary.
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,7 @@ WRONG = "kafka_wrong"
 """A connection of the job whose file of properties has a wrong password."""
 _LOGIN_MODULE = "org.apache.kafka.common.security"
 _COMMAND = str(Path(sys.executable).with_name("airflow-mm2-offsets"))
+_SERVED = re.compile(r"(http://\S+); Ctrl-C ends it")
 _MASKED = "jaas,ssl.keystore.key,ssl.key.pem"
 """What Airflow's API is told to hide of a connection: the names hold none of its own words."""
 
@@ -126,10 +128,10 @@ class SecuredDemo:
         program = Program("serve", command, log=log)
         program.start()
         try:
-            program.wait_ready(lambda: "Ctrl-C ends it" in log.read_text())
-            url = log.read_text().partition("http://")[2].partition(";")[0]
+            program.wait_ready(lambda: _SERVED.search(log.read_text()) is not None)
+            url = _SERVED.findall(log.read_text())[0]
             headers = {"Authorization": f"Bearer {self.token}"}
-            with httpx.Client(base_url=f"http://{url}", headers=headers, timeout=60) as client:
+            with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
                 yield client
         finally:
             program.stop()

@@ -82,10 +82,11 @@ class _Steps:
         self.demo.wait("the archive", lambda: failover.has_ended(ARCHIVE, archived))
         self.api.change_connection("kafka_source", self.secured.wrong_login())
         failover.trigger(verify=True, archive=str(self.demo.archive))
-        self._wait_failed(FAILOVER, failover.run_id, "check")
+        self.demo.wait(
+            "the failed try", lambda: self.api.state(FAILOVER, failover.run_id) == "failed"
+        )
         self.api.change_connection("kafka_source", self.secured.right_login())
-        if self.api.state(FAILOVER, failover.run_id) == "failed":
-            self.api.clear(FAILOVER, failover.run_id, "check")
+        self.api.clear(FAILOVER, failover.run_id, "check")
         failover.wait_for_task("translate")
         failover.move_producer()
         failover.wait_for_end()
