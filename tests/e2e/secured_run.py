@@ -81,7 +81,9 @@ class _Steps:
         archived = self.api.trigger(ARCHIVE, {"archive": str(self.demo.archive)})
         self.demo.wait("the archive", lambda: failover.has_ended(ARCHIVE, archived))
         self.api.change_connection("kafka_source", self.secured.wrong_login())
-        failover.trigger(verify=True, archive=str(self.demo.archive))
+        # As Spark names it: the reconciliation reads it there, and Spark knows no s3 of Airflow's.
+        output = f"{self.demo.location('source')}/output"
+        failover.trigger(verify=True, archive=str(self.demo.archive), source_sink=output)
         self.demo.wait(
             "the failed try", lambda: self.api.state(FAILOVER, failover.run_id) == "failed"
         )
