@@ -5,6 +5,11 @@ another request in its control location, stops it, and then succeeds.
 
 Spark needs its Kafka source: put it into the ``spark-defaults.conf`` of the machine that
 submits, as ``spark.jars.packages org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>``.
+
+Where a cluster demands a login, give the job its own: the Airflow variable
+``kafka_properties_folder`` names a folder where the driver runs, with a file of Kafka client
+properties for each connection, such as ``kafka_source.properties``. docs/security.md has an
+example.
 """
 
 from datetime import timedelta
@@ -14,6 +19,12 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, Param
 
 from airflow_mm2_offsets.job import py_files
+
+KAFKA_PROPERTIES = (
+    "{% set folder = var.value.get('kafka_properties_folder', '') %}"
+    "{{ folder and folder ~ '/' ~ params.kafka_conn_id ~ '.properties' }}"
+)
+"""By the connection: the failover names that of the cluster where the job is to run."""
 
 with DAG(
     dag_id="orders_stream",
@@ -66,6 +77,8 @@ with DAG(
         application_args=[
             "--bootstrap-servers",
             "{{ conn.get(params.kafka_conn_id).extra_dejson['bootstrap.servers'] }}",
+            "--kafka-properties",
+            KAFKA_PROPERTIES,
             "--topic",
             "{{ params.topic }}",
             "--starting-offsets",

@@ -43,6 +43,11 @@ class Demo:
             source, with which it is lost.
         storage: Where the source's job has its folder, which may be lost with the source. None:
             on the local disk, as on the target.
+        stack: The clusters and MirrorMaker 2; None: a stack without logins.
+        connections: Airflow's connections that replace those of the same ids. They are kept in its
+            database, where variables would show logins in the environment of each process.
+        env: Further variables of Airflow, and so of its tasks.
+        spark_conf: Further settings of each Spark job.
     """
 
     def __init__(
@@ -54,6 +59,10 @@ class Demo:
         airflow_port: int | None = None,
         syncs_location: SyncsLocation = SyncsLocation.TARGET,
         storage: S3Storage | None = None,
+        stack: LocalStack | None = None,
+        connections: Mapping[str, Mapping[str, Any]] | None = None,
+        env: Mapping[str, str] | None = None,
+        spark_conf: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare the programs without starting them."""
         self.folder = folder
@@ -63,17 +72,25 @@ class Demo:
         self.storage = storage
         fetched = jars.fetch(BUILD, progress=progress)
         s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
-        self.stack = LocalStack(folder / "kafka", fetched.kafka, ports=ports, progress=progress)
+        self.stack = stack or LocalStack(
+            folder / "kafka", fetched.kafka, ports=ports, progress=progress
+        )
+        kept = connections or {}
+        by_default = _connections(self.stack, syncs_location, storage)
         self.airflow = Airflow(
             folder / "airflow",
             copy_dags(folder / "dags", archive=self.archive),
-            connections=_connections(self.stack, syncs_location, storage),
-            env=spark.configure(
-                folder / "spark",
-                (*fetched.spark, *s3a),
-                Path(sys.executable),
-                conf=storage.spark_conf() if storage else None,
-            ),
+            connections={name: to for name, to in by_default.items() if name not in kept},
+            kept_connections=kept,
+            env={
+                **spark.configure(
+                    folder / "spark",
+                    (*fetched.spark, *s3a),
+                    Path(sys.executable),
+                    conf={**(storage.spark_conf() if storage else {}), **(spark_conf or {})},
+                ),
+                **(env or {}),
+            },
             port=airflow_port,
             progress=progress,
         )
@@ -83,6 +100,7 @@ class Demo:
     @property
     def pair(self) -> ClusterPair:
         """The clusters as the package sees them."""
+        user, password = self.stack.connect_login or (None, None)
         return ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
@@ -90,7 +108,7 @@ class Demo:
                 source_alias="source", target_alias="target", policy=ReplicationPolicy.IDENTITY
             ),
             syncs_location=self.syncs_location,
-            connect=ConnectClient(url=self.stack.connect_url),
+            connect=ConnectClient(url=self.stack.connect_url, username=user, password=password),
         )
 
     def job_folder(self, side: str) -> Path:

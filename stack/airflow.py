@@ -39,7 +39,8 @@ class Airflow:
     Args:
         home: AIRFLOW_HOME; its database and logs are in it.
         dags: The folder of DAGs.
-        connections: Connection ids and what each holds, as Airflow's JSON.
+        connections: Connection ids and what each holds, as Airflow's JSON; given as variables.
+        kept_connections: Likewise; kept in its database, encrypted.
         env: Variables for every part, and so for every task.
         port: The port of API and UI; a free one where None.
         parts: Which parts of it run.
@@ -52,6 +53,7 @@ class Airflow:
         dags: Path,
         *,
         connections: Mapping[str, Mapping[str, Any]],
+        kept_connections: Mapping[str, Mapping[str, Any]] | None = None,
         env: Mapping[str, str],
         port: int | None = None,
         parts: Iterable[str] = tuple(_PARTS),
@@ -68,6 +70,7 @@ class Airflow:
             **env,
         }
         self._migrate = self._program("migrate", "db", "migrate")
+        self._kept_connections = kept_connections or {}
         self._parts = {part: self._program(part, part, *_PARTS[part]) for part in parts}
         watched = [self._postgres.program, *self._parts.values()]
         self._supervisor = Supervisor(watched, progress=progress)
@@ -87,10 +90,23 @@ class Airflow:
         if self._migrate.session is None:
             self.start_database()
         self._migrate.wait_end(seconds=180, progress=self.progress)
+        if self._kept_connections:
+            self._import_connections()
         for part in self._parts.values():
             part.start()
         self._supervisor.start()
         self._wait_healthy(since=datetime.now(UTC))
+
+    def _import_connections(self) -> None:
+        """Keep connections in the database, from a file that is removed then."""
+        file = self.home / "connections.json"
+        file.write_text(json.dumps(self._kept_connections))
+        program = self._program("import", "connections", "import", str(file))
+        program.start()
+        try:
+            program.wait_end(progress=self.progress)
+        finally:
+            file.unlink()
 
     def stop(self) -> None:
         """Stop every part, and the tasks and Spark drivers that they run."""
@@ -118,6 +134,11 @@ class Airflow:
         killed = datetime.now(UTC)
         self._supervisor.kill(self._parts[part])
         self._wait_healthy(since=killed)
+
+    @property
+    def database(self) -> str:
+        """The URL of its database; it holds the password."""
+        return self._postgres.url
 
     def logs(self, dag_id: str, run_id: str) -> Path:
         """Return the folder of the logs of a run."""

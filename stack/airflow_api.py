@@ -1,5 +1,6 @@
 """What a user does with a running Airflow, through its REST API."""
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,6 +87,18 @@ class AirflowApi:
         """Return what a task has pushed."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}"
         return self._get(path, deserialize=True)["value"]
+
+    def change_connection(self, conn_id: str, connection: Mapping[str, Any]) -> None:
+        """Replace what a connection of the database holds, as its form does."""
+        fields = {
+            name: json.dumps(to) if name == "extra" else to for name, to in connection.items()
+        }
+        body = {"connection_id": conn_id, **fields}
+        self._ask("PATCH", f"/connections/{conn_id}", json=body).raise_for_status()
+
+    def text(self, path: str) -> str:
+        """Return what it answers to a request, whatever that is."""
+        return self._ask("GET", path).text
 
     def clear(self, dag_id: str, run_id: str, *task_ids: str, downstream: bool = True) -> None:
         """Let tasks run again, with all that follow them or alone."""

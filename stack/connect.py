@@ -26,6 +26,6 @@ class _RebalanceTransport(httpx.HTTPTransport):
         return answer
 
 
-def connect_client(url: str) -> httpx.Client:
+def connect_client(url: str, login: tuple[str, str] | None = None) -> httpx.Client:
     """Return a client of a worker's REST API, whose requests are paths below the URL."""
-    return httpx.Client(base_url=url, timeout=30, transport=_RebalanceTransport())
+    return httpx.Client(base_url=url, auth=login, timeout=30, transport=_RebalanceTransport())

@@ -89,6 +89,21 @@ def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
     return LakeJars(s3a=_files(jars / "s3a"), delta=_files(jars / "delta"))
 
 
+def fetch_connect_login(build: Path, *, progress: Progress = quiet) -> Path:
+    """Fetch the jar of stack/ivy-connect-login.xml, unless it is there, and return its folder.
+
+    Args:
+        build: The folder for files that can be recreated.
+        progress: Told what is being waited for.
+
+    Raises:
+        ProgramError: Ivy failed; with the end of its log.
+    """
+    listed, conf = _HERE / "ivy-connect-login.xml", "connect-login"
+    jars = build / f"{conf}-jars"
+    return _fetch(listed, (conf,), jars, "the login of Kafka Connect", progress) / conf
+
+
 def _spark(jars: Path, build: Path, progress: Progress) -> Path:
     release = version("pyspark").rpartition(".")[0]
     if release == SPARK:

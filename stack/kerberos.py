@@ -20,6 +20,7 @@ class KerberosStack(SecureStack):
     Args:
         folder: See ``SecureStack``.
         jars: See ``SecureStack``.
+        connect_jars: See ``SecureStack``.
         kdc: The realm of brokers and users; it runs.
         progress: Told what is being waited for.
 
@@ -27,7 +28,15 @@ class KerberosStack(SecureStack):
         kerberos: HOST:PORT of each broker's listener.
     """
 
-    def __init__(self, folder: Path, jars: Path, kdc: Kdc, *, progress: Progress = quiet) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        jars: Path,
+        connect_jars: Path,
+        kdc: Kdc,
+        *,
+        progress: Progress = quiet,
+    ) -> None:
         """Choose ports, and make the brokers' principal; nothing answers yet."""
         self.kdc = kdc
         source, target = free_ports(2)
@@ -38,7 +47,7 @@ class KerberosStack(SecureStack):
         self._principal = f"{SERVICE}/{_HOST}"
         self._keytab = kdc.keytab(self._principal)
         self.jvm_options = (f"-Djava.security.krb5.conf={kdc.krb5_conf}",)
-        super().__init__(folder, jars, progress=progress)
+        super().__init__(folder, jars, connect_jars, progress=progress)
 
     def broker_properties(self, name: Broker, port: int, controller: int) -> dict[str, str]:
         """Add the listener."""

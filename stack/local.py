@@ -1,5 +1,6 @@
 """The stack as local JVMs, for machines without a container engine."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -52,6 +53,8 @@ class LocalStack(Stack):
 
     jvm_options: tuple[str, ...] = ()
     """Further options of each JVM."""
+    more_jars: tuple[Path, ...] = ()
+    """Further folders of jars for each JVM."""
 
     def __init__(
         self,
@@ -177,5 +180,6 @@ class LocalStack(Stack):
     ) -> Program:
         logging = f"-Dlog4j2.configurationFile={CONFIG / 'log4j2.yaml'}"
         log = self.folder / "logs" / f"{name.replace(' ', '-').lower()}.log"
-        command = [*JVM, *self.jvm_options, logging, "-cp", f"{self._jars}/*", main, *arguments]
+        path = os.pathsep.join(f"{jars}/*" for jars in (self._jars, *self.more_jars))
+        command = [*JVM, *self.jvm_options, logging, "-cp", path, main, *arguments]
         return Program(name, command, log=log, env=env)

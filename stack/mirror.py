@@ -38,11 +38,13 @@ class Stack(ABC):
         source: The source's bootstrap servers, as seen from here.
         target: The target's.
         connect_url: Kafka Connect's REST address.
+        connect_login: User and password of it; None where it takes requests from everybody.
     """
 
     source: str
     target: str
     connect_url: str
+    connect_login: tuple[str, str] | None = None
 
     def __init__(self, *, progress: Progress = quiet) -> None:
         """Prepare the stack without starting it."""
@@ -102,7 +104,7 @@ class Stack(ABC):
             WaitTimeoutError: They did not run within two minutes.
             httpx.HTTPError: Connect did not answer, or refused the settings.
         """
-        with connect_client(self.connect_url) as client:
+        with self.connect_client() as client:
             for name in CONNECTORS:
                 config = json.loads((CONFIG / f"{name}.json").read_text())
                 config |= self.connector_logins(name)
@@ -116,17 +118,22 @@ class Stack(ABC):
 
     def mirror_running(self) -> bool:
         """Tell whether all three connectors and their tasks run, and the source has a task."""
-        with connect_client(self.connect_url) as client:
+        with self.connect_client() as client:
             status = {name: client.get(f"/connectors/{name}/status") for name in CONNECTORS}
         if not all(answer.is_success for answer in status.values()):
             return False  # Connect has not read its own writing yet, or is busy rebalancing.
         states = [state for answer in status.values() for state in _states(answer.json())]
         return set(states) == {"RUNNING"} and bool(status[SOURCE_CONNECTOR].json()["tasks"])
 
+    def connect_client(self) -> httpx.Client:
+        """Return a client of Kafka Connect's REST API that logs in, if it must."""
+        return connect_client(self.connect_url, self.connect_login)
+
     def connect_healthy(self) -> bool:
         """Tell whether the Connect worker is past its start and in its group (KIP-1017)."""
         try:
-            return httpx.get(f"{self.connect_url}/health", timeout=5).is_success
+            url = f"{self.connect_url}/health"
+            return httpx.get(url, auth=self.connect_login, timeout=5).is_success
         except httpx.TransportError:
             return False
 

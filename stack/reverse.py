@@ -49,7 +49,7 @@ def turn_round(stack: Stack, topics: str, ends: Mapping[str, Mapping[int, int]])
         for partition, end in partitions.items()
         if end
     ]
-    with connect_client(f"{stack.connect_url}/connectors") as client:
+    with connect_client(f"{stack.connect_url}/connectors", stack.connect_login) as client:
         _stop(client, SOURCE_CONNECTOR)
         made = {
             "name": REVERSE_CONNECTOR,

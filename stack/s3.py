@@ -27,11 +27,15 @@ class S3Storage:
 
     Args:
         folder: Where its log is written.
+        password: What its user presents; it takes any.
         progress: Told what is being waited for.
     """
 
-    def __init__(self, folder: Path, *, progress: Progress = quiet) -> None:
+    def __init__(
+        self, folder: Path, *, password: str = PASSWORD, progress: Progress = quiet
+    ) -> None:
         """Choose the port; nothing runs yet."""
+        self._password = password
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         self._progress = progress
@@ -66,7 +70,7 @@ class S3Storage:
         return {
             "conn_type": "aws",
             "login": USER,
-            "password": PASSWORD,
+            "password": self._password,
             "extra": {"endpoint_url": self.url, "region_name": REGION},
         }
 
@@ -75,7 +79,7 @@ class S3Storage:
         return UPath(
             f"s3://{BUCKET}/{key}",
             key=USER,
-            secret=PASSWORD,
+            secret=self._password,
             client_kwargs={"endpoint_url": self.url, "region_name": REGION},
             use_listings_cache=False,
             skip_instance_cache=True,
@@ -88,7 +92,7 @@ class S3Storage:
             "endpoint.region": REGION,
             "path.style.access": "true",
             "access.key": USER,
-            "secret.key": PASSWORD,
+            "secret.key": self._password,
         }
         return {f"spark.hadoop.fs.s3a.{key}": to for key, to in conf.items()}
 

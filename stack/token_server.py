@@ -29,6 +29,9 @@ class TokenServer:
         clients: The secret of each client; the client's id is the token's subject.
         certificate: A PEM file with certificate and key: the endpoint speaks TLS.
         port: Where it listens on 127.0.0.1; 0 takes a free port.
+
+    Attributes:
+        issued: All tokens that were given out.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class TokenServer:
     ) -> None:
         """Bind the port; nothing is answered yet."""
         self.clients = clients
+        self.issued: list[str] = []
         self._key = generate_private_key(public_exponent=65537, key_size=2048)
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
         self._server.issuer = self  # type: ignore[attr-defined]
@@ -72,7 +76,8 @@ class TokenServer:
         times = {"iat": now, "exp": now + _LIFETIME}
         signed = f"{_encoded(header)}.{_encoded(claims | times)}"
         signature = self._key.sign(signed.encode(), PKCS1v15(), SHA256())
-        return f"{signed}.{_base64(signature)}"
+        self.issued.append(f"{signed}.{_base64(signature)}")
+        return self.issued[-1]
 
     def keys(self) -> dict[str, Any]:
         """Return the public key as a JSON Web Key Set (RFC 7517)."""

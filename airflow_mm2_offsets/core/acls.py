@@ -69,6 +69,7 @@ class Place(StrEnum):
     SOURCE_TOPICS = "the job's topics on the source"
     TARGET_TOPICS = "their copies on the target"
     SYNCS_TOPIC = "the offset-syncs topic"
+    SOURCE_HEARTBEATS = "MirrorMaker 2's heartbeats on the source"
     HEARTBEATS_TOPIC = "MirrorMaker 2's heartbeats on the target"
     SOURCE_GROUPS = "all consumer groups of the source"
     SOURCE_CLUSTER = "the source cluster"
@@ -134,7 +135,12 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     TaskRights(
         task="archive",
         used_by=("ArchiveSyncsOperator", "archive run"),
-        rights=(_SYNCS, _SOURCE_IDS, _TARGET_IDS),
+        # An archive holds all syncs, and MirrorMaker 2 copies its heartbeats as well.
+        rights=(
+            *(_SYNCS, _SOURCE_IDS, _TARGET_IDS),
+            Right(Operation.DESCRIBE, Place.SOURCE_HEARTBEATS),
+            Right(Operation.DESCRIBE, Place.HEARTBEATS_TOPIC),
+        ),
     ),
     TaskRights(
         task="forecast",
@@ -163,6 +169,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         used_by=("the task group mm2_failover", "the DAGs mm2_failover and mm2_drill"),
         rights=_CHECK,
     ),
+    TaskRights(task="stream", used_by=("the Spark job itself",), rights=(_SOURCE, _TARGET)),
 )
 """A failover checks, waits, translates and migrates: it needs what its checks need."""
 

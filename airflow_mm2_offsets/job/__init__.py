@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from airflow_mm2_offsets.job.packing import py_files
 
 if TYPE_CHECKING:
+    from airflow_mm2_offsets.job.client_properties import kafka_options
     from airflow_mm2_offsets.job.stop.control import AnotherDriverError, JobMovedError, StopControl
     from airflow_mm2_offsets.job.translation.columns import decode_syncs, segments, translate
 
@@ -21,16 +22,21 @@ __all__ = [
     "JobMovedError",
     "StopControl",
     "decode_syncs",
+    "kafka_options",
     "py_files",
     "segments",
     "translate",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("AnotherDriverError", "JobMovedError", "StopControl"), "stop.control"),
+    "kafka_options": "client_properties",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import what needs PySpark."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    is_stop = name in {"AnotherDriverError", "JobMovedError", "StopControl"}
-    module = f"{__name__}.{'stop.control' if is_stop else 'translation.columns'}"
-    return getattr(import_module(module), name)
+    module = _MODULES.get(name, "translation.columns")
+    return getattr(import_module(f"{__name__}.{module}"), name)

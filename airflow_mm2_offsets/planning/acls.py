@@ -56,6 +56,9 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
         case Place.SYNCS_TOPIC:
             side = _side(pair, pair.syncs_cluster)
             yield ClusterAcl(side, _on_topic(operation, pair.syncs_topic))
+        case Place.SOURCE_HEARTBEATS:
+            side = _side(pair, pair.mirrored.source)
+            yield ClusterAcl(side, _on_topic(operation, HEARTBEATS_TOPIC))
         case Place.HEARTBEATS_TOPIC:
             side = _side(pair, pair.mirrored.target)
             for each in _heartbeats_topics(pair.naming):

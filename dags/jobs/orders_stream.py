@@ -21,7 +21,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_mm2_offsets.job import StopControl
+from airflow_mm2_offsets.job import StopControl, kafka_options
 
 
 def parse_args() -> argparse.Namespace:
@@ -44,22 +44,20 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--control", required=True, help="where stop requests are left")
     parser.add_argument("--trigger", type=float, default=5.0, help="seconds between batches")
     parser.add_argument(
-        "--kafka-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="such as security.protocol=SSL; a list of processes shows it, so keep passwords "
-        "in a JAAS file",
+        "--kafka-properties",
+        default="",
+        metavar="FILE",
+        help="Kafka client properties, such as the login: a list of processes would show them",
     )
     return parser.parse_args()
 
 
 def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
     """Return the topic's committed records with their lineage."""
-    security = dict(option.split("=", 1) for option in args.kafka_option)
+    properties = kafka_options(spark, args.kafka_properties) if args.kafka_properties else {}
     return (
         spark.readStream.format("kafka")
-        .options(**{f"kafka.{key}": value for key, value in security.items()})
+        .options(**properties)
         .option("kafka.bootstrap.servers", args.bootstrap_servers)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", args.topic)

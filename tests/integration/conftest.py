@@ -125,7 +125,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Secured"]:
     from tests.integration.secured import run_secured  # noqa: PLC0415
 
     kafka = jars.fetch(BUILD, progress=print).kafka
-    with run_secured(
-        SecureStack(tmp_path_factory.mktemp("secure"), kafka, progress=print), TOPICS
-    ) as running:
+    login = jars.fetch_connect_login(BUILD, progress=print)
+    folder = tmp_path_factory.mktemp("secure")
+    with run_secured(SecureStack(folder, kafka, login, progress=print), TOPICS) as running:
         yield running

@@ -154,14 +154,14 @@ def is_true(answer: Translation, mirrored: MirroredTopic) -> bool:
     return (answer.status, answer.target) == (Status.EXACT, truth)
 
 
-def mirror_topic(made: Mirror) -> MirroredTopic:
+def mirror_topic(made: Mirror, **overrides: str) -> MirroredTopic:
     """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between."""
     topic = made.create_topic(PARTITIONS)
     writer, random = Writer(made, topic), Random(5)  # noqa: S311 - repeatable, not secret
     _write(writer, random, rounds=15)
     writer.write({SHORT: 7})
     _delete(made.stack, KafkaTopicPartition(topic, DELETED, 100))
-    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX})
+    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX}, **overrides)
     # After the kill nothing of this part is copied again; all that follows is.
     wait_until(lambda: made.has_noted(writer), f"MirrorMaker 2 to note its copy of {topic}")
     _write(writer, random, rounds=15)

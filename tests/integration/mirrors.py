@@ -18,7 +18,6 @@ from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, T
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
-from stack.connect import connect_client
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -47,6 +46,7 @@ class Mirror:
     @cached_property
     def pair(self) -> ClusterPair:
         """The pair of clusters as the package sees it."""
+        user, password = self.stack.connect_login or (None, None)
         return ClusterPair(
             source=KafkaCluster(name="source", config={"bootstrap.servers": self.stack.source}),
             target=KafkaCluster(name="target", config={"bootstrap.servers": self.stack.target}),
@@ -56,7 +56,7 @@ class Mirror:
                 policy=ReplicationPolicy.IDENTITY,
             ),
             syncs_location=SyncsLocation.TARGET,
-            connect=ConnectClient(url=self.stack.connect_url),
+            connect=ConnectClient(url=self.stack.connect_url, username=user, password=password),
         )
 
     def configure(self, **overrides: str | int) -> None:
@@ -76,7 +76,7 @@ class Mirror:
     def ask(self, method: str, path: str = "", **kwargs: object) -> httpx.Response:
         """Send a request about the connector."""
         path = f"/connectors/{self.name}{path}"
-        with connect_client(self.stack.connect_url) as client:
+        with self.stack.connect_client() as client:
             return client.request(method, path, **kwargs).raise_for_status()  # type: ignore[arg-type]
 
     def states(self) -> list[str]:

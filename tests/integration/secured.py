@@ -14,7 +14,8 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.acls import acls_of
 from stack.acls import grant, revoke_all
 from stack.mirror import Broker
-from stack.secure import SecureCluster, SecureStack, java_quoted
+from stack.secure import SecureStack
+from stack.secure_cluster import SecureCluster, java_quoted
 from stack.token_server import SCOPE, TokenServer
 from tests.integration.mirrored_topics import MirroredTopic, holds, is_true, mirror_topic
 from tests.integration.mirrors import mirror
@@ -230,4 +231,6 @@ def run_secured(stack: SecureStack, topics: str) -> Iterator[Secured]:
     with stack:
         stack.create_mirror(topics)
         with mirror(stack) as made:
-            yield Secured(stack=stack, mirrored=mirror_topic(made))
+            # As by default, so that an archive holds syncs of the heartbeats.
+            replicated = {"heartbeats.replication.enabled": "true"}
+            yield Secured(stack=stack, mirrored=mirror_topic(made, **replicated))

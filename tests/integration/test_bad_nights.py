@@ -23,7 +23,6 @@ from airflow_mm2_offsets.errors import (
     StopError,
 )
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from stack.connect import connect_client
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
@@ -277,7 +276,7 @@ def _make_reverse(made: Mirror, back: Mirror, topic: str) -> None:
         "producer.override.bootstrap.servers": "${env:SOURCE_BOOTSTRAP}",
     }
     asked = {"name": back.name, "config": config, "initial_state": "STOPPED"}
-    with connect_client(made.stack.connect_url) as client:
+    with made.stack.connect_client() as client:
         client.post("/connectors", json=asked).raise_for_status()
     wait_until(lambda: back.states() == ["STOPPED"], back.name)
     copied = [

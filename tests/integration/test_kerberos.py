@@ -45,7 +45,8 @@ def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kerberized]
     folder = tmp_path_factory.mktemp("kerberos")
     kafka = jars.fetch(BUILD, progress=print).kafka
     with kdc.Kdc(folder / "kdc", progress=print) as realm:
-        stack = KerberosStack(folder, kafka, realm, progress=print)
+        login = jars.fetch_connect_login(BUILD, progress=print)
+        stack = KerberosStack(folder, kafka, login, realm, progress=print)
         with run_secured(stack, TOPICS) as secured:
             grant_translation(secured, dict.fromkeys(secured.stack.clusters, PRINCIPALS))
             yield Kerberized(stack=stack, secured=secured, keytab=realm.keytab(USER))

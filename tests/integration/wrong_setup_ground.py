@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.certificates import Authority, Certificate
-from stack.secure import SecureCluster, SecureStack
+from stack.secure import SecureStack
+from stack.secure_cluster import SecureCluster
 from stack.token_server import TokenServer
 from tests.integration.secured import Properties, mtls, oauth, scram
 

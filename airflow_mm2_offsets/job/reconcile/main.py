@@ -39,15 +39,14 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_mm2_offsets.job.client_properties import find_file, read_properties
 from airflow_mm2_offsets.job.files import HadoopFiles
 from airflow_mm2_offsets.job.reconcile.compare import SINK, count_copies, differences
 from airflow_mm2_offsets.job.reconcile.read import (
     find_ranges,
     read_kafka,
-    read_properties,
     read_sink,
 )
 from airflow_mm2_offsets.job.reconcile.report import (
@@ -143,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options: dict[str, dict[str, str]] = {}
     try:
         options |= {side: own for side in SIDES if (own := _options(spark, side, args))}
-        request = json.loads(Path(_local(args.request)).read_text(encoding="utf-8"))
+        request = json.loads(Path(find_file(args.request)).read_text(encoding="utf-8"))
         report = reconcile(spark, request, options, args.report)
     except Exception as error:
         message = summary(error, options.values())
@@ -154,16 +153,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _options(spark: SparkSession, side: str, args: argparse.Namespace) -> dict[str, str]:
     path = getattr(args, f"{side}_properties")
-    properties = read_properties(spark, _local(path)) if path else {}
+    properties = read_properties(spark, find_file(path)) if path else {}
     return properties | dict(option.split("=", 1) for option in getattr(args, f"{side}_option"))
-
-
-def _local(path: str) -> str:
-    """Return where a file is: here, or where ``spark-submit --files`` has put it."""
-    name = Path(path).name
-    return next((file for file in (path, name) if Path(file).exists()), None) or SparkFiles.get(
-        name
-    )
 
 
 def summary(error: Exception, options: Iterable[Mapping[str, str]] = ()) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
+from airflow_mm2_offsets.job.client_properties import spark_options
 from airflow_mm2_offsets.job.reconcile.compare import CONTENT
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 MAX_OFFSET = 2**63 - 1
 KEY_BYTES = 64
 """How much of a key the report shows."""
-NOT_FOR_SPARK = frozenset(
-    {
-        *("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
-        *("enable.auto.commit", "auto.offset.reset", "interceptor.classes", "group.id"),
-    }
-)
-"""Spark sets these itself, and refuses them."""
 HEADERS = """CASE WHEN size(headers) > 0 THEN xxhash64(
     transform(headers, h -> struct(h.key, coalesce(length(h.value), -1), h.value))) END"""
 """One number for all headers; null for no header."""
@@ -129,7 +123,7 @@ def read_kafka(
     assigned = {name: [int(number) for number in ends] for name, ends in offsets["end"].items()}
     records = (
         spark.read.format("kafka")
-        .options(**{f"kafka.{k}": v for k, v in options.items() if k not in NOT_FOR_SPARK})
+        .options(**spark_options(options))
         .option("kafka.isolation.level", "read_committed")
         .option("assign", json.dumps(assigned))
         .option("startingOffsets", json.dumps(offsets["first"]))
@@ -230,12 +224,3 @@ def _table(spark: SparkSession, ranges: Sequence[Range]) -> DataFrame:
     names = ("name", "partition", "topic", "first", "end", "switch")
     text = json.dumps([{name: getattr(span, name) for name in names} for span in ranges])
     return spark.range(1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{_RANGE}>>")))
-
-
-def read_properties(spark: SparkSession, path: str) -> dict[str, str]:
-    """Return the properties in a file, as Java reads it."""
-    jvm = cast("Any", spark._jvm)  # noqa: SLF001 - Java's own reader
-    properties = jvm.java.util.Properties()
-    with closing(jvm.java.io.FileInputStream(path)) as stream:
-        properties.load(stream)
-    return {name: properties.getProperty(name) for name in properties.stringPropertyNames()}

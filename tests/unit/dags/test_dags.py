@@ -216,3 +216,16 @@ def test_the_job_writes_where_its_conf_says(bag: DagBag, output: str | None, exp
     template = arguments[arguments.index("--output") + 1]
     context: Any = {"params": {"folder": "/job", "output": output}}
     assert stream.render_template(template, context) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"), [(None, ""), ("/etc/kafka/job", "/etc/kafka/job/kafka_target.properties")]
+)
+def test_the_job_gets_the_file_of_its_connection(folder: str | None, file: str) -> None:
+    """The variable names a folder with a file for each connection; without it there is none."""
+    task: Any = parse(FOLDER / "orders_stream.py").dags["orders_stream"].get_task("stream")
+    arguments = task.application_args
+    template = arguments[arguments.index("--kafka-properties") + 1]
+    variables = {"kafka_properties_folder": folder} if folder else {}
+    context = {"params": {"kafka_conn_id": "kafka_target"}, "var": {"value": variables}}
+    assert task.render_template(template, context) == file
