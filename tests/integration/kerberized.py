@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.kerberos import SERVICE, KerberosStack
-from stack.secure import SecureCluster
+from stack.secure_cluster import SecureCluster
 from stack.token_server import TokenServer
 from tests.integration.secured import Properties, Secured
 
