@@ -7,8 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_LOGIN = re.compile(r"(://[^/@:\s]*):(?!\d+/)[^@\s]+@(?:[^@/\s]*@)*")
-"""A password may contain a slash or an @; digits before a slash are a port."""
+_LOGIN = re.compile(
+    r"(\bs3[an]?://[^/@:\s]*:|://[^/@:\s]*:(?!\d+/))[^@\s]+@(?:[^@/\s]*@)*", re.IGNORECASE
+)
+"""A password may contain a slash or an @; digits before a slash are a port, but not of a bucket."""
+_TOKEN = re.compile(r"(\bhttps?://)[^/@:\s]+@", re.IGNORECASE)
+"""A login without a colon; elsewhere it is a user or a container (``abfss://container@account``)."""
 _BARE_LOGIN = re.compile(r"(?<![\w/:.-])([\w.-]+):(?!//)[^@\s/,:\"']+@(?=[\w.-]+(?::\d+)?\b)")
 """As in ``bootstrap.servers=user:word@host:9092``."""
 _SECRET_FIELD = re.compile(
@@ -24,7 +28,7 @@ def without_login(text: str) -> str:
     ``ftp://user:word@host`` becomes ``ftp://user:***@host``; ``?token=word`` becomes
     ``?token=***``.
     """
-    hidden = _LOGIN.sub(r"\1:***@", text)
+    hidden = _TOKEN.sub(r"\1***@", _LOGIN.sub(r"\1***@", text))
     return _SECRET_FIELD.sub(r"\1***", _BARE_LOGIN.sub(r"\1:***@", hidden))
 
 

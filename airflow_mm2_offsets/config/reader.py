@@ -120,13 +120,6 @@ class SettingsReader:
                 f"{variable_of(key)}",
                 setting=key,
             )
-        if "@" in servers.value:
-            # Messages show the servers.
-            raise ConfigurationError(
-                "contains a login; give host:port alone, and the login as sasl.username and "
-                "sasl.password",
-                setting=servers.origin,
-            )
         properties = {name: entry.value for name, entry in entries.items()}
         return to_librdkafka(cluster, properties)
 

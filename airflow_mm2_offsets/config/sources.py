@@ -49,6 +49,7 @@ class _FileContent:
 
 def read_entries(file: Path | None, environ: Mapping[str, str]) -> Entries:
     """Return every setting by its key; see ``load_settings``."""
+    environ = _without_empty(environ)
     file = _settings_file(file, environ)
     spring_json = read_spring_json(environ)
     content = _read_file(file, environ, spring_json) if file else _FileContent()
@@ -78,6 +79,7 @@ def read_mirror_flows(file: Path | None, environ: Mapping[str, str]) -> Configur
     Raises:
         ConfigurationError: The file can't be read, or a flow in it is incomplete.
     """
+    environ = _without_empty(environ)
     file = _settings_file(file, environ)
     content = read_mirror_maker(read_documents(file), file) if file else None
     if content is None:
@@ -89,13 +91,21 @@ def read_mirror_flows(file: Path | None, environ: Mapping[str, str]) -> Configur
     return ConfiguredFlows(meant=meant, all=content.flows)
 
 
+def _without_empty(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables that are set: docker compose and Helm set one without a value to ``""``.
+
+    An empty text switches off some protections of Kafka's clients, which nobody meant then.
+    """
+    return {variable: value for variable, value in environ.items() if value}
+
+
 def _settings_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
     named = environ.get(CONFIG_VARIABLE)
     return Path(named) if file is None and named else file
 
 
 def _choose(content: MirrorMakerFile, variables: Entries) -> MirrorFlow:
-    settings = content.settings | {key: entry for key, entry in variables.items() if entry.value}
+    settings = content.settings | variables
     return choose_flow(content.flows, *(settings.get(key) for key in _ALIASES))
 
 

@@ -43,8 +43,8 @@ KEPT_SYNCS_RULES: tuple[Rule[KeptSyncs], ...] = (
         ),
         remedy=(
             "archive the syncs on storage that outlives the source (docs/archive.md) and give "
-            "--archive, or offset-syncs.topic.location = target (MirrorMaker 2 then begins a new "
-            "topic)"
+            "--archive, or offset-syncs.topic.location = target (for both flows where two run, or "
+            "their syncs mix; MirrorMaker 2 then begins a new topic)"
         ),
         find=_lost_with_source,
     ),

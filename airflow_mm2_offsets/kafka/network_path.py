@@ -7,8 +7,9 @@ librdkafka says only that no broker answered. ``connection_check`` walks this wa
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from threading import Thread
 from typing import TypeAlias
 
 from airflow_mm2_offsets.errors import ClusterUnreachableError
@@ -32,6 +33,8 @@ class _StepFailedError(Exception):
     """A server can't be passed: what is wrong, and the next step."""
 
 
+_GRACE = 2.0
+"""Seconds beyond the timeout, in which a step can say itself what was late."""
 _Step: TypeAlias = Callable[[Server], str]
 _Answers: TypeAlias = dict[Server, str]
 
@@ -53,7 +56,7 @@ def walk(cluster: str, properties: Mapping[str, object], timeout: float) -> Iter
     addresses = str(properties[BOOTSTRAP_SERVERS])
     servers = parse_servers(cluster, addresses)
     for name, step in _steps(cluster, properties, timeout).items():
-        answers, failures = _try_all(step, servers)
+        answers, failures = _try_all(step, servers, timeout)
         outcome = "; ".join(f"{server} {text}" for server, text in (answers | failures).items())
         if not answers:
             raise ClusterUnreachableError(f"{name}: {outcome}", cluster=cluster, servers=addresses)
@@ -61,22 +64,42 @@ def walk(cluster: str, properties: Mapping[str, object], timeout: float) -> Iter
         servers = tuple(answers)
 
 
-def _try_all(step: _Step, servers: Sequence[Server]) -> tuple[_Answers, _Answers]:
-    """Take a step to all servers at the same time; return the answers, and what failed."""
+def _try_all(step: _Step, servers: Sequence[Server], timeout: float) -> tuple[_Answers, _Answers]:
+    """Take a step to all servers at the same time; return the answers, and what failed.
 
-    def attempt(server: Server) -> str | _StepFailedError:
+    Neither a look-up of a name nor the several addresses of a host can be bounded: a thread that
+    is late is left behind.
+    """
+    futures = {server: _start(step, server) for server in servers}
+    wait(futures.values(), timeout + _GRACE)
+    answers: _Answers = {}
+    failures: _Answers = {}
+    for server, future in futures.items():
+        if not future.done():
+            failures[server] = (
+                f"gave no answer in {timeout:g} s: check this machine's DNS, the address and "
+                f"firewalls"
+            )
+            continue
         try:
-            return step(server)
+            answers[server] = future.result()
         except _StepFailedError as error:
-            return error
+            failures[server] = str(error)
+    return answers, failures
 
-    with ThreadPoolExecutor(max(1, len(servers))) as pool:
-        results = dict(zip(servers, pool.map(attempt, servers), strict=True))
-    failed = {server for server, result in results.items() if isinstance(result, Exception)}
-    return (
-        {server: str(result) for server, result in results.items() if server not in failed},
-        {server: str(result) for server, result in results.items() if server in failed},
-    )
+
+def _start(step: _Step, server: Server) -> "Future[str]":
+    future: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(step(server))
+        except Exception as error:  # noqa: BLE001 - the future hands it on
+            future.set_exception(error)
+
+    # An executor's thread would hold the process at its end.
+    Thread(target=run, daemon=True).start()
+    return future
 
 
 def _steps(cluster: str, properties: Mapping[str, object], timeout: float) -> dict[str, _Step]:

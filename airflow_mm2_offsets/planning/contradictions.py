@@ -36,21 +36,43 @@ def find_contradictions(
         key: _newest_on_both(syncs, positions[key], evidence[key])
         for key, syncs in partitions.items()
     }
-    contradictions = _find_differing(pair, newest)
+    contradictions = _differing(_compare(pair, newest))
     oldest = {key: _oldest_on_both(syncs, evidence[key]) for key, syncs in partitions.items()}
     others = {
         key: syncs
         for key, syncs in oldest.items()
         if key not in contradictions and syncs[:1] != newest[key][:1]
     }
-    return contradictions | _find_differing(pair, others)
+    return contradictions | _differing(_compare(pair, others))
 
 
-def _find_differing(
-    pair: ClusterPair, candidates: Mapping[TopicPartition, list[SyncPoint]]
+def find_confirmation(
+    pair: ClusterPair,
+    index: SyncIndex,
+    evidence: Mapping[TopicPartition, Evidence],
+    positions: Mapping[TopicPartition, int],
+) -> TopicPartition | None:
+    """Return a partition of which a sync has the same record on both clusters; None: no one has."""
+    newest = {
+        key: _newest_on_both(syncs, position, evidence[key])
+        for key, position in positions.items()
+        if (syncs := index.partitions.get(key))
+    }
+    compared = _compare(pair, newest)
+    return next((key for key, (_, is_same) in compared.items() if is_same), None)
+
+
+def _differing(
+    compared: Mapping[TopicPartition, tuple[SyncPoint, bool]],
 ) -> dict[TopicPartition, SyncPoint]:
-    """Return the syncs that differ: of each partition the first one that both clusters deliver."""
-    differing: dict[TopicPartition, SyncPoint] = {}
+    return {key: sync for key, (sync, is_same) in compared.items() if not is_same}
+
+
+def _compare(
+    pair: ClusterPair, candidates: Mapping[TopicPartition, list[SyncPoint]]
+) -> dict[TopicPartition, tuple[SyncPoint, bool]]:
+    """Return of each partition the first sync that both clusters deliver, and if it is the same."""
+    compared: dict[TopicPartition, tuple[SyncPoint, bool]] = {}
     untested = {key: [*syncs] for key, syncs in candidates.items()}
     while untested := {key: syncs for key, syncs in untested.items() if syncs}:
         next_syncs = {key: syncs.pop(0) for key, syncs in untested.items()}
@@ -58,9 +80,9 @@ def _find_differing(
             if originals and copies:
                 untested[key] = []
                 timed = are_timed(copies)
-                if _content(originals, timed=timed) != _content(copies, timed=timed):
-                    differing[key] = next_syncs[key]
-    return differing
+                is_same = _content(originals, timed=timed) == _content(copies, timed=timed)
+                compared[key] = next_syncs[key], is_same
+    return compared
 
 
 def _read_syncs(

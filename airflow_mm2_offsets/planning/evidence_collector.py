@@ -18,6 +18,7 @@ from airflow_mm2_offsets.planning.offset_evidence import (
 )
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
+from airflow_mm2_offsets.planning.sync_direction import require_direction
 
 
 class EvidenceCollector:
@@ -98,6 +99,22 @@ class EvidenceCollector:
             )
             for key, sync in contradictions.items():
                 self._add(key, contradiction=sync)
+
+    def check_direction(self) -> None:
+        """Refuse syncs that may be those of the flow back, unless ``read_source`` is False.
+
+        Raises:
+            ConfigurationError: See ``require_direction``.
+        """
+        if not self.options.read_source:
+            return
+        # Topics that differ are refused one by one, and the reason names the records.
+        unsettled = {
+            key: position
+            for key, position in self.positions.items()
+            if self.evidence[key].contradiction is None
+        }
+        require_direction(self.pair, self.index, self.evidence, unsettled, self.options)
 
     def collect_records(self) -> None:
         """Read the records around the positions that are not exact yet."""

@@ -73,6 +73,8 @@ def plan_failover(
 
     Raises:
         PositionError: ``positions`` is not a map of positions.
+        ConfigurationError: The settings are not MirrorMaker 2's, or the syncs may be those of the
+            flow back.
         SyncsTopicError: There is nothing to translate with.
         ArchiveError: The archive is damaged, of another pair, or out of reach.
         TopicNotFoundError: A topic or partition does not exist on a cluster.
@@ -90,6 +92,8 @@ def plan_failover(
     collector, syncs = collect_evidence(
         pair, positions, options, connector=connector.name if connector else None
     )
+    if connector is None and isinstance(collector, EvidenceCollector):
+        collector.check_direction()
     return _make_plan(collector, syncs, ids, pending)
 
 

@@ -12,6 +12,8 @@ from airflow_mm2_offsets.logins import without_login
         ("ftp://user:hunter2@host/x", "ftp://user:***@host/x"),
         ("s3://AKIA:hun/ter2@bucket/x", "s3://AKIA:***@bucket/x"),
         ("s3://AKIA:hun@ter2@bucket/x@y", "s3://AKIA:***@bucket/x@y"),
+        ("https://hunter2@host/x", "https://***@host/x"),
+        ("s3://AKIA:443/hunter2@bucket/x", "s3://AKIA:***@bucket/x"),
         ("user:hunter2@east:9092 is down", "user:***@east:9092 is down"),
         ("bootstrap.servers=u:hunter2@a:1,u:hunter2@b:2", "bootstrap.servers=u:***@a:1,u:***@b:2"),
         ("https://host/x?sv=1&sig=hunter2", "https://host/x?sv=1&sig=***"),
@@ -36,6 +38,8 @@ def test_the_fields_of_an_error_hide_it_too() -> None:
     "text",
     [
         "hdfs://namenode:8020/user/spark@REALM/checkpoint",
+        "abfss://container@account.dfs.core.windows.net/x",
+        "sftp://user@host/x",
         "http://connect:8083/connectors/a",
         "orders[0]: position 7 is above 6; see mailto a@b",
         "s3://bucket/key=1/x?versionId=3",

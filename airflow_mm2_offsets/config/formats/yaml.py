@@ -1,5 +1,6 @@
 """YAML, of which only mm2-offset-map's settings and Strimzi's resources are read."""
 
+import json
 from importlib import import_module
 from typing import Any
 
@@ -26,9 +27,20 @@ def parse_yaml(text: str) -> list[Document]:
     except ValueError:
         # PyYAML raises it for a number or a date that can't be, such as 2024-13-01.
         raise ConfigurationError("is not valid YAML: quote dates and numbers") from None
+    _refuse_cycles(documents)
     if not all(isinstance(content, dict) for content in documents):
         raise ConfigurationError("is not valid YAML of settings: a document is not a table")
     return [Document(content=content) for content in documents]
+
+
+def _refuse_cycles(documents: list[Any]) -> None:
+    try:
+        json.dumps(documents, default=str, skipkeys=True)
+    except (ValueError, RecursionError):
+        raise ConfigurationError(
+            "is not valid YAML of settings: an anchor (&name) contains itself (*name), or tables "
+            "are too deep; write the values out"
+        ) from None
 
 
 def _pyyaml() -> Any:  # noqa: ANN401 - a module

@@ -24,19 +24,21 @@ def cluster_properties(connector: Entries, side: str) -> Entries:
 
     This package consumes and asks as an admin client, so it takes the consumer's properties:
     ``source.consumer.*`` takes precedence over ``consumer.*``, and that over ``source.cluster.*``.
-    What these lack comes from the admin client's. The producer's are not read: its login may write.
+    What these lack comes from the admin client's, except what is empty there: it switches a
+    protection off (``ssl.endpoint.identification.algorithm=``) for the admin client alone. The
+    producer's are not read: its login may write.
     """
-    merged: Entries = {}
-    for prefix in (
-        "admin.",
-        f"{side}.admin.",
-        f"{side}.cluster.",
-        "consumer.",
-        f"{side}.consumer.",
-    ):
-        merged |= {
-            name: entry
-            for name, entry in with_prefix_stripped(connector, prefix).items()
-            if is_connection_property(name)
-        }
-    return merged
+    admin = _layers(connector, "admin.", f"{side}.admin.")
+    protected = {name: entry for name, entry in admin.items() if entry.value.strip()}
+    own = _layers(connector, f"{side}.cluster.", "consumer.", f"{side}.consumer.")
+    return protected | own
+
+
+def _layers(connector: Entries, *prefixes: str) -> Entries:
+    """Return the connection properties with these prefixes; a later one takes precedence."""
+    return {
+        name: entry
+        for prefix in prefixes
+        for name, entry in with_prefix_stripped(connector, prefix).items()
+        if is_connection_property(name)
+    }

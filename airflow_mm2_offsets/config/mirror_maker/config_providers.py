@@ -26,6 +26,8 @@ class ConfigProviders:
     """The providers that may stand in values: the simple name of the class by provider."""
 
     classes: Mapping[str, str]
+    are_all: bool = False
+    """Whether there are no others: the text of another one is no reference, and stays (Kafka)."""
 
     def resolve(self, entries: Entries, environ: Mapping[str, str]) -> Entries:
         """Return entries with the values that providers hold.
@@ -43,6 +45,8 @@ class ConfigProviders:
 
     def _value(self, match: re.Match[str], environ: Mapping[str, str]) -> str:
         provider, path, key = match[1], match[2] or "", match[3]
+        if self.are_all and provider not in self.classes:
+            return match[0]
         look_up = _LOOKUPS.get(self.classes.get(provider, ""))
         if look_up is None:
             raise _AbsentError(f"it is in the config provider {provider!r}, which is not read here")
@@ -79,7 +83,7 @@ def declared_providers(entries: Entries) -> ConfigProviders:
                 f"names {name!r}, and {key} is missing; add it", setting=_PROVIDERS
             )
         classes[name] = entries[key].value.strip().rpartition(".")[2]
-    return ConfigProviders(classes=classes)
+    return ConfigProviders(classes=classes, are_all=True)
 
 
 def _from_file(path: str, key: str, _: Mapping[str, str]) -> str:

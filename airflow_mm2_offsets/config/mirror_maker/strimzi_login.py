@@ -48,9 +48,11 @@ def _authentication(kind: object, fields: Mapping[str, Any], place: str) -> Entr
             f"ssl.{name}.location": _secret(pair, name, place) for name in ("certificate", "key")
         }
     if kind == "custom":
+        # The operator sets the protocol itself, by ``tls`` and ``sasl``.
         return {
             name: Entry(value=value, origin=f"authentication.config.{name} of {place}")
             for name, value in flatten(fields.get("config") or {})
+            if name != "security.protocol"
         }
     if kind not in _MECHANISMS:
         raise ConfigurationError(

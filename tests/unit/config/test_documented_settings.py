@@ -65,5 +65,6 @@ def test_each_variable_that_the_page_names_is_a_setting() -> None:
         | {
             "MM2_OFFSETS_KAFKA_BOOTSTRAP_SERVERS": "a:1",
             "MM2_OFFSETS_REFRESH_SECONDS": "30",
+            "MM2_OFFSETS_KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM": "none",
         },
     )

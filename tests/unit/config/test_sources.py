@@ -11,6 +11,13 @@ from stack.certificates import Authority
 from tests.unit.config.settings_files import SECRET, SERVERS, load
 
 
+def test_yaml_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    """An anchor may stand in its own table."""
+    text = "mm2: &all\n  offset-map:\n    source-cluster: a\n    again: *all\n"
+    with pytest.raises(ConfigurationError, match="contains itself"):
+        load(tmp_path, text, "application.yaml")
+
+
 @pytest.mark.parametrize(
     ("written", "password"),
     [
@@ -155,7 +162,7 @@ def test_a_login_in_servers_is_refused_unseen() -> None:
     """Java ignores it in silence, and messages show the servers."""
     variable = "MM2_OFFSETS_SOURCE_BOOTSTRAP_SERVERS"
     with pytest.raises(
-        ConfigurationError, match=f"variable {variable}: contains a login"
+        ConfigurationError, match=r"source: .*bootstrap.servers.* contains a login"
     ) as raised:
         load_settings(None, SERVERS | {variable: f"u:{SECRET}@a.invalid:1"})
     assert SECRET not in str(raised.value)

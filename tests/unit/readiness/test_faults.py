@@ -1,14 +1,18 @@
 """Each fault is named by its check, and by no other."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core import SyncsLocation, TopicPartition
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessVerdict
 from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.core.wire import OffsetSync, encode_offset_sync
 from airflow_mm2_offsets.readiness import Thresholds
+from airflow_mm2_offsets.testing import Record
+from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP
 from tests.unit.readiness.ready_world import NOW, ReadyWorld, statuses, values
 
 FAILED, WARNING, UNKNOWN = CheckStatus.FAILED, CheckStatus.WARNING, CheckStatus.UNKNOWN
@@ -190,3 +194,17 @@ def test_without_connect_a_hole_is_not_sure(world: ReadyWorld) -> None:
     world.simulation.source.delete_records("orders", 0, 6)
     world.simulation.connect.is_running = False
     assert statuses(world.report())[CheckName.HOLES] is WARNING
+
+
+def test_syncs_of_the_flow_back_are_named_in_good_days(world: ReadyWorld) -> None:
+    """Once the source is lost, nothing could tell them from the pair's own."""
+    pair = replace(world.pair, syncs_location=SyncsLocation.TARGET, connect=None)
+    syncs = [
+        OffsetSync(topic="orders", partition=number, upstream=100, downstream=3)
+        for number in (0, 1)
+    ]
+    records = [Record(*encode_offset_sync(sync), FIRST_TIMESTAMP) for sync in syncs]
+    world.simulation.target.produce(pair.syncs_topic, 0, records)
+    report = world.report(lambda: pair)
+    assert statuses(report)[CheckName.TRANSLATION] is FAILED
+    assert "may be those of the flow back" in values(report, CheckName.TRANSLATION)[0]

@@ -15,10 +15,11 @@ clusters = a, b
 a->b.enabled = true
 a.bootstrap.servers = a.invalid:1
 b.bootstrap.servers = b.invalid:1
-config.providers = secrets, folder , env
+config.providers = secrets, folder , env, vault
 config.providers.secrets.class = {PROVIDER}.FileConfigProvider
 config.providers.folder.class = {PROVIDER}.DirectoryConfigProvider
 config.providers.env.class = {PROVIDER}.EnvVarConfigProvider
+config.providers.vault.class = com.example.VaultConfigProvider
 """
 
 CA = Authority("ca").pem
@@ -69,6 +70,12 @@ def test_a_value_that_is_elsewhere_is_asked_for(tmp_path: Path, value: str, reas
     variable = {"MM2_OFFSETS_SOURCE_SSL_KEY_PASSWORD": "mine"}
     settings = load(tmp_path, text, **variable)
     assert settings.source["ssl.key.password"] == "mine"
+
+
+def test_a_text_like_a_reference_to_no_provider_stays(tmp_path: Path) -> None:
+    """``ConfigTransformer`` keeps what names a provider that is not declared."""
+    settings = load(tmp_path, f"{TEXT}\na.ssl.key.password = ${{{SECRET}:def}}\n")
+    assert settings.source["ssl.key.password"] == f"${{{SECRET}:def}}"
 
 
 def test_a_login_by_variable_replaces_the_files_login(tmp_path: Path) -> None:

@@ -150,3 +150,36 @@ def test_keys_of_connect_workers_are_not_misspelt_ones(tmp_path: Path) -> None:
     """A dedicated MirrorMaker 2 takes a Connect worker's settings, too."""
     text = f"{COMPOSE}\nconnect.protocol=sessioned\nconnector.client.config.override.policy=All\n"
     assert load(tmp_path, text).naming.source_alias == "source"
+
+
+@pytest.mark.parametrize("name", ["ssl.endpoint.identification.algorithm", "ssl.crl.location"])
+def test_an_empty_variable_counts_as_not_set(tmp_path: Path, name: str) -> None:
+    """Docker compose and Helm set one that has no value: it must not switch a check off."""
+    variable = f"MM2_OFFSETS_SOURCE_{name.replace('.', '_').upper()}"
+    text = f"{COMPOSE}\nsource.{name} = https\n"
+    assert load(tmp_path, text, **{variable: ""}) == load(tmp_path, text)
+    assert load(tmp_path, COMPOSE, **{variable: ""}) == load(tmp_path, COMPOSE)
+
+
+def test_an_empty_variable_is_no_empty_separator(tmp_path: Path) -> None:
+    """As in a connection; only the file can have an empty one."""
+    settings = load(tmp_path, COMPOSE, MM2_OFFSETS_REPLICATION_POLICY_SEPARATOR="")
+    assert settings.naming.separator == "."
+
+
+def test_a_check_is_switched_off_on_purpose(tmp_path: Path) -> None:
+    """With the word for it."""
+    variable = "MM2_OFFSETS_SOURCE_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM"
+    settings = load(tmp_path, COMPOSE, **{variable: "none"})
+    assert settings.source["ssl.endpoint.identification.algorithm"] == "none"
+
+
+def test_the_admin_clients_layer_switches_nothing_off(tmp_path: Path) -> None:
+    """An empty value there is for the admin client alone; its login counts where no other is."""
+    settings = load(
+        tmp_path,
+        f"{COMPOSE}\nsource.admin.ssl.endpoint.identification.algorithm =\n"
+        "source.admin.sasl.mechanism = PLAIN\n",
+    )
+    assert "ssl.endpoint.identification.algorithm" not in settings.source
+    assert settings.source["sasl.mechanism"] == "PLAIN"

@@ -149,3 +149,12 @@ def test_a_wrong_resource_is_refused(tmp_path: Path, text: str, message: str) ->
     """The error names the resource and what to add."""
     with pytest.raises(ConfigurationError, match=message):
         load(tmp_path, text, "mm2.yaml")
+
+
+def test_a_custom_login_does_not_choose_the_protocol(tmp_path: Path) -> None:
+    """The operator writes ``security.protocol`` itself, by ``tls`` and ``sasl``."""
+    custom = V1.replace("config: {sasl.m", "config: {security.protocol: SSL, sasl.m")
+    assert custom != V1
+    assert load(tmp_path, custom, "mm2.yaml", **CERTIFICATE) == load(
+        tmp_path, V1, "mm2.yaml", **CERTIFICATE
+    )
