@@ -35,7 +35,7 @@ WRONG = "kafka_wrong"
 _LOGIN_MODULE = "org.apache.kafka.common.security"
 _COMMAND = str(Path(sys.executable).with_name("airflow-mm2-offsets"))
 _SERVED = re.compile(r"(http://\S+); Ctrl-C ends it")
-_MASKED = "jaas,ssl.keystore.key,ssl.key.pem"
+_MASKED = "jaas,ssl.keystore.key,ssl.key.pem,ssl_keystore_key,ssl_key_pem"
 """What Airflow's API is told to hide of a connection: the names hold none of its own words."""
 
 
