@@ -1,7 +1,8 @@
 """Asks a cluster for topics, their settings, and consumer groups; ``KafkaCluster`` calls it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection, Uuid
@@ -42,10 +43,7 @@ def describe_topics(
     admin: ClientSession[AdminClient], topics: Collection[str]
 ) -> dict[str, TopicInfo]:
     """Return the topics that exist, by name."""
-    futures = admin.client.describe_topics(
-        TopicCollection([*topics]), request_timeout=admin.remaining
-    )
-    admin.wait_all(futures.values())
+    futures = admin.ask(partial(admin.client.describe_topics, TopicCollection([*topics])))
     infos = {name: _topic_info(admin, name, future) for name, future in futures.items()}
     return {name: info for name, info in infos.items() if info is not None}
 
@@ -55,8 +53,7 @@ def describe_settings(
 ) -> dict[str, Mapping[str, str]]:
     """Return the effective settings of topics that exist, by topic."""
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)]
-    futures = admin.client.describe_configs(resources, request_timeout=admin.remaining)
-    admin.wait_all(futures.values())
+    futures = admin.ask(partial(admin.client.describe_configs, resources))
     return {
         resource.name: {
             name: str(entry.value)
@@ -78,15 +75,11 @@ def describe_readers(
         ClusterRefusedError: The user may not see all groups: some could be missing.
     """
     _refuse_partial_listing(admin)
-    listing = admin.client.list_consumer_groups(request_timeout=admin.remaining)
-    admin.wait_all([listing])
-    groups = [each for each in admin.result(listing).valid if each.state not in _WITHOUT_MEMBERS]
+    groups = [each for each in _list_groups(admin) if each.state not in _WITHOUT_MEMBERS]
     if not groups:
         return {}
-    futures = admin.client.describe_consumer_groups(
-        sorted(group.group_id for group in groups), request_timeout=admin.remaining
-    )
-    admin.wait_all(futures.values())
+    names = sorted(group.group_id for group in groups)
+    futures = admin.ask(partial(admin.client.describe_consumer_groups, names))
     read = {name: _assigned(admin.result(future, group=name)) for name, future in futures.items()}
     return {name: shared for name, names in read.items() if (shared := names & {*topics})}
 
@@ -95,12 +88,13 @@ def find_unreadable(admin: ClientSession[AdminClient], topics: Collection[str]) 
     """Return the topics that the user may not read, or not describe; see ``KafkaCluster``."""
     if not topics:
         return frozenset()
-    futures = admin.client.describe_topics(
-        TopicCollection(sorted(topics)),
-        include_authorized_operations=True,
-        request_timeout=admin.remaining,
+    futures = admin.ask(
+        partial(
+            admin.client.describe_topics,
+            TopicCollection(sorted(topics)),
+            include_authorized_operations=True,
+        )
     )
-    admin.wait_all(futures.values())
     return frozenset(name for name, each in futures.items() if not _is_readable(admin, each))
 
 
@@ -135,6 +129,19 @@ def _is_readable(admin: ClientSession[AdminClient], topic: Any) -> bool:  # noqa
     return operations is None or {AclOperation.READ, AclOperation.DESCRIBE} <= {*operations}
 
 
+def _list_groups(admin: ClientSession[AdminClient]) -> list[Any]:
+    """Return all groups; raise the error of a broker that did not list its own."""
+    listing = _ask_one(admin, admin.client.list_consumer_groups)
+    if listing.errors:
+        raise admin.failure(listing.errors[0].args[0])
+    return [*listing.valid]
+
+
+def _ask_one(admin: ClientSession[AdminClient], send: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Return what a method of the admin client answers that returns a single future."""
+    return admin.result(admin.ask(lambda **options: {"": send(**options)})[""])
+
+
 def _assigned(group: Any) -> frozenset[str]:  # noqa: ANN401 - as the client types it
     return frozenset(
         partition.topic
@@ -149,10 +156,7 @@ def _refuse_partial_listing(admin: ClientSession[AdminClient]) -> None:
 
     Who may not describe the cluster is not told what else is allowed (KIP-430).
     """
-    future = admin.client.describe_cluster(
-        include_authorized_operations=True, request_timeout=admin.remaining
-    )
-    admin.wait_all([future])
-    allowed = admin.result(future).authorized_operations or ()
+    ask = partial(admin.client.describe_cluster, include_authorized_operations=True)
+    allowed = _ask_one(admin, ask).authorized_operations or ()
     if AclOperation.DESCRIBE not in allowed:
         raise admin.failure(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED))

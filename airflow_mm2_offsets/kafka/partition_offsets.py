@@ -5,20 +5,15 @@
 
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
-from airflow_mm2_offsets.kafka.session import ClientSession
-
-_BROKER_REPLACED = -137  # RD_KAFKA_RESP_ERR__DESTROY_BROKER; older clients have no name for it
-"""The handle of a bootstrap server was replaced by that of the broker behind it: ask again."""
-
-_UNTIL_LED = 0.1
-"""Seconds between two requests for partitions that exist and are not found."""
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ErrorFields, TopicNotFoundError
+from airflow_mm2_offsets.kafka.session import ASK_AGAIN, ClientSession
 
 
 def read_offsets(
@@ -45,8 +40,7 @@ def read_offsets_at(
 ) -> dict[TopicPartition, int]:
     """Return the offset of the first record at or after a time; see ``KafkaCluster.offsets_at``."""
     specs = {PartitionOffset(*each): OffsetSpec.for_timestamp(time) for each, time in times.items()}
-    futures = admin.client.list_offsets(specs, request_timeout=admin.remaining)
-    admin.wait_all(futures.values())
+    futures = admin.ask(partial(admin.client.list_offsets, specs))
     offsets = {
         TopicPartition(each.topic, each.partition): admin.result(future, **_subject(each)).offset
         for each, future in futures.items()
@@ -63,16 +57,13 @@ def _ask(
         if error is None:
             return answers
         consumer.run_callbacks()
-        if error.code() == _BROKER_REPLACED and not consumer.is_over:
-            continue
         failed = next((each for each in answers if each.error is not None), requested[0])
         failure = consumer.failure(error, **_subject(failed))
         if isinstance(failure, TopicNotFoundError) and _are_listed(consumer, requested):
-            if not consumer.is_over:
-                time.sleep(_UNTIL_LED)
-                continue
             failure = consumer.unreachable()
-        raise failure
+        if consumer.is_over or not isinstance(failure, ClusterUnreachableError):
+            raise failure
+        time.sleep(ASK_AGAIN)
 
 
 def _ask_once(

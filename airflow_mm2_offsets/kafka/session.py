@@ -19,38 +19,20 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
+from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER, NOT_FOUND
 from airflow_mm2_offsets.kafka.explain import explain
 from airflow_mm2_offsets.kafka.redaction import Redactor
-from airflow_mm2_offsets.kafka.reports import (
-    ALL_BROKERS_DOWN,
-    AUTHENTICATION,
-    DebugLogger,
-    LastError,
-)
+from airflow_mm2_offsets.kafka.reports import ALL_BROKERS_DOWN, DebugLogger, LastError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
 
 ClientT = TypeVar("ClientT", AdminClient, Consumer)
+KeyT = TypeVar("KeyT")
 ResultT = TypeVar("ResultT")
 
-_NOT_FOUND = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - how the library names its local errors
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError._NOENT,  # noqa: SLF001
-    }
-)
-_NO_ANSWER = frozenset(
-    {
-        KafkaError._TRANSPORT,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError.REQUEST_TIMED_OUT,
-        ALL_BROKERS_DOWN,
-        AUTHENTICATION,
-    }
-)
+ASK_AGAIN = 0.1
+"""Seconds until a request is sent again."""
 
 
 class ClientSession(Generic[ClientT]):
@@ -123,18 +105,31 @@ class ClientSession(Generic[ClientT]):
                 )
             except KafkaException as error:
                 self.run_callbacks()
-                if error.args[0].code() not in _NO_ANSWER or self.is_over:
+                if error.args[0].code() not in NO_ANSWER or self.is_over:
                     raise self.failure(error.args[0]) from error
                 try_seconds *= 2
             else:
                 return metadata
 
-    def wait_all(self, futures: Collection[Future[Any]]) -> None:
-        """Wait until each future has a result or an error.
+    def ask(
+        self, send: Callable[..., Mapping[KeyT, Future[ResultT]]]
+    ) -> Mapping[KeyT, Future[ResultT]]:
+        """Send a request, again while no broker can answer it; return its futures, all done.
+
+        Args:
+            send: A method of the admin client; it is given its ``request_timeout`` in seconds.
 
         Raises:
-            ClusterUnreachableError: Some had neither in time, or authentication failed.
+            ClusterUnreachableError: No answer came in time, or authentication failed.
         """
+        while True:
+            futures = send(request_timeout=self.remaining)
+            self._wait_all(futures.values())
+            if self.is_over or not any(_is_unanswered(each) for each in futures.values()):
+                return futures
+            time.sleep(ASK_AGAIN)
+
+    def _wait_all(self, futures: Collection[Future[Any]]) -> None:
         pending = set(futures)
         while pending:
             pending = wait(pending, timeout=0.1).not_done
@@ -150,7 +145,7 @@ class ClientSession(Generic[ClientT]):
         group: str | None = None,
         **subject: Unpack[ErrorFields],
     ) -> ResultT:
-        """Return the result of a future, after ``wait_all``.
+        """Return the result of a future that ``ask`` returned.
 
         Raises:
             Mm2OffsetsError: The one that ``failure`` returns; it has the same arguments.
@@ -191,11 +186,11 @@ class ClientSession(Generic[ClientT]):
             group: The consumer group that it is about, if any.
             subject: The topic and the partition that it is about, if any.
         """
-        if error.code() in _NO_ANSWER:
+        if error.code() in NO_ANSWER:
             self._last_error.error = self._last_error.error or error
             return self.unreachable()
         fields: ErrorFields = {**self._cluster, **subject}
-        if error.code() in _NOT_FOUND:
+        if error.code() in NOT_FOUND:
             problem = (
                 f"does not exist: {self._text(error)}; check the name and that it is this cluster"
             )
@@ -247,3 +242,8 @@ class ClientSession(Generic[ClientT]):
         # An idle client has no partition assigned, so poll returns no record.
         self.client.poll(0)
         self.check()
+
+
+def _is_unanswered(future: Future[Any]) -> bool:
+    error = future.exception()
+    return isinstance(error, KafkaException) and error.args[0].code() in NO_ANSWER
