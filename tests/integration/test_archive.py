@@ -13,7 +13,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
 )
 
 from airflow_mm2_offsets.archive import SyncArchive
@@ -34,6 +33,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.syncs import load_syncs
 from stack.mirror import Stack
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, mirror, topic_partitions
 from tests.unit.archive.archive_builder import contents
@@ -43,6 +43,7 @@ class Moving:
     """A topic of two partitions under a mirror, whose syncs lie on the source."""
 
     def __init__(self, stack: Stack, made: Mirror) -> None:
+        self.stack = stack
         self.mirror = made
         self.pair = replace(made.pair, syncs_location=SyncsLocation.SOURCE)
         self.topic = f"{made.name}-orders"
@@ -50,7 +51,7 @@ class Moving:
         self.target = AdminClient({"bootstrap.servers": stack.target})
         self.producer = Producer({"bootstrap.servers": stack.source})
         self.written = 0
-        self.create(self.source, self.topic, 2)
+        create_topic(stack.source, self.topic, 2)
 
     def start(self) -> None:
         location: dict[str, str | int] = {
@@ -59,11 +60,6 @@ class Moving:
         }
         self.mirror.configure(**location)
         self.mirror.wait_running()
-
-    def create(self, admin: AdminClient, topic: str, partitions: int) -> None:
-        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
-        # The broker that is asked next may hear of it later than the controller.
-        wait_until(lambda: topic in admin.list_topics(timeout=30).topics, f"{topic} to be there")
 
     def delete(self, admin: AdminClient, cluster: KafkaCluster, topic: str) -> None:
         admin.delete_topics([topic])[topic].result(timeout=30)
@@ -176,7 +172,7 @@ def test_a_recreated_target_topic_is_refused(moving: Moving, archive: SyncArchiv
     archive_syncs(moving.pair, archive)
     moving.stop()
     moving.delete(moving.target, moving.pair.target, moving.topic)
-    moving.create(moving.target, moving.topic, 2)
+    create_topic(moving.stack.target, moving.topic, 2)
     for _ in range(2):
         answer = loaded_answer(moving, archive)
         assert answer is Basis.HISTORY_CUT
@@ -237,7 +233,7 @@ def test_with_the_source_gone_a_recreated_target_topic_is_refused(
     moving.stop()
     old = moving.pair.target.topics([moving.topic])[moving.topic].topic_id
     moving.delete(moving.target, moving.pair.target, moving.topic)
-    moving.create(moving.target, moving.topic, 2)
+    create_topic(moving.stack.target, moving.topic, 2)
     new = moving.pair.target.topics([moving.topic])[moving.topic].topic_id
     # Somebody else has filled it: what the archive knows lies within its watermarks.
     producer = Producer({"bootstrap.servers": moving.mirror.stack.target})
