@@ -6,6 +6,7 @@ The stop control reads and writes its control location with them, the reconcilia
 from __future__ import annotations
 
 import json
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 # A rename replaces a file at once here; object stores show a file only when it is whole.
 ATOMIC_RENAME = ("file", "hdfs", "viewfs")
+
+_REPEAT_SECONDS = 2.0
+"""An object store refuses the rest of an object that is replaced while it is read: so long, a
+failed read is repeated."""
+_REPEAT_PAUSE = 0.2
 
 
 class HadoopFiles:
@@ -46,11 +52,15 @@ class HadoopFiles:
             Py4JJavaError: It can't be read.
         """
         path = self._hadoop.Path(self._directory, name)
-        try:
-            return self._read(path)
-        except Py4JJavaError:
-            # An object store refuses the rest of an object that is replaced while it is read.
-            return self._read(path)
+        first_try = time.monotonic()
+        while True:
+            started = time.monotonic()
+            try:
+                return self._read(path)
+            except Py4JJavaError:
+                if started > first_try + _REPEAT_SECONDS:
+                    raise
+                time.sleep(_REPEAT_PAUSE)
 
     def _read(self, path: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a Java object
         if not self._fs.exists(path):
