@@ -61,10 +61,9 @@ def _without(
     )
 
 
-NO_IDS = """
-from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.planning import plan
-plan.read_ids = lambda *_, **__: PairIds()
+NO_TOPICS = """
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+KafkaCluster.topics = lambda *_: {}
 """
 """librdkafka's broker describes no topics."""
 
@@ -96,7 +95,7 @@ def _syncs(topic: str, *syncs: tuple[int, int]) -> list[tuple[bytes, bytes]]:
 def test_it_runs_without_airflow(line: CommandLine) -> None:
     """The command also runs without the packages of the server, of Spark and of the archive."""
     absent = ["airflow", "fastapi", "uvicorn", "pyspark", "pyarrow", "numpy"]
-    done = _without(line, absent, "translate", "orders:0:50", "--json", first=NO_IDS)
+    done = _without(line, absent, "translate", "orders:0:50", "--json", first=NO_TOPICS)
     assert done.returncode == ExitCode.OK, done.stderr
     assert json.loads(done.stdout)["starting_offsets"] == '{"orders":{"0":33}}'
 
