@@ -17,7 +17,7 @@ class ReplicationPolicy(StrEnum):
     """What a topic is called on the target."""
 
     IDENTITY = "identity"
-    """The name it has on the source."""
+    """The name it has on the source, unless that ends in ``heartbeats``: then as DEFAULT."""
     DEFAULT = "default"
     """The source's alias, the separator, and the name it has on the source."""
 
@@ -62,7 +62,7 @@ class Naming:
         Raises:
             ConfigurationError: The way leads back, and the topic is no copy.
         """
-        if self.policy is ReplicationPolicy.IDENTITY:
+        if self.policy is ReplicationPolicy.IDENTITY and not _looks_like_heartbeats(source_topic):
             return source_topic
         prefix = f"{self.source_alias}{self.separator}"
         if self.direction is Direction.FORWARD:
@@ -83,8 +83,10 @@ class Naming:
         return f"{SYNCS_TOPIC_PREFIX}{separator}{other}{separator}internal"
 
     def heartbeats_topic(self) -> str:
-        """Return what the source's heartbeats topic is called on the target.
-
-        ``IdentityReplicationPolicy`` renames this one topic, too.
-        """
+        """Return what the source's heartbeats topic is called on the target, by either policy."""
         return f"{self.source_alias}{self.separator}{HEARTBEATS_TOPIC}"
+
+
+def _looks_like_heartbeats(topic: str) -> bool:
+    """Tell whether ``IdentityReplicationPolicy`` renames a topic, ``device-heartbeats`` too."""
+    return topic.endswith(HEARTBEATS_TOPIC)

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Acl, Operation, Place, Resource, Right
 from airflow_mm2_offsets.core.naming import HEARTBEATS_TOPIC
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -61,8 +60,7 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
             yield ClusterAcl(side, _on_topic(operation, HEARTBEATS_TOPIC))
         case Place.HEARTBEATS_TOPIC:
             side = _side(pair, pair.mirrored.target)
-            for each in _heartbeats_topics(pair.naming):
-                yield ClusterAcl(side, _on_topic(operation, each))
+            yield ClusterAcl(side, _on_topic(operation, pair.naming.heartbeats_topic()))
         case Place.SOURCE_GROUPS:
             yield ClusterAcl("source", Acl(resource=Resource.GROUP, name=_ALL, operation=operation))
         case Place.SOURCE_CLUSTER:
@@ -72,12 +70,6 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
 
 def _side(pair: ClusterPair, cluster: KafkaCluster) -> Literal["source", "target"]:
     return "source" if cluster is pair.source else "target"
-
-
-def _heartbeats_topics(naming: Naming) -> list[str]:
-    renamed = naming.heartbeats_topic()
-    is_identity = naming.policy is ReplicationPolicy.IDENTITY
-    return [renamed, HEARTBEATS_TOPIC] if is_identity else [renamed]
 
 
 def _on_topic(operation: Operation, name: str) -> Acl:

@@ -8,7 +8,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy, TopicPartition
 from airflow_mm2_offsets.core.naming import HEARTBEATS_TOPIC
 from airflow_mm2_offsets.core.wire import decode_heartbeat
-from airflow_mm2_offsets.errors import TopicNotFoundError, WireFormatError
+from airflow_mm2_offsets.errors import ClusterRefusedError, TopicNotFoundError, WireFormatError
 from airflow_mm2_offsets.kafka.tail import read_newest
 
 
@@ -24,24 +24,25 @@ class Heartbeats:
 def read_heartbeats(pair: ClusterPair) -> Heartbeats | None:
     """Return the newest heartbeats that came from the source; None if there is no such topic.
 
-    MirrorMaker 2 renames the source's heartbeats topic, whatever the policy; only some identity
-    policies keep its name. A heartbeat there that names this target was written on it.
+    Both of MirrorMaker 2's policies rename the source's heartbeats topic; only some others keep its
+    name. A heartbeat there that names this target was written on it.
 
     Raises:
+        ClusterRefusedError: The user may not read the topic.
         ClusterUnreachableError: The target does not answer.
     """
-    renamed = pair.naming.heartbeats_topic()
-    names = [renamed]
-    if pair.naming.policy is ReplicationPolicy.IDENTITY:
-        names.append(HEARTBEATS_TOPIC)
-    found = None
-    for topic in names:
-        with suppress(TopicNotFoundError):
-            times = tuple(_times(pair, topic, is_shared=topic != renamed))
-            found = Heartbeats(topic=topic, times=times)
-            if times:
-                break
-    return found
+    renamed = _read(pair, pair.naming.heartbeats_topic(), is_shared=False)
+    if pair.naming.policy is not ReplicationPolicy.IDENTITY or (renamed and renamed.times):
+        return renamed
+    with suppress(ClusterRefusedError):  # only other policies need a right on it
+        return _read(pair, HEARTBEATS_TOPIC, is_shared=True) or renamed
+    return renamed
+
+
+def _read(pair: ClusterPair, topic: str, *, is_shared: bool) -> Heartbeats | None:
+    with suppress(TopicNotFoundError):
+        return Heartbeats(topic=topic, times=tuple(_times(pair, topic, is_shared=is_shared)))
+    return None
 
 
 def _times(pair: ClusterPair, topic: str, *, is_shared: bool) -> Iterator[int]:

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Acl, Operation, Resource
+from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation, Resource
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
@@ -94,24 +94,17 @@ def _grant(secured: Secured, rights: list[ClusterAcl]) -> None:
 def _without(secured: Secured, task: str) -> Iterator[tuple[list[ClusterAcl], ClusterAcl]]:
     """Yield what is granted, and the right that the error must name.
 
-    Who lacks Read lacks Describe too, unless that is granted: brokers refuse this one first. A
-    topic that does not exist, as one of the two of heartbeats, can't be read anyway; an archive
-    asks for one of the two.
+    Who lacks Read lacks Describe too, unless that is granted: brokers refuse this one first.
     """
-    name = secured.open_pair.naming.heartbeats_topic()
-    unasked = Acl(resource=Resource.TOPIC, name=name, operation=Operation.DESCRIBE)
     rights = _rights(secured, task)
     for removed in rights:
         left = [each for each in rights if each != removed]
-        if removed.acl == unasked:
-            continue
         if removed.acl.operation is not Operation.READ:
             yield left, removed
             continue
         described = removed._replace(acl=replace(removed.acl, operation=Operation.DESCRIBE))
         yield left, described
-        if not removed.acl.name.endswith("heartbeats"):
-            yield [*left, described], removed
+        yield [*left, described], removed
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -26,6 +26,16 @@ def test_the_target_topic(policy: ReplicationPolicy, separator: str, name: str) 
     assert naming.target_topic("orders") == name
 
 
+@pytest.mark.parametrize("topic", ["heartbeats", "device-heartbeats"])
+def test_identity_renames_what_looks_like_heartbeats(topic: str) -> None:
+    """``IdentityReplicationPolicy.looksLikeHeartbeat``: the name ends in ``heartbeats``."""
+    naming = Naming(
+        source_alias="east", target_alias="west", policy=ReplicationPolicy.IDENTITY, separator="_"
+    )
+    assert naming.target_topic(topic) == f"east_{topic}"
+    assert naming.exchanged().target_topic(f"east_{topic}") == topic
+
+
 @pytest.mark.parametrize(
     ("location", "separator", "internal", "name"),
     [
