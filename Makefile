@@ -46,7 +46,7 @@ integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (contain
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/integration
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/e2e
+	@$(BIN)/python -m pytest tests/e2e
 
 soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
 	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000
