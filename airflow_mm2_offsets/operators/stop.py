@@ -24,7 +24,7 @@ from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.originals import check_before_stop
 from airflow_mm2_offsets.spark.rollback import FailoverRun, check_not_handed_over
 from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
-from airflow_mm2_offsets.spark.stopping import begin_stop
+from airflow_mm2_offsets.spark.stopping import begin_stop, check_not_withdrawn
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
 UNSEEN_END_SECONDS = 60.0
@@ -304,7 +304,11 @@ class StopSparkStreamingOperator(DeferrablePolling):
 
     def _kill(self) -> bool:
         """Kill the driver, and tell whether the cluster has confirmed its end."""
-        driver = read_driver(storage_path(self.control)) if self.control is not None else None
+        driver = None
+        if self.control is not None:
+            # Since the trigger's last look, minutes may have passed without a free worker.
+            check_not_withdrawn(storage_path(self.control), self.request_id)
+            driver = read_driver(storage_path(self.control))
         if driver is not None:
             locations = job_locations(self)
             if problem := locations.control_problem(driver) or locations.note_problem(driver):

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.control import (
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.control_files import read_object, write_object
-from airflow_mm2_offsets.spark.stopping import read_requests
+from airflow_mm2_offsets.spark.stopping import check_not_withdrawn, read_requests
 from airflow_mm2_offsets.storage import open_location
 
 
@@ -28,10 +28,11 @@ def close_request(
     The hand-over compares ``checkpoint``, which was proved to be the job's.
 
     Raises:
-        StopError: Another stop was requested since, another driver has begun since the answer, the
-            location can't be written, or no job has ever run with it.
+        StopError: The stop was withdrawn, another stop was requested since, another driver has
+            begun since the answer, the location can't be written, or no job has ever run with it.
     """
     root = open_location(location, StopError)
+    check_not_withdrawn(root, request_id)
     last_request, _ = read_requests(root)
     if last_request not in {None, request_id}:
         # The other stop's answer would be overwritten, and it would stop the job again.

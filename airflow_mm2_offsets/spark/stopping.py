@@ -145,6 +145,15 @@ def is_withdrawn(location: UPath | str) -> bool:
     return request is not None and request.get("request_id") is None
 
 
+def check_not_withdrawn(location: UPath | str, request_id: str) -> None:
+    """Raise StopError where the last request was withdrawn, or the location can't be read."""
+    if is_withdrawn(location):
+        raise StopError(
+            f"{location}: the stop {request_id!r} was withdrawn, so the job runs on; clear the "
+            f"task to ask again"
+        )
+
+
 def _has_stopped(root: UPath, request_id: str) -> bool:
     """Tell whether the job carries out this stop, has answered it, or has ended before."""
     # The driver first: it announces a stop before the answer is written.

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from asgiref.sync import sync_to_async
 
-from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, StopError
+from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.answers import check_answer, check_ended
 from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
@@ -21,7 +21,7 @@ from airflow_mm2_offsets.spark.originals import JobLocations, check_stopped
 from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
 from airflow_mm2_offsets.spark.stopping import (
     Withdrawal,
-    is_withdrawn,
+    check_not_withdrawn,
     keep_asking,
     withdraw_request,
 )
@@ -223,11 +223,7 @@ class SparkStoppedTrigger(PollingTrigger):
         if self.control is None:
             return None, None
         control = storage_path(self.control)
-        if is_withdrawn(control):
-            raise StopError(
-                f"{control}: the stop {self.request_id!r} was withdrawn, so the job runs on; clear "
-                f"the task to ask again"
-            )
+        check_not_withdrawn(control, self.request_id)
         # The driver first: a later heartbeat starts the wait again.
         driver, answer = read_driver(control), read_last_acknowledgement(control)
         counts = answer is not None and answer.answers(self.request_id, driver)

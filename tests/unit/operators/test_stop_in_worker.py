@@ -105,8 +105,8 @@ def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
         control=str(job.control),
         request_id=REQUEST_ID,
         deferrable=False,
-        kill_after=0.2,
-        timeout=0.2,
+        kill_after=60.0,
+        timeout=60.0,
     )
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))

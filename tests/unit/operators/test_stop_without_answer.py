@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
 from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.stopping import Withdrawal, withdraw_request
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
@@ -94,6 +96,38 @@ def test_a_driver_that_can_not_be_killed_fails_the_task(
     with pytest.raises(StopError, match="run this task on h, or end it there"):
         worker.run(task, after=deferred, event=event)
     assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+
+
+def test_a_stop_that_is_withdrawn_before_the_kill_kills_nothing(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the trigger's last look and a free worker, someone withdrew the stop."""
+    define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
+    killed: list[object] = []
+    monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
+    worker.conf = {"folder": str(job.folder)}
+    task = stop_task(kill_after=0.0)
+    deferred = worker.run(task)
+    (event,) = events(rebuild(deferred))
+    assert "timeout" in event
+    assert withdraw_request(str(job.control), REQUEST_ID) is Withdrawal.WITHDRAWN
+    with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' was withdrawn"):
+        worker.run(task, after=deferred, event=event)
+    assert killed == []
+
+
+def test_a_stop_that_is_withdrawn_after_its_proof_is_not_proved(worker: Worker, job: Job) -> None:
+    """The driver's silence was seen, then someone withdrew the stop: another driver may run."""
+    worker.conf = {"folder": str(job.folder)}
+    job.beat(1, lease=0.1)
+    task = stop_task(heartbeat_timeout=0.1)
+    deferred = worker.run(task)
+    (event,) = events(rebuild(deferred))
+    assert event["result"]["proof"] == "silent"
+    assert withdraw_request(str(job.control), REQUEST_ID) is Withdrawal.WITHDRAWN
+    with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' was withdrawn"):
+        worker.run(task, after=deferred, event=event)
+    assert read_acknowledgement(str(job.control), REQUEST_ID) is None
 
 
 def test_a_job_that_can_neither_be_asked_nor_killed(worker: Worker, job: Job) -> None:
