@@ -12,6 +12,7 @@ from airflow_mm2_offsets.cli.output import Answer, waiting
 from airflow_mm2_offsets.cli.readiness_options import DrillOptions, FolderOptions, JobFacts
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessVerdict
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.readiness import ReadinessRequest, Thresholds, check_readiness
 from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS
 
@@ -64,6 +65,12 @@ def check(
 
     Each check has a value, a threshold and what to do.
     """
+    if folders.checkpoint and job.positions and mode is not FailoverMode.DISASTER:
+        raise ConfigurationError(
+            f"they stand in for a checkpoint that is lost, with --mode {FailoverMode.DISASTER}, or "
+            f"for none; leave them or --checkpoint out",
+            setting="--positions",
+        )
     clusters = find_clusters(pair_options)
     pair = clusters.pair.exchanged() if job.exchanged else clusters.pair
     folders = replace(folders, archive=folders.archive or clusters.archive_location)

@@ -74,7 +74,7 @@ class JobFacts:
         Option(
             "--positions",
             metavar="FILE|JSON|-",
-            help="In a disaster: where the job stands, if nothing else says so.",
+            help="Where the job stands, if no checkpoint is given, or in a disaster if it is lost.",
         ),
     ] = None
     source_is_gone: Annotated[

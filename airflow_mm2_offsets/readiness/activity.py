@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
-from airflow_mm2_offsets.readiness.answers import MAX_LISTED, ok, unknown, warning
+from airflow_mm2_offsets.readiness.answers import (
+    GIVE_CHECKPOINT,
+    MAX_LISTED,
+    NO_TOPIC,
+    ok,
+    unknown,
+    warning,
+)
 from airflow_mm2_offsets.readiness.pair_request import PairRequest
 
 _SPARK_GROUP = "spark-kafka-"
@@ -16,7 +23,7 @@ def check_groups(request: PairRequest) -> Iterator[ReadinessCheck]:
     """Yield the consumer groups with members on the job's topics."""
     topics = request.topics()
     if not topics:
-        yield unknown(CheckName.ACTIVE_GROUPS, "no topic is known")
+        yield unknown(CheckName.ACTIVE_GROUPS, NO_TOPIC, GIVE_CHECKPOINT)
         return
     readers = {
         group: read
@@ -44,7 +51,7 @@ def check_producers(request: PairRequest) -> ReadinessCheck:
     """
     before = request.first_ends()
     if not before:
-        return unknown(CheckName.ACTIVE_PRODUCERS, "no topic is known")
+        return unknown(CheckName.ACTIVE_PRODUCERS, NO_TOPIC, GIVE_CHECKPOINT)
     after = request.pair.source.watermarks(before)
     moved = sum(after[each].high - watermarks.high for each, watermarks in before.items())
     value = f"the source's ends have moved by {moved} offsets during this check"

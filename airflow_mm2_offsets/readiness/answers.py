@@ -9,6 +9,11 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 
 MAX_LISTED = 10
 """The most topic-partitions that a check names one by one."""
+NO_TOPIC = "no topic is known"
+GIVE_CHECKPOINT = "give the job's checkpoint location"
+NO_POSITIONS = "the job's positions are not known"
+GIVE_POSITIONS = "give a checkpoint that can be read, or the positions themselves"
+"""What ends it."""
 
 
 def ok(
@@ -50,6 +55,10 @@ failed = partial(_found, CheckStatus.FAILED)
 def unknown(name: CheckName, value: str, remedy: str = "") -> ReadinessCheck:
     """Return a check that could not be asked."""
     return ReadinessCheck(name=name, status=CheckStatus.UNKNOWN, value=value, remedy=remedy)
+
+
+blocked = partial(unknown, remedy="mend what kept it from being asked, and check again")
+"""Makes a check that could not be asked because of something else, which the value names."""
 
 
 def not_asked(name: CheckName, value: str, remedy: str = "") -> ReadinessCheck:

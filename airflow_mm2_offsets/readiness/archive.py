@@ -10,7 +10,14 @@ from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.planning.ids import read_ids
-from airflow_mm2_offsets.readiness.answers import failed, not_asked, ok, seconds, unknown, warning
+from airflow_mm2_offsets.readiness.answers import (
+    blocked,
+    failed,
+    not_asked,
+    ok,
+    seconds,
+    warning,
+)
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
 
 if TYPE_CHECKING:
@@ -32,12 +39,12 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
     except Mm2OffsetsError as error:
         yield failed(CheckName.ARCHIVE_READABLE, str(error))
         for name in _NAMES[1:]:
-            yield unknown(name, "the archive can't be used")
+            yield blocked(name, "the archive can't be used")
         return
     if archived.as_of is None:
         yield failed(CheckName.ARCHIVE_READABLE, f"there is no archive in {location}")
         for name in _NAMES[1:]:
-            yield unknown(name, "there is no archive")
+            yield blocked(name, "there is no archive")
         return
     yield ok(CheckName.ARCHIVE_READABLE, f"{len(archived)} offset syncs in {location}")
     yield _check_age(request, archived.as_of)
@@ -74,7 +81,7 @@ def _check_age(request: PairRequest, as_of: int) -> ReadinessCheck:
 
 def _check_ids(request: PairRequest, archived: "ArchivedSyncs") -> Iterator[ReadinessCheck]:
     if Part.TARGET not in request.reached:
-        yield unknown(CheckName.TOPIC_IDS, "the target does not answer")
+        yield blocked(CheckName.TOPIC_IDS, "the target does not answer")
         return
     topics = archived.topics
     wanted = sorted(set(request.positions if request.positions is not None else topics))

@@ -14,7 +14,14 @@ from airflow_mm2_offsets.planning.mirror_connector import (
     SYNCS_LOCATION,
     MirrorConnector,
 )
-from airflow_mm2_offsets.readiness.answers import failed, of_sentences, ok, unknown, warning
+from airflow_mm2_offsets.readiness.answers import (
+    blocked,
+    failed,
+    of_sentences,
+    ok,
+    unknown,
+    warning,
+)
 from airflow_mm2_offsets.readiness.pair_request import PairRequest
 
 
@@ -28,12 +35,12 @@ def check_states(request: PairRequest) -> Iterator[ReadinessCheck]:
         status = connect.status(name)
     except ConnectError as error:
         yield failed(CheckName.CONNECTOR_RUNNING, str(error))
-        yield unknown(CheckName.TASKS_RUNNING, "the connector was not found")
+        yield blocked(CheckName.TASKS_RUNNING, "the connector was not found")
         return
     problem = connector_problem(connect, status)
     if problem:
         yield failed(CheckName.CONNECTOR_RUNNING, *problem, subject=name)
-        yield unknown(CheckName.TASKS_RUNNING, f"connector {name} does not run")
+        yield blocked(CheckName.TASKS_RUNNING, f"connector {name} does not run")
         return
     yield ok(CheckName.CONNECTOR_RUNNING, f"connector {name} is RUNNING")
     problems = task_problems(connect, status)
@@ -48,8 +55,8 @@ def check_settings(request: PairRequest) -> Iterator[ReadinessCheck]:
     try:
         connector = read_mirror_connector(request.pair)
     except ConnectError as error:
-        yield unknown(CheckName.MIRROR_SETTINGS, str(error))
-        yield unknown(CheckName.OFFSET_LAG_MAX, "the connector was not found")
+        yield blocked(CheckName.MIRROR_SETTINGS, str(error))
+        yield blocked(CheckName.OFFSET_LAG_MAX, "the connector was not found")
         return
     # ``syncs_emitted`` names a connector without syncs; Connect takes no place of theirs then.
     skipped = {EMIT_SYNCS} if connector.emits_syncs else {EMIT_SYNCS, SYNCS_LOCATION}

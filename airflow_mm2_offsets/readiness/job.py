@@ -17,7 +17,17 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.locations import is_within
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
-from airflow_mm2_offsets.readiness.answers import asked, failed, not_asked, ok, unknown, warning
+from airflow_mm2_offsets.readiness.answers import (
+    GIVE_POSITIONS,
+    NO_POSITIONS,
+    asked,
+    blocked,
+    failed,
+    not_asked,
+    ok,
+    unknown,
+    warning,
+)
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
@@ -46,7 +56,7 @@ class Job:
     """None if none is given or it can't be read."""
     driver: Driver | None
     substitute: Positions | None
-    """In a disaster: the positions that stand in for a lost checkpoint."""
+    """The positions that stand in for a checkpoint: in a disaster, or where none is given."""
     checks: tuple[ReadinessCheck, ...]
     """What the reads themselves found."""
     is_lost: bool
@@ -56,10 +66,12 @@ class Job:
 def read_job(request: ReadinessRequest) -> Job:
     """Read the job's checkpoint and its driver."""
     is_disaster = request.mode is FailoverMode.DISASTER
-    checkpoint, substitute, driver = None, None, _driver(request)
+    checkpoint, driver = None, _driver(request)
+    substitute = request.positions if request.checkpoint is None else None
     checks: list[ReadinessCheck] = []
     if request.checkpoint is None:
-        checks.append(not_asked(CheckName.CHECKPOINT_READABLE, "no checkpoint is given"))
+        value = "no checkpoint is given" if substitute is None else "the positions are given"
+        checks.append(not_asked(CheckName.CHECKPOINT_READABLE, value))
     else:
         try:
             checkpoint = read_checkpoint(request.open(request.checkpoint))
@@ -149,15 +161,19 @@ def check_kept_ids(
 ) -> Iterator[ReadinessCheck]:
     """Yield whether a kept plan is of these clusters, topics and positions, and the note too."""
     checkpoint = job.checkpoint
+    if request.checkpoint is None:
+        yield not_asked(CheckName.KEPT_PLAN, "no checkpoint is given")
+        yield not_asked(CheckName.IDS_UNCHANGED, "no checkpoint is given")
+        return
     if checkpoint is None:
-        yield unknown(CheckName.KEPT_PLAN, "the job's positions are not known")
-        yield unknown(CheckName.IDS_UNCHANGED, "the job's positions are not known")
+        yield unknown(CheckName.KEPT_PLAN, NO_POSITIONS, GIVE_POSITIONS)
+        yield unknown(CheckName.IDS_UNCHANGED, NO_POSITIONS, GIVE_POSITIONS)
         return
     try:
         ids = read_known_ids(pair, checkpoint.positions, ask_source=ask_source)
     except Mm2OffsetsError as error:
-        yield unknown(CheckName.KEPT_PLAN, str(error))
-        yield unknown(CheckName.IDS_UNCHANGED, str(error))
+        yield blocked(CheckName.KEPT_PLAN, str(error))
+        yield blocked(CheckName.IDS_UNCHANGED, str(error))
         return
 
     def find_plan_problems() -> Iterable[str]:
@@ -188,7 +204,7 @@ def check_kept_plan_alone(request: ReadinessRequest) -> Iterator[ReadinessCheck]
         what = "no plan is kept" if plan is None else "its clusters and topics can't be compared"
         make = not_asked if plan is None else unknown
         yield make(CheckName.KEPT_PLAN, what)
-    yield unknown(CheckName.IDS_UNCHANGED, "the target does not answer")
+    yield blocked(CheckName.IDS_UNCHANGED, "the target does not answer")
 
 
 def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:

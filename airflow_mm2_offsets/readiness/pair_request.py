@@ -67,7 +67,7 @@ class PairRequest:
     expected: Collection[Part]
     """What the settings name."""
     positions: Positions | None = None
-    """The job's, if its checkpoint could be read."""
+    """The job's: of its checkpoint, or what stands in for that."""
     pending: Positions | None = None
     archive: SyncArchive | None = None
     changed_records: bool = False

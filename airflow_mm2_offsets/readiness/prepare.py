@@ -1,27 +1,43 @@
 """Finds out which parts of a pair answer, and prepares what the families share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncsLocation, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.kafka.tail import read_newest
+from airflow_mm2_offsets.planning.ids import check_two_clusters
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.readiness.answers import failed, not_asked, ok
 from airflow_mm2_offsets.readiness.job import Job
 from airflow_mm2_offsets.readiness.pair_request import Once, PairRequest, Part
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
 
-PartAnswers = tuple[frozenset[Part], list[ReadinessCheck]]
+
+class PartAnswers(NamedTuple):
+    """What of a pair answers."""
+
+    connection: ReadinessCheck
+    """Whether the two clusters are two."""
+    reached: frozenset[Part]
+    checks: list[ReadinessCheck]
+    """One of each part."""
+
+
+class _Answer(NamedTuple):
+    text: str
+    cluster_id: str | None = None
+
 
 _NAMES = {
     Part.SOURCE: CheckName.SOURCE_REACHABLE,
@@ -32,12 +48,13 @@ _NAMES = {
 
 def find_parts(pool: ThreadPoolExecutor, pair: ClusterPair) -> Callable[[], PartAnswers]:
     """Ask each part at the same time; call the result to wait for the answers."""
-    questions: dict[Part, Callable[[], str]] = {
+    questions: dict[Part, Callable[[], _Answer]] = {
         Part.SOURCE: partial(_describe, pair.source),
         Part.TARGET: partial(_describe, pair.target),
     }
     if pair.connect is not None:
-        questions[Part.CONNECT] = pair.connect.check
+        ask_version = pair.connect.check
+        questions[Part.CONNECT] = lambda: _Answer(ask_version())
     asked = {part: pool.submit(question) for part, question in questions.items()}
     return partial(_wait, pair, asked)
 
@@ -87,26 +104,38 @@ def _open_archive(request: ReadinessRequest) -> SyncArchive | None:
         return SyncArchive(request.archive)  # Its read gives the error.
 
 
-def _wait(pair: ClusterPair, asked: "dict[Part, Future[str]]") -> PartAnswers:
-    checks, reached = [], set()
+def _wait(pair: ClusterPair, asked: "dict[Part, Future[_Answer]]") -> PartAnswers:
+    checks: list[ReadinessCheck] = []
+    answers: dict[Part, _Answer] = {}
     for part, name in _NAMES.items():
         if part not in asked:
             checks.append(not_asked(name, "the connection names no Connect URL"))
             continue
         try:
-            checks.append(ok(name, asked[part].result()))
-            reached.add(part)
+            answers[part] = asked[part].result()
+            checks.append(ok(name, answers[part].text))
         except Mm2OffsetsError as error:
             checks.append(failed(name, str(error)))
+    reached = set(answers)
     on_source = pair.syncs_location is SyncsLocation.SOURCE
     if (Part.SOURCE if on_source else Part.TARGET) in reached:
         reached.add(Part.SYNCS)
-    return frozenset(reached), checks
+    return PartAnswers(_check_two(pair, answers), frozenset(reached), checks)
 
 
-def _describe(cluster: KafkaCluster) -> str:
+def _check_two(pair: ClusterPair, answers: Mapping[Part, _Answer]) -> ReadinessCheck:
+    ids = {part: answer.cluster_id for part, answer in answers.items()}
+    try:
+        check_two_clusters(pair, ids.get(Part.SOURCE), ids.get(Part.TARGET))
+    except ConfigurationError as error:
+        return failed(CheckName.CONNECTION, str(error))
+    return ok(CheckName.CONNECTION, "the connection names two clusters")
+
+
+def _describe(cluster: KafkaCluster) -> _Answer:
     info = cluster.describe()
-    return f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
+    text = f"cluster {info.cluster_id or 'without an id'}, brokers {', '.join(info.brokers)}"
+    return _Answer(text, info.cluster_id)
 
 
 def _read_ends(request: PairRequest) -> dict[TopicPartition, Watermarks]:

@@ -9,7 +9,15 @@ from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.readiness.answers import failed, ok, unknown, warning, worst_first
+from airflow_mm2_offsets.readiness.answers import (
+    GIVE_CHECKPOINT,
+    NO_TOPIC,
+    failed,
+    ok,
+    unknown,
+    warning,
+    worst_first,
+)
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
 
 
@@ -42,7 +50,7 @@ def check_replication(request: PairRequest) -> Iterator[ReadinessCheck]:
     progress = _read_progress(request)
     if not progress:
         for name in (CheckName.REPLICATION_LAG, CheckName.HOLES):
-            yield unknown(name, "no topic is known", "give the job's checkpoint location")
+            yield unknown(name, NO_TOPIC, GIVE_CHECKPOINT)
         return
     yield from _check_lag(progress, request.thresholds.max_lag_records)
     positions = by_topic_partition(request.positions or {})

@@ -16,7 +16,7 @@ from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.readiness.activity import check_groups, check_producers
-from airflow_mm2_offsets.readiness.answers import failed, not_asked, ok, unknown
+from airflow_mm2_offsets.readiness.answers import blocked, failed, not_asked
 from airflow_mm2_offsets.readiness.archive import check_archive
 from airflow_mm2_offsets.readiness.connector import check_settings, check_states
 from airflow_mm2_offsets.readiness.folders import check_folders
@@ -120,14 +120,14 @@ def _check_clusters(
             yield from check_job(request, job)
             yield from check_folders(request)
         return
-    yield ok(CheckName.CONNECTION, "the connection names two clusters")
     with ThreadPoolExecutor(max_workers=12, thread_name_prefix="readiness") as pool:
         parts = find_parts(pool, pair)
         if not is_under_way:
             # Storage is read here while the clusters answer.
             yield from check_job(request, job)
             yield from check_folders(request)
-        reached, checks = parts()
+        connection, reached, checks = parts()
+        yield connection
         if is_under_way:
             yield from _check_kept(request, job, pair, reached)
             return
@@ -173,18 +173,18 @@ def _ask(family: _Family, request: PairRequest) -> list[ReadinessCheck]:
     if request.pair.connect is None and family.needs == {Part.CONNECT}:
         value = "the connection names no Connect URL"
         if Part.CONNECT in request.expected:
-            return [unknown(name, f"{Part.CONNECT} does not answer") for name in family.names]
+            return [blocked(name, f"{Part.CONNECT} does not answer") for name in family.names]
         return [not_asked(name, value) for name in family.names]
     needs = family.needs
     if CheckName.TRANSLATION in family.names and request.mode is not FailoverMode.DISASTER:
         needs |= {Part.SOURCE}
     missing = sorted(needs - {*request.reached})
     if missing:
-        return [unknown(name, f"{missing[0]} does not answer") for name in family.names]
+        return [blocked(name, f"{missing[0]} does not answer") for name in family.names]
     try:
         return list(family.ask(request))
     except Mm2OffsetsError as error:
-        return [unknown(name, str(error)) for name in family.names]
+        return [blocked(name, str(error)) for name in family.names]
 
 
 def _guarded(name: CheckName, ask: Callable[[], Iterable[ReadinessCheck]]) -> list[ReadinessCheck]:

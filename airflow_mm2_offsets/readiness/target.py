@@ -20,6 +20,8 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.subscribe_pattern import find_pattern_problems
 from airflow_mm2_offsets.planning.topic_settings import has_log_append_time
 from airflow_mm2_offsets.readiness.answers import (
+    GIVE_POSITIONS,
+    NO_POSITIONS,
     asked,
     failed,
     not_asked,
@@ -47,7 +49,7 @@ def check_target(request: PairRequest) -> Iterator[ReadinessCheck]:
     positions = request.positions
     if positions is None:
         for name in _NAMES:
-            yield unknown(name, "the job's positions are not known")
+            yield unknown(name, NO_POSITIONS, GIVE_POSITIONS)
         return
     cluster = _check_cluster(request)
     yield from cluster

@@ -110,3 +110,32 @@ def test_what_stands_in_for_a_checkpoint_is_looked_at(
     data = line.data("check", *lost, *saved, code=ExitCode.NOT_READY)
     assert "no saved positions" in _check(data, "checkpoint_readable")["value"]
     assert "must be JSON" in line.error("check", *lost, "--positions", "{", code=ExitCode.USAGE)
+
+
+def test_positions_count_where_no_checkpoint_is_given(
+    ready: tuple[CommandLine, ReadyWorld],
+) -> None:
+    """They are translated; a wrong one is no less wrong. Beside a checkpoint they are refused."""
+    line, world = ready
+    positions = ("--positions", '{"orders": {"0": 4, "1": 6}}')
+    data = line.data("check", *positions)
+    assert _check(data, "translation")["status"] == "ok"
+    beyond = ("--positions", '{"orders": {"0": 4, "1": 7000}}')
+    data = line.data("check", *beyond, code=ExitCode.NOT_READY)
+    assert _check(data, "translation")["status"] == "failed"
+    checkpoint = ("--checkpoint", str(world.folder / "source" / "checkpoint"))
+    error = line.error("check", *positions, *checkpoint, code=ExitCode.USAGE)
+    assert "--positions" in error
+    assert "leave them or --checkpoint out" in error
+
+
+def test_what_could_not_be_asked_is_no_problem_of_its_own(
+    ready: tuple[CommandLine, ReadyWorld],
+) -> None:
+    """The step is about what kept it from being asked, and not about what it might have found."""
+    line, _ = ready
+    data = line.data("check")
+    assert _check(data, "kept_plan")["status"] == "not_asked"
+    retention = _check(data, "target_retention")
+    assert retention["status"] == "unknown"
+    assert retention["remedy"] == "give a checkpoint that can be read, or the positions themselves"

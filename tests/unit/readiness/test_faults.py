@@ -208,3 +208,13 @@ def test_syncs_of_the_flow_back_are_named_in_good_days(world: ReadyWorld) -> Non
     report = world.report(lambda: pair)
     assert statuses(report)[CheckName.TRANSLATION] is FAILED
     assert "may be those of the flow back" in values(report, CheckName.TRANSLATION)[0]
+
+
+def test_one_cluster_given_twice_is_named_without_a_checkpoint_too(world: ReadyWorld) -> None:
+    """Another address of the source is no target; both are reached."""
+    world.simulation.target.cluster_id = world.simulation.source.cluster_id
+    report = world.report(checkpoint=None)
+    found = statuses(report)
+    assert found[CheckName.CONNECTION] is FAILED
+    assert "are the same cluster" in values(report, CheckName.CONNECTION)[0]
+    assert found[CheckName.TARGET_REACHABLE] is CheckStatus.OK
