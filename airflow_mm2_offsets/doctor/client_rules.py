@@ -24,6 +24,15 @@ def _plaintext_login(cluster: KafkaCluster) -> Iterator[Hit]:
         yield _hit(cluster, _PROTOCOL)
 
 
+def _login_unused(cluster: KafkaCluster) -> Iterator[Hit]:
+    """Yield what Kafka's clients leave unused, without a word."""
+    without_login = not protocol(cluster.config).startswith("SASL")
+    for prefix, is_unused in (("sasl.", without_login), ("ssl.", not uses_tls(cluster.config))):
+        if is_unused and (names := [name for name in cluster.config if name.startswith(prefix)]):
+            text = f"{', '.join(sorted(names))} with {_PROTOCOL} = {protocol(cluster.config)}"
+            yield Hit(f"{text} for the {cluster.name}")
+
+
 def _certificate_unchecked(cluster: KafkaCluster) -> Iterator[Hit]:
     if uses_tls(cluster.config) and _text(cluster, _VERIFICATION).lower() == "false":
         yield _hit(cluster, _VERIFICATION)
@@ -44,6 +53,16 @@ CLIENT_RULES: tuple[Rule[KafkaCluster], ...] = (
         ),
         remedy="security.protocol = SASL_SSL, and a listener of the brokers for it",
         find=_plaintext_login,
+    ),
+    Rule(
+        check="login_unused",
+        severity=Severity.WARNING,
+        why=(
+            "security.protocol, which is PLAINTEXT unless it is given, leaves these properties "
+            "unused: the login is another one than was meant, or none."
+        ),
+        remedy="security.protocol = SASL_SSL, or take the properties out",
+        find=_login_unused,
     ),
     Rule(
         check="certificate_unchecked",

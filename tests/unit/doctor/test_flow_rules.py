@@ -197,16 +197,17 @@ def test_the_reverse_has_the_aliases_exchanged() -> None:
     ("properties", "found"),
     [
         ({"security.protocol": "sasl_plaintext"}, "plaintext_login"),
+        ({}, "login_unused"),
+        ({"security.protocol": "SSL"}, "login_unused"),
         (
             {"security.protocol": "SASL_SSL", "enable.ssl.certificate.verification": False},
             "certificate_unchecked",
         ),
         (
-            {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"},
+            {"security.protocol": "SASL_SSL", "ssl.endpoint.identification.algorithm": "none"},
             "host_name_unchecked",
         ),
-        ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "https"}, None),
-        ({"ssl.endpoint.identification.algorithm": "none"}, None),
+        ({"security.protocol": "SASL_SSL", "ssl.endpoint.identification.algorithm": "https"}, None),
         ({"security.protocol": "SASL_SSL", "sasl.password": "s3cr3t"}, None),
     ],
 )
