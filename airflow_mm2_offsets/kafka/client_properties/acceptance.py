@@ -20,6 +20,7 @@ from airflow_mm2_offsets.kafka.client_properties.problem import Config, Property
 from airflow_mm2_offsets.kafka.client_properties.secret_names import is_secret
 from airflow_mm2_offsets.kafka.config import Setting
 
+_STEPS = {"security.protocol": "give PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"}
 _LAST = "no.such.property"
 _UNKNOWN = "No such configuration property"
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,63}")
@@ -59,7 +60,8 @@ def _one_by_one(properties: Mapping[str, Setting]) -> Iterator[PropertyError]:
         if _UNKNOWN in refusal:
             yield PropertyError(shown_name(name), _unknown(name))
         else:
-            yield PropertyError(name, f"{_reason(name, value, refusal)}; correct it")
+            step = _STEPS.get(name, "correct it")
+            yield PropertyError(name, f"{_reason(name, value, refusal)}; {step}")
 
 
 def _refusal(properties: Mapping[str, Setting]) -> str | None:

@@ -4,6 +4,7 @@ The hook calls it for the extra of a connection, the settings reader for files a
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
@@ -19,6 +20,10 @@ from airflow_mm2_offsets.kafka.client_properties.values import translate_values
 from airflow_mm2_offsets.kafka.config import Setting, settings_of
 
 log = logging.getLogger(__name__)
+
+_REFERENCE = re.compile(r"\$\{(env|file|dir|directory|vault|secrets|configmaps):[^}]+\}")
+"""A value that is elsewhere (KIP-297), by the names that Kafka's docs and Strimzi's give to config
+providers: no value to send."""
 
 _STEPS: tuple[Callable[[Config], None], ...] = (
     translate_values,
@@ -51,7 +56,9 @@ def to_librdkafka(cluster: str, properties: Mapping[str, object]) -> dict[str, S
     problems = Problems()
     config: Config = {}
     for name, value in settings.items():
-        if name in names.REFUSED:
+        if reference := _REFERENCE.search(value if isinstance(value, str) else ""):
+            problems.add(PropertyError(name, _unresolved(reference[1])))
+        elif name in names.REFUSED:
             problem = f"has no counterpart here: {names.REFUSED[name]}"
             problems.add(PropertyError(name, problem))
         elif name not in ignored:
@@ -62,6 +69,14 @@ def to_librdkafka(cluster: str, properties: Mapping[str, object]) -> dict[str, S
     problems.add(*find_refused(config))
     problems.raise_all(cluster=cluster)
     return config
+
+
+def _unresolved(provider: str) -> str:
+    return (
+        f"holds a reference, ${{{provider}:...}}, that nothing resolves here; give the value "
+        f"itself, by a secrets backend, a file or a variable, or declare {provider!r} in "
+        f"config.providers of an mm2.properties"
+    )
 
 
 def _rename(config: Config) -> Config:

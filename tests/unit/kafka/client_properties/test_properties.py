@@ -127,10 +127,14 @@ def test_what_has_no_effect_is_ignored_with_a_word(caplog: pytest.LogCaptureFixt
         ),
         ({"security.protcol": "SSL"}, "security.protcol: .*neither .*; did you mean security.pro"),
         ({"ssl.truststore.lokation": "x"}, "did you mean ssl.truststore.location"),
+        (
+            {"sasl.password": "${env:KPW}"},
+            r"sasl.password: holds a reference, \$\{env:...\}, that nothing resolves here; give",
+        ),
         ({"gibberish": "x"}, "gibberish: .*; remove it"),
         ({"security.protocol": "TLS"}, "security.protocol: is 'TLS', which librdkafka refuses"),
         ({"socket.timeout.ms": "soon"}, "socket.timeout.ms: is 'soon', which"),
-        ({"security.protocol": f"{SECRET} {SECRET}"}, r"has a value .* \(29 characters\); correct"),
+        ({"security.protocol": f"{SECRET} {SECRET}"}, r"has a value .* \(29 characters\); give"),
         ({"ssl.key.pem": SECRET}, "ssl.key.pem: is not a whole PEM text"),
     ],
 )
