@@ -1,5 +1,6 @@
 """``acls``: the rights that a task needs, as commands for an administrator."""
 
+import re
 from typing import Annotated
 
 from typer import Option
@@ -8,6 +9,7 @@ from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
@@ -18,6 +20,9 @@ Examples:
   airflow-mm2-offsets acls --principal User:airflow --topic orders --config mm2.toml
   airflow-mm2-offsets acls --principal User:airflow --operator archive --topic 'orders*'"""
 
+_EXAMPLE = "User:airflow"
+_PRINCIPAL = re.compile(r"\w+:.+")
+"""As ``org.apache.kafka.common.utils.SecurityUtils.parseKafkaPrincipal`` takes it."""
 _TASKS = ", ".join(each.task for each in TASK_RIGHTS)
 
 
@@ -50,9 +55,12 @@ def acls(
 
     Nothing is asked or changed. An administrator runs the commands with a file admin.properties.
     """
+    principals = {"source": principal, "target": target_principal or principal}
+    for each in principals.values():
+        if not _PRINCIPAL.fullmatch(each):
+            raise ConfigurationError(f"{each!r} is no principal; give TYPE:NAME, as in {_EXAMPLE}")
     pair = find_clusters(pair_options).pair
     rights = acls_of(pair, operator, topic)
-    principals = {"source": principal, "target": target_principal or principal}
     rows = [_row(each, getattr(pair, each.side), principals[each.side]) for each in rights]
     lines = [
         line

@@ -54,3 +54,9 @@ def test_an_unknown_task_is_named(line: CommandLine) -> None:
     )
     assert "no rights are listed for 'transalte'" in error
     assert "translate" in error
+
+
+def test_a_principal_without_its_type_is_refused(line: CommandLine) -> None:
+    """``kafka-acls`` would refuse it, too."""
+    error = line.error("acls", "--principal", "airflow", "--topic", "orders", code=ExitCode.USAGE)
+    assert "'airflow' is no principal; give TYPE:NAME, as in User:airflow" in error
