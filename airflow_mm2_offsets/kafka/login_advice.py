@@ -77,7 +77,7 @@ def _login_refused(_: re.Match[str], config: Config) -> Advice:
     settings = ("sasl.username", "sasl.password")
     cause = f"the broker does not accept user or password by {mechanism(config)}"
     step = (
-        "check user, password, mechanism and security.protocol of its kafka connection "
+        "check user, password, mechanism and security.protocol of its settings "
         "(sasl.username, sasl.password, sasl.mechanism)"
     )
     return Advice(settings, cause, step)

@@ -146,7 +146,7 @@ def _shake_hands(server: Server, context: ssl.SSLContext, timeout: float) -> str
             return f"speaks {secured.version()}, {describe_peer(secured)}"
     except ssl.SSLCertVerificationError as error:
         problem = certificate_problem(error, server)
-        raise _StepFailedError(f"its certificate {problem.cause}: {problem.step}") from None
+        raise _StepFailedError(f"has a certificate that {problem.cause}: {problem.step}") from None
     except TimeoutError:
         raise _StepFailedError(
             f"accepts the connection, but no TLS in {timeout:g} s: check the port, and "

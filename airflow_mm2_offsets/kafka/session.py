@@ -222,7 +222,7 @@ class ClientSession(Generic[ClientT]):
     def _misconfigured(self, report: str) -> ConfigurationError:
         advice = explain(report, self._config)
         shown = self._redactor.hide(report)
-        problem = f"{shown}; correct the extra of its kafka connection"
+        problem = f"{shown}; correct its settings (in Airflow: the extra of its kafka connection)"
         if advice.cause:
             problem = f"{advice.cause} ({shown}); {advice.step}"
         error = ConfigurationError(problem, cluster=self._cluster["cluster"])

@@ -115,7 +115,7 @@ def test_a_certificate_that_is_refused_says_why(
     with listening(tls(tmp_path, OURS.issue("broker", **issued))) as port:  # type: ignore[arg-type]
         message = failure(port, ssl_ca_pem=OURS.pem)
     assert message.startswith("source (bootstrap.servers=localhost:")
-    assert f"TLS: localhost:{port} its certificate" in message
+    assert f"TLS: localhost:{port} has a certificate that " in message
     assert all(each in message for each in wanted)
 
 
