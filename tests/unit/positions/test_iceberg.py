@@ -118,7 +118,7 @@ def test_a_misspelt_property_is_answered_with_those_that_there_are(table: Table)
 
 def test_a_table_without_snapshots_has_no_positions(table: Table) -> None:
     """An empty table is refused, and an unknown branch too."""
-    with pytest.raises(StoredPositionsError, match="no branch main; .* the table has no snapshot"):
+    with pytest.raises(StoredPositionsError, match=r"no branch main; .* the table has no snapshot"):
         read_iceberg_positions(table, NAME)
     append(table, "orders,0:42")
     with pytest.raises(StoredPositionsError, match="no branch audit; its branches and tags are ma"):
@@ -161,7 +161,7 @@ def test_offsets_of_a_control_topic_are_refused(table: Table) -> None:
         read_iceberg_positions(table, name)
 
 
-def test_a_catalog_that_does_not_answer_may_be_asked_again(table: Table) -> None:
+def test_a_catalog_that_does_not_answer_may_be_asked_again() -> None:
     """The error is one of this package, names the table and is retryable."""
 
     def refresh() -> None:
