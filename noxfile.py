@@ -48,7 +48,7 @@ from airflow_mm2_offsets.kafka.client_properties.kerberos import check_build
 check_build("GSSAPI")
 """
 KAFKA_JAVASCRIPT = "@confluentinc/kafka-javascript@1.10.1"
-EXTRAS = "api,archive,bulk,cli,delta,hudi,msk"
+EXTRAS = "api,archive,bulk,cli,delta,hudi,iceberg,msk"
 
 
 @nox.session

@@ -195,6 +195,12 @@ class CheckpointNotBegunError(CheckpointError):
     retryable = True
 
 
+class StoredPositionsError(Mm2OffsetsError, ValueError):
+    """Positions that another system keeps are missing, damaged, ambiguous or out of reach."""
+
+    retryable = False
+
+
 class StopError(Mm2OffsetsError, RuntimeError):
     """A Spark job did not prove that it has stopped."""
 

@@ -89,6 +89,21 @@ def fetch_lake(build: Path, *, progress: Progress = quiet) -> LakeJars:
     return LakeJars(s3a=_files(jars / "s3a"), delta=_files(jars / "delta"))
 
 
+def fetch_flink(build: Path, *, progress: Progress = quiet) -> Path:
+    """Fetch the jars of stack/ivy-flink.xml, unless they are there, and return their folder.
+
+    Args:
+        build: The folder for files that can be recreated.
+        progress: Told what is being waited for.
+
+    Raises:
+        ProgramError: Ivy failed; with the end of its log.
+    """
+    listed, conf = _HERE / "ivy-flink.xml", "flink"
+    what = "the jars of Flink (once, about a minute)"
+    return _fetch(listed, (conf,), build / f"{conf}-jars", what, progress) / conf
+
+
 def fetch_connect_login(build: Path, *, progress: Progress = quiet) -> Path:
     """Fetch the jar of stack/ivy-connect-login.xml, unless it is there, and return its folder.
 

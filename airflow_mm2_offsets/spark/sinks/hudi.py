@@ -3,33 +3,29 @@
 It asks the newest completed write of the active timeline whose metadata has a batch under the
 sink's identifier (``CommitUtils.getValidCheckpointForCurrentWriter``), whatever the query. Before
 Hudi 0.13 there was no identifier, and the newest batch of all counted.
-
-A completed write is a file in ``.hoodie`` (``20230913001000000.deltacommit``, JSON), or from table
-version 8 on in ``.hoodie/timeline`` (``<requested>_<completed>.deltacommit``, Avro).
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
-from io import BytesIO
-from typing import Any
+from collections.abc import Iterator
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
+from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.spark.sinks.hudi_timeline import (
+    completed_writes,
+    list_timeline,
+    read_extra_metadata,
+)
 from airflow_mm2_offsets.spark.sinks.writer import SinkWriter
-from airflow_mm2_offsets.storage import list_directory, read_bytes, storage_errors
+from airflow_mm2_offsets.storage import storage_errors
 
-_WRITE = re.compile(r"(\d{14,17})(_\d{14,17})?\.(commit|deltacommit|replacecommit)")
 _KEY = "_hudi_streaming_sink_checkpoint"
-_AVRO = b"Obj\x01"
 _NO_IDENTIFIER = ""
 
 
 def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
     """Yield what the job would lose."""
-    for identifier, last in sorted(_newest(output / ".hoodie").items()):
+    for identifier, last in sorted(_newest(output).items()):
         if writer.txn_app_id and identifier not in (_NO_IDENTIFIER, writer.txn_app_id):
             continue
         if writer.loses(last):
@@ -46,41 +42,22 @@ def find(output: UPath, writer: SinkWriter) -> Iterator[str]:
             )
 
 
-def _newest(folder: UPath) -> dict[str, int]:
+def _newest(table: UPath) -> dict[str, int]:
     """Return the newest batch of each identifier."""
-    writes = {
-        match[1]: place / name
-        for place in (folder, folder / "timeline")
-        for name in list_directory(place, CheckpointError)
-        if (match := _WRITE.fullmatch(name))
-    }
     newest: dict[str, int] = {}
-    for _, path in sorted(writes.items(), reverse=True):
-        for identifier, batch in _batches(path):
+    for write in completed_writes(list_timeline(table, CheckpointError)):
+        for identifier, batch in _batches(write.path):
             newest.setdefault(identifier, batch)
     return newest
 
 
 def _batches(path: UPath) -> Iterator[tuple[str, int]]:
-    data = read_bytes(path, CheckpointError) or b""
-    parse = _avro_reader(path) if data.startswith(_AVRO) else json.loads
+    noted = read_extra_metadata(path, CheckpointError) or {}
     with storage_errors(path, CheckpointError):
-        metadata = parse(data or b"{}")
-        noted = (metadata.get("extraMetadata") or {}).get(_KEY) or "{}"
-        batches = [_batch(key, value) for key, value in json.loads(noted).items()]
+        batches = [_batch(*each) for each in json.loads(noted.get(_KEY) or "{}").items()]
     yield from batches
 
 
 def _batch(key: str, value: str) -> tuple[str, int]:
     """Return identifier and batch; older tables have the batch for a key, beside its writer."""
     return (key, int(value)) if value.isdecimal() else (_NO_IDENTIFIER, int(key))
-
-
-def _avro_reader(path: UPath) -> Callable[[bytes], Mapping[str, Any]]:
-    try:
-        fastavro = import_module("fastavro")
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{path} is read with fastavro alone ({error}); pip install 'airflow-mm2-offsets[hudi]'"
-        ) from error
-    return lambda data: next(fastavro.reader(BytesIO(data)))
