@@ -10,8 +10,9 @@ from airflow_mm2_offsets.core.mode import FailoverMode
 
 SCHEMA_VERSION = 1
 STEPS = (
-    *("check", "stop_source", "read_positions", "wait_replicated", "translate", "forecast"),
-    *("approve", "submit_target", "wait_started", "verify", "tear_down", "roll_back"),
+    *("check", "cancel_source", "stop_source", "read_positions", "wait_replicated", "translate"),
+    *("forecast", "approve", "hand_over", "submit_target", "wait_started", "verify", "tear_down"),
+    "roll_back",
 )
 """The tasks of a failover in their order, without a group's prefix."""
 
@@ -23,6 +24,8 @@ class Outcome(StrEnum):
     DRILLED = "drilled"
     ROLLED_BACK = "rolled_back"
     FAILED_BEFORE_STOP = "failed_before_stop"
+    FAILED_IN_STOP = "failed_in_stop"
+    """The platform was told to cancel the job, and nothing proves that it has stopped."""
     FAILED_BEFORE_HANDOVER = "failed_before_handover"
     FAILED_AFTER_HANDOVER = "failed_after_handover"
     FAILED_DRILL = "failed_drill"
@@ -39,6 +42,10 @@ NEXT: Mapping[Outcome, str] = {
     "what the failed task names, then start a new run.",
     Outcome.FAILED_BEFORE_STOP: "The job was not stopped and runs on the source. Correct what the "
     "failed task names, then clear it or start a new run.",
+    Outcome.FAILED_IN_STOP: "The job's platform was told to cancel it, and nothing proves that it "
+    "has stopped: see there whether it runs. Nothing was moved. Correct what the failed task "
+    "names, and clear cancel_source with all after it; or give the failover up, and start the job "
+    "on the source if it does not run.",
     Outcome.FAILED_BEFORE_HANDOVER: "The job has stopped, and no job runs on the target. Correct "
     "what the failed task names and clear it; or give the failover up: lift the fence "
     "(airflow-mm2-offsets fence lift), and start the job on the source again.",
@@ -107,15 +114,25 @@ def outcome(
     if mode == FailoverMode.DRILL:
         return Outcome.FAILED_DRILL if has_failed else Outcome.DRILLED
     if is_handed_over is None:
-        is_handed_over = states.get("submit_target") in {"success", "failed"}
+        starts = (states.get("hand_over"), states.get("submit_target"))
+        is_handed_over = not {"success", "failed"}.isdisjoint(starts)
     if is_handed_over or states.get("wait_started") == "success":
         return Outcome.FAILED_AFTER_HANDOVER if has_failed else Outcome.MOVED
     if not has_failed:
         return Outcome.UNFINISHED
+    return _outcome_before_handover(states, is_fenced=is_fenced, rollback=rollback)
+
+
+def _outcome_before_handover(
+    states: Mapping[str, str | None], *, is_fenced: bool, rollback: Mapping[str, Any] | None
+) -> Outcome:
     if states.get("roll_back") == "success" and rollback and rollback.get("done") == "rolled_back":
         return Outcome.ROLLED_BACK
-    has_stopped = is_fenced or states.get("stop_source") == "success"
-    return Outcome.FAILED_BEFORE_HANDOVER if has_stopped else Outcome.FAILED_BEFORE_STOP
+    if is_fenced or states.get("stop_source") == "success":
+        return Outcome.FAILED_BEFORE_HANDOVER
+    if states.get("cancel_source") in {"success", "failed"}:
+        return Outcome.FAILED_IN_STOP
+    return Outcome.FAILED_BEFORE_STOP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,79 +1,33 @@
-"""The step that starts the job on the target cluster."""
+"""The steps that hand the job over to the target cluster: one triggers its DAG, one does not."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from upath import UPath
 
-from airflow_mm2_offsets.core import FailoverPlan, Positions
-from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import (
-    CheckpointError,
-    ConfigurationError,
-    HandoverError,
-    Mm2OffsetsError,
-    NotReadyError,
-    PlanError,
-)
-from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
-from airflow_mm2_offsets.operators.pairs import pair_of
-from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
+from airflow_mm2_offsets.operators.handover_checks import HandOver
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
-from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
-from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.claim import claim_target, has_claimed
-from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
-from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start
-from airflow_mm2_offsets.spark.homecoming import has_begun, lift_for_home, prepare_home
-from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
-from airflow_mm2_offsets.spark.position_ids import check_ids
-from airflow_mm2_offsets.storage import list_directory, open_location
+from airflow_mm2_offsets.spark.handover import describe_start
+from airflow_mm2_offsets.spark.offsets import format_offsets
+from airflow_mm2_offsets.spark.submission import submission_file, submitted_by
 
 
-class TriggerTargetDagOperator(TriggerDagRunOperator):
+class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
     """Checks that nothing has changed since the stop, marks the job as moved, triggers its DAG.
 
-    Hours may pass between the stop and this task, and a user may have started the job again. So
-    this task compares fence, driver, checkpoint and plan with what they were; cleared alone, it
-    compares again. Then it marks the fence as moved, before it triggers: whatever fails from there
-    on, no other run starts a second job.
-
-    It takes all arguments of ``TriggerDagRunOperator``, too. If its ``conf`` holds
-    ``starting_offsets``, they must be the plan's. Give a ``trigger_run_id`` that
-    derives from this run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
+    It takes all arguments of ``HandOver`` and ``TriggerDagRunOperator``. If its ``conf`` holds
+    ``starting_offsets``, they must be the plan's. Give a ``trigger_run_id`` that derives from this
+    run's, and ``skip_when_already_exists``: a retry then starts nothing twice.
 
     Args:
-        checkpoint: The source job's checkpoint location.
-        read: What ``ReadSparkCheckpointOperator`` returned.
-        moved_to: Where the job goes, for the messages about the fence.
-        target_checkpoint: The target job's checkpoint location; it must be empty.
-        plan_path: The file that ``TranslateOffsetsOperator`` keeps the plan in.
-        control: The source job's control location; None where it has none.
-        request_id: The stop, as ``StopSparkStreamingOperator`` has it.
-        mode: The mode of the failover. In a failback the job comes home to its old folder, or to a
-            new one: the fence that the first failover left there is lifted.
-        from_folder: In a failback: the folder that the job comes from.
-        target_control: In a failback: the control location that the job returns to.
-        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
-        locks: The folder of locks, where the failover has one.
-        source_is_gone: As ``StopSparkStreamingOperator`` has it: where the job's folders can't be
-            reached, the positions that were read stand, and the fence is not compared.
-        stopped: What ``StopSparkStreamingOperator`` returned in this run. It is the proof of the
-            stop for a job without ``control``, or whose control location is lost; else the answer
-            in the control location is.
-        approval: What ``ApproveFailoverOperator`` returned: it counts for the plan that it was
-            given for. None: nothing was approved.
         job_output: Where the target job is to write. The ``conf`` then has it as ``output``, unless
             it is ``output`` in the conf's ``folder``.
-        mm2_conn_id: Id of a connection of type ``mm2``.
+        kwargs: All other arguments.
 
     Raises:
         HandoverError: No stop of this run is proved, the job has run since, or may, or a topic was
@@ -87,220 +41,41 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
 
     template_fields: Sequence[str] = (
         *TriggerDagRunOperator.template_fields,
-        *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
-        *("request_id", "mm2_conn_id", "source_is_gone", "mode", "from_folder", "target_control"),
-        *("exchanged", "locks", "approval", "stopped", "job_output"),
+        *HandOver.template_fields,
+        "job_output",
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: str,
-        read: Mapping[str, Any],
-        moved_to: str,
-        target_checkpoint: str,
-        plan_path: str,
-        control: str | None = None,
-        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
-        source_is_gone: bool | str = False,
-        mode: str = FailoverMode.PLANNED.value,
-        from_folder: str | None = None,
-        target_control: str | None = None,
-        exchanged: bool | str = False,
-        locks: str | None = None,
-        stopped: Mapping[str, Any] | None = None,
-        approval: Mapping[str, Any] | None = None,
-        job_output: str | None = None,
-        mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, job_output: str | None = None, **kwargs: Any) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
-        self.checkpoint = checkpoint
-        self.read = read
-        self.moved_to = moved_to
-        self.target_checkpoint = target_checkpoint
-        self.plan_path = plan_path
-        self.control = control
-        self.request_id = request_id
-        self.source_is_gone = source_is_gone
-        self.mode = mode
-        self.from_folder = from_folder
-        self.target_control = target_control
-        self.exchanged = exchanged
-        self.locks = locks
-        self.stopped = stopped
-        self.approval = approval
         self.job_output = job_output
-        self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
     def execute(self, context: Context) -> None:
-        """Compare, mark the job as moved, and trigger its DAG."""
-        control = self._reachable(self.control)
-        earlier_run = self._earlier_run(control)
-        if earlier_run:
-            self._skip_if_begun(earlier_run)
-        positions, pending = self._confirm(control, earlier_run)
-        plan = self._check_plan(positions, pending)
-        home = self._prepare_home(plan.target_positions())
-        self._check_target(context, earlier_run)
-        if not earlier_run:
-            confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
-        target = storage_path(self.target_checkpoint)
-        claim_target(target, self.request_id, has_fence=control is not None)
-        if control is not None:
-            mark_moved(control, self.request_id, self.moved_to, plan=self.plan_path)
-        if home is not None:
-            lift_for_home(*home, request_id=self.request_id, positions=plan.target_positions())
-        lift_locks_at_target(self)
+        """Hand the job over, and trigger its DAG."""
+        self.hand_over(context)
         self.conf = with_output(self.conf, self.job_output)
         super().execute(context)
 
-    def parse_settings(self) -> None:
-        """Raise ConfigurationError where the folder of locks can't be opened from here."""
-        check_location(self, "locks")
-
-    def _reachable(self, location: str | None) -> UPath | None:
-        """Return a folder of the source job; None where it is lost, by the user's word."""
-        if not location:
-            return None
-        path = storage_path(location)
-        if not is_true(self, "source_is_gone"):
-            return path
-        if lost := why_lost(path):
-            self.log.warning("Not compared, by your word (source_is_gone): %s", lost)
-            return None
-        return path
-
-    def _confirm(
-        self, control: UPath | None, earlier_run: str | None
-    ) -> tuple[Positions, Positions | None]:
-        """Return the source job's positions and pending batch, which are those that were read."""
-        confirmed = confirm_handover(
-            control=control,
-            checkpoint=storage_path(self.checkpoint),
-            request_id=self.request_id,
-            read=self.read,
-            earlier_run=earlier_run,
-            checkpoint_is_lost=self._is_checkpoint_lost(control),
-            stopped=self.stopped,
-            # What was given and is not there is lost.
-            is_lost=control is None and bool(self.control),
-        )
-        if confirmed is not None:
-            return confirmed.positions, confirmed.pending
-        pending = self.read.get("pending")
-        return parse_offsets(self.read["positions"]), parse_offsets(pending) if pending else None
-
-    def _is_checkpoint_lost(self, control: UPath | None) -> bool:
-        """Tell whether the positions stand that were read: the checkpoint is lost since.
-
-        In a disaster a fence proves that the job has not run; else the user's word counts.
-        """
-        is_fenced = control is not None and self.mode == FailoverMode.DISASTER
-        if not is_fenced and not is_true(self, "source_is_gone"):
-            return False
-        lost = why_lost(storage_path(self.checkpoint))
-        if lost:
-            self.log.warning("The positions are not compared with the checkpoint: %s", lost)
-        return lost is not None
-
-    def _earlier_run(self, control: UPath | None) -> str | None:
-        """Return the DAG run that an earlier try of this task may have triggered, if any.
-
-        The claim comes before the mark, and the mark before the trigger.
-        """
-        target = storage_path(self.target_checkpoint)
-        fence = read_fence(control) if control else None
-        if fence and fence.request_id == self.request_id:
-            is_moved = fence.state is FenceState.MOVED
-            may_exist = is_moved or has_claimed(target, self.request_id, without_fence=True)
-        else:
-            may_exist = has_claimed(target, self.request_id)
-        if not may_exist:
-            return None
+    def name_start(self) -> str:
+        """Return the DAG run."""
         return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
 
-    def _prepare_home(self, positions: Positions) -> tuple[UPath, UPath] | None:
-        """Free the folder that the job comes home to; return checkpoint and control location."""
-        if parse_mode(self.task_id, self.mode) is not FailoverMode.FAILBACK:
-            return None
-        if not self.from_folder or not self.target_control:
-            raise ConfigurationError(
-                f"task {self.task_id}: a failback needs from_folder and target_control; give both"
-            )
-        home = storage_path(self.target_checkpoint), storage_path(self.target_control)
-        prepare_home(
-            *home,
-            request_id=self.request_id,
-            from_folder=self.from_folder,
-            positions=positions,
-        )
-        return home
+    def how_to_start(self) -> str:
+        """Return how a user triggers the DAG."""
+        return f"trigger {self.trigger_dag_id} yourself with the same conf"
 
-    def _check_plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
-        path = storage_path(self.plan_path)
-        plan = read_plan(path)
-        if plan is None:
-            raise PlanError(
-                f"{path} is gone, and the target job is to start from it: clear the task that "
-                f"translates, with all after it"
-            )
-        pair = pair_of(self)
-        ids = read_known_ids(pair, positions)
-        if noted_ids := self.read.get("clusters"):
-            check_ids(PairIds.from_json(noted_ids), ids)
-        check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
-        self._check_conf(plan.target_positions(), path)
-        self._check_approval(plan, path)
-        return plan
+    def find_start_problems(self, context: Context) -> list[str]:
+        """Return why the DAG can't be triggered."""
+        return find_dag_problems(context, self.trigger_dag_id)
 
-    def _check_approval(self, plan: FailoverPlan, path: UPath) -> None:
-        """Raise where it was rejected, or another plan was approved.
-
-        A cleared translation may have made a new plan. A user may have marked a rejected
-        ``approve`` as success: the answer stands.
-        """
-        if self.approval and self.approval.get("approved") is False:
-            raise HandoverError(
-                f"the failover was rejected: {self.approval.get('why')}: nothing was started by "
-                f"this try. Clear the task that approves, with all after it, to ask again"
-            )
-        approved = self.approval.get("plan_digest") if self.approval else None
-        if approved is not None and approved != (digest := plan.to_json()["digest"]):
-            raise PlanError(
-                f"the plan in {path} has the digest {digest}, and {approved} was approved: nothing "
-                f"was started by this try. Clear the task that approves, with all after it"
-            )
-
-    def _check_conf(self, planned: Positions, path: UPath) -> None:
-        """Raise where the conf names no offsets, or others than the plan: those of an older one."""
+    def planned_offsets(self) -> object:
+        """Return the conf's offsets, if it has some."""
         if not isinstance(self.conf, Mapping) or "starting_offsets" not in self.conf:
-            return
-        offsets = self.conf["starting_offsets"]
-        try:
-            is_planned = parse_offsets(offsets) == planned
-        except Mm2OffsetsError:
-            is_planned = False
-        if not is_planned:
-            raise PlanError(
-                f"conf says starting_offsets {offsets!r}, and the plan in {path} "
-                f"{format_offsets(planned)}: clear the task that translates, with all after "
-                f"it"
-            )
+            return None
+        return str(self.conf["starting_offsets"])
 
-    def _check_target(self, context: Context, earlier_run: str | None) -> None:
-        """Raise where the DAG can't be triggered, or something is in the way of a fresh job."""
-        problems = find_dag_problems(context, self.trigger_dag_id)
-        if not earlier_run and (names := self._files_at_target()):
-            problems.append(f"{self.target_checkpoint} holds {', '.join(names)} already")
-        if problems:
-            raise NotReadyError(f"{describe_start(earlier_run)}: {'; '.join(problems)}")
-        if not earlier_run:
-            self._check_no_run(context)
-
-    def _check_no_run(self, context: Context) -> None:
+    def check_not_started(self, context: Context) -> None:
         """Raise where the DAG run exists that no try of this hand-over can have triggered.
 
         ``skip_when_already_exists`` would take it for this hand-over's, and start no job.
@@ -314,22 +89,75 @@ class TriggerTargetDagOperator(TriggerDagRunOperator):
                 f"new run of the failover"
             )
 
-    def _skip_if_begun(self, earlier_run: str) -> None:
-        """Skip the task if the job has begun on the target, even if its DAG run was deleted.
 
-        Raises:
-            AirflowSkipException: The job has begun on the target.
-        """
-        if self._files_at_target():
-            raise AirflowSkipException(
-                f"{self.target_checkpoint} is there, and {describe_start(earlier_run)}: the target "
-                f"job has begun, and is not started twice. If it does not run, trigger "
-                f"{self.trigger_dag_id} yourself with the same conf"
+class HandOverOperator(HandOver):
+    """Checks that nothing has changed since the stop, and marks the job as moved; starts nothing.
+
+    The task after it starts the job, by any platform's operator; ``before_submit`` must be the
+    ``pre_execute`` of that one, as ``failover_tasks(submit=...)`` does it. It takes all arguments
+    of ``HandOver``.
+
+    Returns:
+        ``starting_offsets`` (Spark's JSON text of the plan that was checked), ``topic`` (several:
+        separated by commas) and ``token``: a name for the job on its platform, the same in each
+        try of this run, of lower-case letters, digits and a hyphen (36 characters). None if the
+        job has begun already. Each of the three is an XCom of its own, too.
+
+    Raises:
+        HandoverError: As ``TriggerTargetDagOperator``; or this run has submitted a job before the
+            job was stopped this time.
+        PlanError: As ``TriggerTargetDagOperator``.
+        NotReadyError: The target's checkpoint is in use.
+    """
+
+    template_fields: Sequence[str] = HandOver.template_fields
+
+    @fails_at_once()
+    def execute(self, context: Context) -> dict[str, str] | None:
+        """Hand the job over, and say what the next task needs."""
+        try:
+            plan = self.hand_over(context)
+        except AirflowSkipException as begun:
+            self.log.info("%s", begun)
+            return None
+        positions = plan.target_positions()
+        facts = {
+            "starting_offsets": format_offsets(positions),
+            "topic": ",".join(sorted(positions)),
+            "token": submit_token(self.request_id),
+        }
+        for name, value in facts.items():
+            context["ti"].xcom_push(key=name, value=value)
+        return facts
+
+    def name_start(self) -> str:
+        """Return what the task after this one starts."""
+        return f"the job {submit_token(self.request_id)!r} by the task after {self.task_id}"
+
+    def how_to_start(self) -> str:
+        """Return how a user starts the job."""
+        return f"start it on its platform with the checkpoint {self.target_checkpoint}"
+
+    def find_start_problems(self, context: Context) -> list[str]:  # noqa: ARG002 - the mixin's
+        """Return nothing: a platform is asked by the user's own operator only."""
+        return []
+
+    def check_not_started(self, context: Context) -> None:  # noqa: ARG002 - the mixin's
+        """Raise where this run has submitted a job that was moved away from again."""
+        target = storage_path(self.target_checkpoint)
+        if submitted_by(target, self.request_id) is not None:
+            raise HandoverError(
+                f"{describe_start(None)}: this run has submitted a job before the job was stopped "
+                f"this time, with offsets of then, and its platform may take a second one of the "
+                f"same name for the first. Start a new run of the failover; or see that the job "
+                f"does not run, delete it on its platform and "
+                f"{submission_file(target, self.request_id)}, and clear this task"
             )
 
-    def _files_at_target(self) -> list[str]:
-        root = open_location(storage_path(self.target_checkpoint), CheckpointError)
-        names = sorted(list_directory(root, CheckpointError))
-        # The way home writes the start before the job begins.
-        is_home = parse_mode(self.task_id, self.mode) is FailoverMode.FAILBACK
-        return [] if is_home and not has_begun(root) else names
+
+def submit_token(request_id: str) -> str:
+    """Return a name for the job that a run submits, which every platform takes as it is.
+
+    Ids of DAG runs have colons and capitals; names of Kubernetes don't, and have 63 characters.
+    """
+    return f"mm2-{sha256(request_id.encode()).hexdigest()[:32]}"

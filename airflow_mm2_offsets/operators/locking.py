@@ -7,6 +7,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, confirm_lock, new_lock
 from airflow_mm2_offsets.spark.lock_moved import lift_moved_locks
+from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
 
 
 class LockSettings(Protocol):
@@ -21,6 +22,19 @@ class LockSettings(Protocol):
     @property
     def target_checkpoint(self) -> str | None:
         """The target job's checkpoint location."""
+
+
+def forget_roll_back(target_checkpoint: str | None, request_id: str) -> None:
+    """Let a run that was rolled back, and stops the job anew, hand it over again.
+
+    ``begin_stop`` does so in a control location; here it is the mark of a roll-back that found
+    none.
+
+    Raises:
+        StopError: The mark can't be read or removed.
+    """
+    if target_checkpoint:
+        forget_mark(mark_path(None, storage_path(target_checkpoint), request_id), request_id)
 
 
 def places_of(*, checkpoint: str, target_checkpoint: str | None, locks: str | None) -> LockPlaces:

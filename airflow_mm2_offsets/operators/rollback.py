@@ -57,7 +57,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             is none.
         forecast_path: The kept forecast; it is renamed in the same way.
         locks: The folder of locks, where the failover has one.
-        trigger_dag_id: The DAG that runs the job.
+        trigger_dag_id: The DAG that runs the job; None: no DAG does, and ``restart`` is refused.
         restart_conf: The conf that starts it on the source, with the same checkpoint.
         restart_output: Where the job on the source writes; as ``job_output`` of
             ``TriggerTargetDagOperator``.
@@ -88,7 +88,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         *,
         checkpoint: str,
         target_checkpoint: str,
-        trigger_dag_id: str,
+        trigger_dag_id: str | None = None,
         control: str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         on_failure: str = WITHDRAW,
@@ -104,7 +104,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
     ) -> None:
         """Keep the settings."""
         super().__init__(
-            trigger_dag_id=trigger_dag_id, **{"skip_when_already_exists": True, **kwargs}
+            trigger_dag_id=trigger_dag_id or "", **{"skip_when_already_exists": True, **kwargs}
         )
         self.checkpoint = checkpoint
         self.target_checkpoint = target_checkpoint
@@ -154,6 +154,11 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             raise ConfigurationError(
                 f"task {self.task_id}: on_failure is {choice!r}; give one of "
                 f"{', '.join(ON_FAILURE)}"
+            )
+        if choice == RESTART and not self.trigger_dag_id:
+            raise ConfigurationError(
+                f"task {self.task_id}: on_failure is {RESTART}, and no DAG runs the job "
+                f"(stream_dag_id): give {WITHDRAW}, and start the job on its platform yourself"
             )
         return choice
 
@@ -251,10 +256,15 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             "rolled_back",
             "stopped",
             (
-                f"The job has stopped and may run again on the source: trigger "
-                f"{self.trigger_dag_id} with its folder there; it continues where it stopped."
+                f"The job has stopped and may run again on the source: {self._how_to_start()}; "
+                f"it continues where it stopped."
             ),
         )
+
+    def _how_to_start(self) -> str:
+        if self.trigger_dag_id:
+            return f"trigger {self.trigger_dag_id} with its folder there"
+        return "this failover does not restart it: start it on its platform with its checkpoint"
 
     def _lost_fence(self) -> str:
         return (

@@ -1,9 +1,10 @@
 """The step that stops the source job and proves that it has stopped."""
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -13,7 +14,7 @@ from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.locking import take_lock
+from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import check_location, is_true
 from airflow_mm2_offsets.operators.stop_times import check_times
@@ -23,12 +24,42 @@ from airflow_mm2_offsets.spark.fence import new_fence
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.originals import check_before_stop
 from airflow_mm2_offsets.spark.rollback import FailoverRun, check_not_handed_over
-from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
 from airflow_mm2_offsets.spark.stopping import begin_stop, check_not_withdrawn
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
+log = logging.getLogger(__name__)
+
 UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
+
+
+class StopNames(Protocol):
+    """The fields that say which job a stop is of."""
+
+    control: str | None
+    request_id: str
+    moved_to: str
+
+
+def take_word(stop: StopNames, lost: str) -> dict[str, Any]:
+    """Return the result of a stop that rests on the user's word: the job's folder is ``lost``."""
+    step = "No fence stands on the source: see that nothing starts the old job there."
+    if stop.control is not None:
+        step += (
+            f" When its storage is back: airflow-mm2-offsets fence raise {stop.control} "
+            f"--request-id '{stop.request_id}' --moved-to '{stop.moved_to}'"
+        )
+    step = without_login(step)
+    log.warning("By your word (source_is_gone) no driver runs: %s. %s", lost, step)
+    return {
+        "request_id": stop.request_id,
+        "application_id": None,
+        "batch_id": None,
+        "clean": False,
+        "error": lost,
+        "proof": StopProof.ASSERTED.value,
+        "next": step,
+    }
 
 
 class StopSparkStreamingOperator(DeferrablePolling):
@@ -163,9 +194,9 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self._check_not_handed_over()
         for problem in take_lock(self, source_may_be_gone=is_gone):
             self.log.warning("%s", problem)
-        self._forget_roll_back()
+        forget_roll_back(self.target_checkpoint, self.request_id)
         if lost:
-            return self._take_word(lost)
+            return take_word(self, lost)
         if self.control is None:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
         else:
@@ -196,16 +227,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
     def checkpoint_may_be_lost(self) -> bool:
         """Whether this is a disaster, in which the checkpoint's storage may be gone."""
         return self.mode == FailoverMode.DISASTER
-
-    def _forget_roll_back(self) -> None:
-        """Let a run that was rolled back, and stops the job anew, hand it over again.
-
-        ``begin_stop`` does so in the control location; here it is the mark of a roll-back that
-        found none.
-        """
-        if self.target_checkpoint:
-            target = storage_path(self.target_checkpoint)
-            forget_mark(mark_path(None, target, self.request_id), self.request_id)
 
     def _check_not_handed_over(self) -> None:
         """Raise where this run has moved the job before, and the job may have come home since."""
@@ -282,25 +303,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         except Exception:
             self.on_kill()
             raise
-
-    def _take_word(self, lost: str) -> dict[str, Any]:
-        step = "No fence stands on the source: see that nothing starts the old job there."
-        if self.control is not None:
-            step += (
-                f" When its storage is back: airflow-mm2-offsets fence raise {self.control} "
-                f"--request-id '{self.request_id}' --moved-to '{self.moved_to}'"
-            )
-        step = without_login(step)
-        self.log.warning("By your word (source_is_gone) no driver runs: %s. %s", lost, step)
-        return {
-            "request_id": self.request_id,
-            "application_id": None,
-            "batch_id": None,
-            "clean": False,
-            "error": lost,
-            "proof": StopProof.ASSERTED.value,
-            "next": step,
-        }
 
     def _kill(self) -> bool:
         """Kill the driver, and tell whether the cluster has confirmed its end."""

@@ -26,7 +26,8 @@ class StopProof(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     """The job has answered."""
     SILENT = "silent"
-    """Its heartbeat has not changed for as long as the user said."""
+    """Its heartbeat has not changed for as long as the user said; or, after a cancel by its
+    platform, its checkpoint."""
     KILLED = "killed"
     """It was killed."""
     ENDED = "ended"

@@ -33,7 +33,7 @@ from airflow_mm2_offsets.spark.fence import (
 )
 from airflow_mm2_offsets.spark.planted_start import plan_start, write_start
 from airflow_mm2_offsets.spark.set_aside import SetAside
-from airflow_mm2_offsets.storage import list_files, open_location
+from airflow_mm2_offsets.storage import list_directory, list_files, open_location
 
 _NEW_FOLDER = "give a new, empty home folder"
 
@@ -164,6 +164,19 @@ def has_begun(home_checkpoint: UPath) -> bool:
     root = open_location(home_checkpoint, CheckpointError)
     files = list_files(root, CheckpointError)
     return any(not name.startswith("sources/") for name in files)
+
+
+def files_at_target(target_checkpoint: UPath, *, is_home: bool) -> list[str]:
+    """Return the names in a target's checkpoint location; none means that no job has begun there.
+
+    The way home writes the start before the job begins.
+
+    Raises:
+        CheckpointError: The storage can't be read.
+    """
+    root = open_location(target_checkpoint, CheckpointError)
+    names = sorted(list_directory(root, CheckpointError))
+    return [] if is_home and not has_begun(root) else names
 
 
 def run_hash(request_id: str) -> str:

@@ -9,7 +9,15 @@ from airflow.providers.common.compat.sdk import TaskGroup
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.task_groups.failover import OPERATORS, FailoverTasks
+from airflow_mm2_offsets.task_groups.failover import (
+    OF_STOP,
+    OF_SUBMIT,
+    OPERATORS,
+    FailoverTasks,
+)
+from airflow_mm2_offsets.task_groups.platforms import OperatorFactory, from_hand_over
+
+__all__ = ["OperatorFactory", "failover_tasks", "from_hand_over"]
 
 RETRIES: Mapping[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30)}
 """For a lost worker, or a cluster that does not answer for a moment."""
@@ -19,7 +27,10 @@ def failover_tasks(
     *,
     source_folder: str,
     target_folder: str,
-    stream_dag_id: str,
+    stream_dag_id: str | None = None,
+    stop: OperatorFactory | None = None,
+    submit: OperatorFactory | None = None,
+    submit_is_idempotent: bool = False,
     mode: str = FailoverMode.PLANNED.value,
     mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
     source_kafka_conn_id: str = "kafka_source",
@@ -53,7 +64,18 @@ def failover_tasks(
             throw-away folder.
         stream_dag_id: The DAG that runs the job. It is triggered with the conf ``kafka_conn_id``,
             ``topic`` (several: separated by commas), ``folder`` and ``starting_offsets``, and with
-            ``output`` where the output is elsewhere.
+            ``output`` where the output is elsewhere. Give it or ``submit``.
+        stop: Makes the operator that cancels the job on its platform, for a job without a control
+            location: an operator's class, or ``functools.partial`` of it. The group calls it with
+            ``task_id`` (``cancel_source``), ``trigger_rule`` and hooks. ``stop_source`` then waits
+            until the checkpoint stands still: see ``SparkStoppedSensor``, to which ``arguments``
+            gives a ``quiet_period`` (60 s by default).
+        submit: Makes, in the same way, the operator that submits the job to its platform, the task
+            ``submit_target``; ``hand_over`` runs before it. Its templates take what they need by
+            ``from_hand_over``. It must return when the job is submitted, and not wait for its end.
+        submit_is_idempotent: Your word that the platform starts one job, however often ``submit``
+            runs in this run of the DAG, because ``submit`` gives the platform a token or a name.
+            Else a second try submits nothing while the first one's job has begun no checkpoint.
         mode: ``planned``, ``disaster``, ``drill`` or ``failback``. A template adds the tasks of all
             modes; each run skips those of the others.
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -85,11 +107,15 @@ def failover_tasks(
         default_args: Of the group's tasks; two retries by default.
 
     Raises:
-        ConfigurationError: ``arguments`` names a task that the group does not have.
+        ConfigurationError: ``arguments`` names a task that the group does not have; not exactly one
+            of ``stream_dag_id`` and ``submit`` is given; ``stop`` or ``submit`` makes no usable
+            operator, or is given in a drill.
     """
     tasks_arguments = arguments or {}
-    if unknown := ", ".join(sorted(set(tasks_arguments) - set(OPERATORS))):
-        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(OPERATORS)}")
+    tasks = (*OPERATORS, *([OF_STOP] if stop else []), *([OF_SUBMIT] if submit else []))
+    if unknown := ", ".join(sorted(set(tasks_arguments) - set(tasks))):
+        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(tasks)}")
+    _check_start(mode, stream_dag_id, stop, submit)
     defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
         # Part of the stop's name, so that no group takes the fence of another for its own.
@@ -101,7 +127,8 @@ def failover_tasks(
                 "mode": mode,
                 "is_dry_run": dry_run,
                 "checkpoint": f"{source_folder}/checkpoint",
-                "control": f"{source_folder}/control",
+                # A job that its platform cancels answers nothing.
+                "control": None if stop else f"{source_folder}/control",
                 "request_id": ":".join(map(str, names)),
                 "target_checkpoint": f"{target_folder}/checkpoint",
                 "plan_path": f"{target_folder}/plans/{{{{ run_id }}}}.json",
@@ -125,5 +152,27 @@ def failover_tasks(
             verify=verify,
             deferrable=deferrable,
             arguments=tasks_arguments,
+            stop=stop,
+            submit=submit,
+            submit_is_idempotent=submit_is_idempotent,
         ).add()
     return group
+
+
+def _check_start(
+    mode: str,
+    stream_dag_id: str | None,
+    stop: OperatorFactory | None,
+    submit: OperatorFactory | None,
+) -> None:
+    """Raise unless the job is started in one way, which the mode allows."""
+    if (stream_dag_id is None) == (submit is None):
+        raise ConfigurationError(
+            f"stream_dag_id is {stream_dag_id!r} and submit is {submit!r}: give one of both, the "
+            f"DAG that runs the job, or what submits it to its platform"
+        )
+    if mode == FailoverMode.DRILL and (stop or submit):
+        raise ConfigurationError(
+            "mode is drill, and stop or submit is given: a drill starts the job's DAG "
+            "(stream_dag_id) and ends it through its control location; leave both out"
+        )

@@ -1,11 +1,11 @@
 """Builds the tasks of a failover, for all modes; ``failover_tasks`` calls it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from airflow.providers.common.compat.sdk import BaseOperator, XComArg, chain
+from airflow.providers.common.compat.sdk import BaseOperator, Context, XComArg, chain
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
@@ -14,7 +14,13 @@ from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.drill import StartDrillOperator
 from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
 from airflow_mm2_offsets.operators.forecast import ForecastFailoverOperator
-from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.platform import (
+    CANCELLED,
+    BeforeCancel,
+    BeforeSubmit,
+    note_cancel,
+)
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
@@ -23,8 +29,10 @@ from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from airflow_mm2_offsets.sensors.stopped import SparkStoppedSensor
 from airflow_mm2_offsets.task_groups.first_gate import FirstGate
 from airflow_mm2_offsets.task_groups.gates import INTENT, Gate
+from airflow_mm2_offsets.task_groups.platforms import OperatorFactory, call_factory
 
 PLANNED, DISASTER, DRILL, FAILBACK = FailoverMode
 MOVING = frozenset({PLANNED, DISASTER, FAILBACK})
@@ -38,6 +46,10 @@ OPERATORS = (
     *("roll_back", "report"),
 )
 """The tasks that take arguments, without the group's prefix."""
+OF_STOP, OF_SUBMIT = "cancel_source", "hand_over"
+"""The further tasks of a group that is given ``stop``, or ``submit``."""
+QUIET_PERIOD = 60.0
+"""Seconds that ``stop_source`` waits after a platform's cancel, unless it is told otherwise."""
 READING = frozenset({"check", "read_positions", "translate", "forecast"})
 """The tasks that read clusters and storage, and wait for nothing else."""
 READ_TIMEOUT = timedelta(minutes=15)
@@ -45,9 +57,11 @@ READ_TIMEOUT = timedelta(minutes=15)
 JOB_FIELDS = frozenset({"checkpoint", "control", "target_checkpoint", "moved_to", "source_is_gone"})
 """The shared arguments that name the source job."""
 INTENTS = {
+    "cancel_source": "run {operator}, which cancels the job",
     "stop_source": "raise a fence in {control}, ask the job there to stop, and wait for the proof",
     "approve": "ask a person where the numbers are above the thresholds",
     "submit_target": "mark the job as moved to {moved_to} and trigger {trigger_dag_id}",
+    "hand_over": "mark the job as moved to {moved_to}",
     "start_drill": "trigger {trigger_dag_id} with the throw-away folder {folder}",
     "wait_started": "wait for the first batch in {checkpoint}",
     "verify": "compare both clusters and the outputs, and report to {report}",
@@ -55,6 +69,11 @@ INTENTS = {
     "roll_back": "take back what this run has done to the job in {checkpoint}",
 }
 """What each task that changes something would do, for a dry run."""
+PLATFORM_INTENTS = {
+    "stop_source": "wait until {checkpoint} stands still",
+    "submit_target": "run {operator}, which submits the job",
+}
+"""The same of tasks that differ where the group is given ``stop`` or ``submit``."""
 
 REPORTED = {
     "stopped": "stop_source",
@@ -89,6 +108,11 @@ class FailoverTasks:
     deferrable: bool | None
     arguments: Mapping[str, Mapping[str, Any]]
     """The user's arguments, by task id; they count before all others."""
+    stop: OperatorFactory | None = None
+    """Makes the operator that cancels the job on its platform; None: the job is asked to stop."""
+    submit: OperatorFactory | None = None
+    """Makes the operator that submits the job; None: its DAG is triggered."""
+    submit_is_idempotent: bool = False
     gates: dict[str, Gate] = field(default_factory=dict)
     """Of the tasks that were added, by task id with the group's prefix."""
 
@@ -104,7 +128,8 @@ class FailoverTasks:
             **self._stand_ins(),
             drill=self._drill_folders() if self._can_run(frozenset({DRILL})) else None,
         )
-        stop = self._add(StopSparkStreamingOperator, "stop_source", runs_in=MOVING)
+        stops = self._add_stop()
+        stop = stops[-1]
         read = self._add(ReadSparkCheckpointOperator, "read_positions")
         positions: dict[str, Any] = {
             name: XComArg(read, name) for name in ("positions", "clusters")
@@ -131,17 +156,15 @@ class FailoverTasks:
             forecast=XComArg(forecast),
             job=self.source_folder,
         )
-        start = [
-            *self._add_submit(stop, read, translate, approve),
-            *self._add_start_drill(translate),
-        ]
+        submits = self._add_submit(stop, read, translate, approve)
+        start = [*submits[-1:], *self._add_start_drill(translate)]
         started = self._add(
             SparkStartedSensor,
             "wait_started",
             checkpoint=self.shared["target_checkpoint"],
             starting_offsets=XComArg(translate, "starting_offsets"),
         )
-        steps = [check, stop, read, wait, translate, forecast, approve]
+        steps = [check, *stops, read, wait, translate, forecast, approve, *submits[:-1]]
         chain(*steps, start, started)
         ends = [*self._add_verify(translate, started), *self._add_tear_down()]
         chain(started, *ends)
@@ -150,6 +173,26 @@ class FailoverTasks:
             chain([*steps, *start], task)
         self._add_report([*steps, *start, started, *ends, *undone])
 
+    def _add_stop(self) -> list[BaseOperator]:
+        """Add the task that stops the job, after the platform's cancel where there is one."""
+        if self.stop is None:
+            return [self._add(StopSparkStreamingOperator, "stop_source", runs_in=MOVING)]
+        cancel = self._add_own(
+            self.stop,
+            OF_STOP,
+            then=BeforeCancel(settings=self._own_settings()),
+            post_execute=note_cancel,
+        )
+        silence = self._add(
+            SparkStoppedSensor,
+            "stop_source",
+            runs_in=MOVING,
+            quiet_period=QUIET_PERIOD,
+            cancelled_by=_pull(cancel, CANCELLED),
+            intent=PLATFORM_INTENTS["stop_source"],
+        )
+        return [cancel, silence]
+
     def _add_submit(
         self,
         stop: BaseOperator,
@@ -157,25 +200,79 @@ class FailoverTasks:
         translate: BaseOperator,
         approve: BaseOperator,
     ) -> list[BaseOperator]:
+        """Add the tasks that hand the job over and start it."""
         if not self._can_run(MOVING):
             return []
-        submit = self._add(
-            TriggerTargetDagOperator,
-            "submit_target",
-            runs_in=MOVING,
-            read=XComArg(read),
-            conf=self._conf(translate),
-            stopped=XComArg(stop),
-            approval=XComArg(approve),
-            from_folder=self.source_folder,
-            target_control=f"{self.target_folder}/control",
-            job_output=self.target_output,
-            # A cleared task finds the run that it triggered. It is skipped, and the next goes on.
-            skip_when_already_exists=True,
-        )
+        handed: dict[str, Any] = {
+            "runs_in": MOVING,
+            "read": XComArg(read),
+            "stopped": XComArg(stop),
+            "approval": XComArg(approve),
+            "from_folder": self.source_folder,
+            "target_control": f"{self.target_folder}/control",
+        }
+        if self.submit is None:
+            tasks: list[BaseOperator] = [
+                self._add(
+                    TriggerTargetDagOperator,
+                    "submit_target",
+                    conf=self._conf(translate),
+                    job_output=self.target_output,
+                    # A cleared task finds the run that it triggered. It is skipped, and the next
+                    # goes on.
+                    skip_when_already_exists=True,
+                    **handed,
+                )
+            ]
+        else:
+            tasks = [
+                self._add(HandOverOperator, OF_SUBMIT, **handed),
+                self._add_own(
+                    self.submit,
+                    "submit_target",
+                    then=BeforeSubmit(
+                        settings=self._own_settings(),
+                        stop_task_id=stop.task_id,
+                        is_idempotent=self.submit_is_idempotent,
+                    ),
+                    # Airflow's retry would be refused.
+                    **({} if self.submit_is_idempotent else {"retries": 0}),
+                ),
+            ]
         # Cleared together with the task whose XComs its conf pulls, it must wait for that one.
-        chain(translate, submit)
-        return [submit]
+        chain(translate, tasks[0])
+        return tasks
+
+    def _own_settings(self) -> dict[str, Any]:
+        """Return what is checked around a user's own operators."""
+        names = ("checkpoint", "target_checkpoint", "control", "request_id", "mode")
+        # The cancel takes the lock that the hand-over looks for.
+        hand_over = self.arguments.get(OF_SUBMIT if self.submit else "submit_target", {})
+        kept = {name: self.shared[name] for name in (*names, "source_is_gone")}
+        return {**kept, "locks": hand_over.get("locks")}
+
+    def _add_own(
+        self,
+        factory: OperatorFactory,
+        task_id: str,
+        *,
+        then: Callable[[Context], None],
+        **arguments: Any,
+    ) -> BaseOperator:
+        """Add a task of the user's own operator, behind the gate of the group."""
+        gate = Gate(
+            mode=self.mode,
+            dry_run=self.dry_run,
+            runs_in=MOVING,
+            intent=PLATFORM_INTENTS.get(task_id, INTENTS[task_id]),
+            then=then,
+        )
+        given = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}
+        told = self.arguments.get(task_id, {})
+        name = "stop" if task_id == OF_STOP else "submit"
+        task = call_factory(name, factory, task_id=task_id, **{**given, **told})
+        self.gates[task.task_id] = gate
+        return task
 
     def _add_start_drill(self, translate: BaseOperator) -> list[BaseOperator]:
         if not self._can_run(frozenset({DRILL})):
@@ -304,6 +401,7 @@ class FailoverTasks:
         wanted: bool | str = True,
         without: Collection[str] = (),
         is_first: bool = False,
+        intent: str | None = None,
         **settings: Any,
     ) -> OperatorT:
         """Add a task; ``without`` names shared arguments that it does not take.
@@ -321,9 +419,9 @@ class FailoverTasks:
             optional_in=optional_in,
             wanted=wanted,
             wanted_name=task_id,
-            intent=INTENTS.get(task_id),
+            intent=intent or INTENTS.get(task_id),
         )
-        hook = FirstGate(gate=gate, gates=self.gates) if is_first else gate
+        hook = FirstGate(gate=gate, gates=self.gates, modes=self._modes()) if is_first else gate
         defaults: dict[str, Any] = {"trigger_rule": "none_failed", "pre_execute": hook}
         if task_id in READING:
             defaults["execution_timeout"] = READ_TIMEOUT
@@ -334,7 +432,15 @@ class FailoverTasks:
 
     def _can_run(self, runs_in: frozenset[FailoverMode]) -> bool:
         """Tell whether a task can ever run; a mode that is a template may be any."""
-        return self.mode not in set(FailoverMode) or FailoverMode(self.mode) in runs_in
+        return not runs_in.isdisjoint(self._modes())
+
+    def _modes(self) -> frozenset[FailoverMode]:
+        """Return the modes that the group can carry out."""
+        if self.mode in set(FailoverMode):
+            return frozenset({FailoverMode(self.mode)})
+        # A drill starts the job's DAG, and ends it through its control location.
+        has_own = self.stop is not None or self.submit is not None
+        return MOVING if has_own else frozenset(FailoverMode)
 
 
 def _pull(task: BaseOperator, key: str) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context, XComArg
 
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.settings import parse_common_settings
+from airflow_mm2_offsets.operators.settings import parse_common_settings, parse_mode
 from airflow_mm2_offsets.task_groups.gates import Gate
 
 _PULLED = re.compile(r"""xcom_pull\(\s*(?:task_ids\s*=\s*)?['"]([^'"]+)['"]""")
@@ -33,6 +34,8 @@ class FirstGate:
     gate: Gate
     gates: Mapping[str, Gate]
     """The gates of all tasks of the group, by task id."""
+    modes: frozenset[FailoverMode]
+    """The modes that the group can carry out."""
 
     @fails_at_once()
     def __call__(self, context: Context) -> None:
@@ -43,6 +46,7 @@ class FirstGate:
         """
         self.gate(context)
         task: Any = context["task"]
+        self._check_mode(task, context)
         # ``gates`` is complete: the group was built before any task runs.
         found = [
             _find_problem(task.dag.get_task(task_id), gate, context)
@@ -54,6 +58,14 @@ class FirstGate:
             raise ConfigurationError(
                 f"the failover can't begin with these settings, and this run has stopped nothing; "
                 f"correct them and trigger a new run:\n{listed}"
+            )
+
+    def _check_mode(self, task: BaseOperator, context: Context) -> None:
+        mode = parse_mode(task.task_id, task.render_template(self.gate.mode, context))
+        if mode not in self.modes:
+            raise ConfigurationError(
+                f"mode is {mode}, and this failover has its own stop or submit: a drill starts "
+                f"the job's DAG (stream_dag_id) and ends it through its control location"
             )
 
 
@@ -99,7 +111,7 @@ def _rendered(task: BaseOperator, context: Context, upstream: Collection[str]) -
     parameters = inspect.signature(type(task).__init__).parameters
     for field in task.template_fields:
         value = getattr(task, field, None)
-        if not _sources_of(value) <= set(upstream):
+        if not _sources_of(value) <= set(upstream) or _is_file(task, value):
             default = parameters[field].default if field in parameters else None
             value = None if default is inspect.Parameter.empty else default
         # Not by assignment, which changes the arguments that the copy shares with the task.
@@ -115,6 +127,11 @@ def _render(task: BaseOperator, field: str, value: Any, context: Context) -> Any
             f"task {task.task_id}: {field} is the template {value!r}, which can't be rendered: "
             f"{error!r}"
         ) from error
+
+
+def _is_file(task: BaseOperator, value: object) -> bool:
+    """Tell whether a field names a file whose content Airflow renders: what it pulls is unknown."""
+    return isinstance(value, str) and value.endswith(tuple(task.template_ext))
 
 
 def _sources_of(value: object) -> set[str]:

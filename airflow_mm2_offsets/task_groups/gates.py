@@ -3,6 +3,7 @@
 ``failover`` gives each task its gate; Airflow calls it before the task, with rendered fields.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +36,10 @@ class Gate:
     wanted_name: str = ""
     """What messages call ``wanted``."""
     intent: str | None = None
-    """What the task changes, for a dry run: a sentence's end, with the task's fields in braces.
-    None: the task changes nothing, and runs in a dry run too."""
+    """What the task changes, for a dry run: a sentence's end, with the task's fields in braces, and
+    its class as ``{operator}``. None: the task changes nothing, and runs in a dry run too."""
+    then: Callable[[Context], None] | None = None
+    """What is done before a task that is to run."""
 
     @fails_at_once()
     def __call__(self, context: Context) -> None:
@@ -45,9 +48,12 @@ class Gate:
         if reason := self.why_left_out(task, context):
             raise AirflowSkipException(reason)
         if self.intent is not None and self.is_dry_run(task, context):
-            intent = without_login(self.intent.format(**vars(task)))
+            fields = {**vars(task), "operator": task.task_type}
+            intent = without_login(self.intent.format(**fields))
             context["ti"].xcom_push(key=INTENT, value=intent)
             raise AirflowSkipException(f"dry run: it would {intent}")
+        if self.then is not None:
+            self.then(context)
 
     def why_left_out(self, task: BaseOperator, context: Context) -> str | None:
         """Return why the task is no part of this failover; None where it is one.

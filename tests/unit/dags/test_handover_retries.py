@@ -10,7 +10,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError, PlanError, StopError
-from airflow_mm2_offsets.operators import handover
+from airflow_mm2_offsets.operators import handover_checks
 from airflow_mm2_offsets.spark.fence import FenceState, lift_fence
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
 from airflow_mm2_offsets.spark.rollback import FailoverRun, roll_back
@@ -58,7 +58,7 @@ def test_before_the_mark_nothing_can_have_been_started(
         raise StopError("no storage")
 
     with monkeypatch.context() as patch:
-        patch.setattr(handover, "mark_moved", fail)
+        patch.setattr(handover_checks, "mark_moved", fail)
         with pytest.raises(StopError, match="no storage"):
             run.run("submit_target")
     run.source.beat(2)

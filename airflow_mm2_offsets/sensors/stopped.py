@@ -1,0 +1,154 @@
+"""The wait after a platform's own cancel: the checkpoint of the job must stand still."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_mm2_offsets.errors import ConfigurationError, StopError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.settings import given, is_true
+from airflow_mm2_offsets.operators.stop import take_word
+from airflow_mm2_offsets.sensors.polling import PollingSensor
+from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger
+
+
+class SparkStoppedSensor(PollingSensor):
+    """Waits until the checkpoint of a job that its platform has cancelled stands still.
+
+    Use it after the platform's own cancel, for a job without ``StopControl``. It returns what
+    ``StopSparkStreamingOperator`` returns for such a job, so that the hand-over can compare the
+    checkpoint again.
+
+    Silence alone can't tell a stopped job from an idle one. So it counts only after a cancel that
+    has succeeded, and lasts at least three times the longest of the last gaps between two batches.
+    A platform that starts the driver again (attempts of YARN, a restart policy, a continuous job)
+    is seen by the hand-over, if the job has begun a batch by then, and not afterwards: switch the
+    restarts off.
+
+    Args:
+        checkpoint: The job's checkpoint location.
+        quiet_period: Seconds, more than 0, for which its files must not change. Give more than the
+            job's trigger interval and the platform's time to end a driver. May be a templated
+            string.
+        control: The job's control location, if it has one: its heartbeat must stand still, too.
+        trigger_interval: Your word for the longest time between two batches while the job has
+            records to read, in seconds. It counts in place of the longest gap, for a job whose
+            topics were idle; a gap that no recent batch has undercut counts all the same. May be a
+            templated string.
+        cancelled_by: What has cancelled the job, for the proof; None: the tasks directly before
+            this one.
+        request_id: Names this stop; by default the ids of DAG and run.
+        source_is_gone: As of ``StopSparkStreamingOperator``.
+        moved_to: Where the job goes, for what is said about a lost source.
+        timeout: Seconds to wait at most; 3600 by default.
+        poke_interval: Seconds between two looks; 2 by default.
+        deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
+        kwargs: ``soft_fail`` and all other arguments of Airflow's sensors.
+
+    Returns:
+        What ``StopSparkStreamingOperator`` returns without ``control``: its ``proof`` is
+        ``silent``; with ``basis``, ``quiet_seconds`` and ``longest_gap``.
+
+    Raises:
+        StopError: The time has passed, and the checkpoint still changes (the file that changed last
+            is named; it is an ``AirflowSensorTimeout`` too); or no task has cancelled the job.
+        ConfigurationError: A time is invalid or too short, ``mode`` is ``reschedule``, or the
+            checkpoint holds no batch.
+    """
+
+    template_fields: Sequence[str] = (
+        *("checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
+        *("request_id", "source_is_gone", "moved_to"),
+    )
+    wait_for = CancelledJobTrigger.wait_for
+    error = StopError
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str,
+        quiet_period: float | str,
+        control: str | None = None,
+        trigger_interval: float | str | None = None,
+        cancelled_by: str | None = None,
+        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        source_is_gone: bool | str = False,
+        moved_to: str = "",
+        timeout: float = 3600.0,
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(timeout=timeout, **kwargs)
+        self.checkpoint = checkpoint
+        self.quiet_period = quiet_period
+        self.control = control
+        self.trigger_interval = trigger_interval
+        self.cancelled_by = cancelled_by
+        self.request_id = request_id
+        self.source_is_gone = source_is_gone
+        self.moved_to = moved_to
+
+    @fails_at_once()
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
+        """Wait for the silence; a lost source has none, and the user's word counts."""
+        self.parse_settings()
+        if is_true(self, "source_is_gone") and (lost := why_lost(storage_path(self.checkpoint))):
+            return take_word(self, lost)
+        return super().execute(context)
+
+    def new_trigger(self, **times: float) -> CancelledJobTrigger:
+        """Return the trigger that lists the checkpoint."""
+        quiet_period, trigger_interval = self.parse_settings()
+        return CancelledJobTrigger(
+            checkpoint=self.checkpoint,
+            quiet_period=quiet_period,
+            request_id=self.request_id,
+            cancelled_by=self._cancelled_by(),
+            control=given(self.control),
+            trigger_interval=trigger_interval,
+            **times,
+        )
+
+    def parse_settings(self) -> tuple[float, float | None]:
+        """Return ``quiet_period`` and ``trigger_interval`` in seconds.
+
+        Raises:
+            ConfigurationError: One is invalid, or ``mode`` is ``reschedule``.
+        """
+        quiet_period = self.seconds("quiet_period")
+        if not quiet_period:
+            raise ConfigurationError(
+                f"task {self.task_id}: quiet_period is {self.quiet_period!r}; give seconds, more "
+                f"than 0"
+            )
+        if self.reschedule and not self.deferrable:
+            raise ConfigurationError(
+                f"task {self.task_id}: a quiet_period compares the checkpoint with that of the "
+                f"look before, and mode='reschedule' ends the process between two looks; give "
+                f"deferrable=True or mode='poke'"
+            )
+        return quiet_period, self.seconds("trigger_interval")
+
+    def _cancelled_by(self) -> str:
+        if self.cancelled_by is not None:
+            if name := given(self.cancelled_by):
+                return name
+            raise StopError(
+                f"task {self.task_id}: no task has cancelled the job in this run (one that was "
+                f"marked as success by hand has not), and silence alone does not tell a stopped "
+                f"job from an idle one: clear the task that cancels, with all after it"
+            )
+        names = [
+            f"{getattr(task, 'task_type', 'a task')} ({task.task_id})"
+            for task in self.upstream_list
+        ]
+        if not names:
+            raise ConfigurationError(
+                f"task {self.task_id}: no task before this one cancels the job, and silence alone "
+                f"does not tell a stopped job from an idle one: put the platform's cancel before "
+                f"it, or name in cancelled_by what has cancelled the job"
+            )
+        return ", ".join(sorted(names))
