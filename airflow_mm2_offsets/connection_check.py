@@ -12,7 +12,7 @@ from airflow_mm2_offsets.health import PartHealth, Walk, walk_parts
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.ids import check_two_clusters
-from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connectors
 
 _MAX_LISTED = 5
 
@@ -89,15 +89,16 @@ def _connect(pair: ClusterPair) -> Iterator[PartHealth]:
         return
     version = pair.connect.check()
     naming = pair.naming
-    name = pair.connect.find_mirror_source(naming.source_alias, naming.target_alias)
-    yield PartHealth(part="Connect", answer=f"version {version}, connector {name}")
+    names = sorted(pair.connect.find_mirror_sources(naming.source_alias, naming.target_alias))
+    answer = f"version {version}, connector {', '.join(names)}"
+    yield PartHealth(part="Connect", answer=answer)
     yield _settings(pair)
 
 
 def _settings(pair: ClusterPair) -> PartHealth:
     part = "Connect: settings"
     try:
-        check_names(pair, read_mirror_connector(pair))
+        check_names(pair, read_mirror_connectors(pair))
     except Mm2OffsetsError as error:
         return PartHealth(part=part, error=error)
     return PartHealth(part=part, answer="are those of the connection")

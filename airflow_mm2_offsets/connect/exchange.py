@@ -47,6 +47,7 @@ class Server:
         *,
         seconds: float,
         method: str = "GET",
+        body: object = None,
     ) -> Answer:
         """Send a request and return the answer; redirects are not followed.
 
@@ -54,13 +55,14 @@ class Server:
             path: Below the server's URL.
             params: The query.
             method: The HTTP method.
+            body: Sent as JSON; None sends none.
             seconds: The time from the name look-up until the last byte must have arrived.
 
         Raises:
             ExchangeError: No answer came, or not all of it in time.
             TooLargeError: See ``MAX_BYTES``.
         """
-        exchange = self._ask(method, path, params, seconds)
+        exchange = self._ask(method, path, params, body, seconds)
         if not _is_in_loop():
             return asyncio.run(exchange)
         # A loop runs here already, as in a notebook: another loop needs another thread.
@@ -68,7 +70,12 @@ class Server:
             return pool.submit(asyncio.run, exchange).result()
 
     async def _ask(
-        self, method: str, path: str, params: Mapping[str, str] | None, seconds: float
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        content: object,
+        seconds: float,
     ) -> Answer:
         client = httpx.AsyncClient(
             base_url=self.url,
@@ -83,7 +90,7 @@ class Server:
             async with (
                 asyncio.timeout(seconds),
                 client,
-                client.stream(method, path, params=params) as response,
+                client.stream(method, path, params=params, json=content) as response,
             ):
                 async for chunk in response.aiter_bytes():
                     body += chunk

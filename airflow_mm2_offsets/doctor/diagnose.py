@@ -12,7 +12,7 @@ from airflow_mm2_offsets.doctor.client_rules import CLIENT_RULES
 from airflow_mm2_offsets.doctor.delivery_rules import DELIVERY_RULES
 from airflow_mm2_offsets.doctor.diagnosis import Diagnosis, worst_first
 from airflow_mm2_offsets.doctor.finding import Finding, Hit, Rule, Severity, SubjectT
-from airflow_mm2_offsets.doctor.flow import Flow, find_reverse
+from airflow_mm2_offsets.doctor.flow import Flow, find_reverses, find_siblings
 from airflow_mm2_offsets.doctor.flow_rules import FLOW_RULES
 from airflow_mm2_offsets.doctor.kept_syncs_rules import KEPT_SYNCS_RULES, KeptSyncs
 from airflow_mm2_offsets.doctor.live_facts import read_live_facts
@@ -22,7 +22,7 @@ from airflow_mm2_offsets.doctor.sync_rules import SYNC_RULES
 from airflow_mm2_offsets.doctor.topic_rules import POLICY_UNKNOWN, TOPIC_RULES
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 from airflow_mm2_offsets.health import PartHealth
-from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import as_connectors, read_mirror_connectors
 from airflow_mm2_offsets.planning.mirror_connector import SYNCS_LOCATION, MirrorConnector
 
 _CONNECTOR_RULES = (*SYNC_RULES, *DELIVERY_RULES, *RECORD_RULES, *TOPIC_RULES)
@@ -55,7 +55,7 @@ class DoctorRequest:
     """What is to be examined."""
 
     connectors: Sequence[MirrorConnector] = ()
-    """Of a settings file; none: the one that Connect runs, if it can be asked."""
+    """Of a settings file; none: those that Connect runs, if it can be asked."""
     are_running: bool = False
     """Whether ``connectors`` are what Connect runs, and not what a file says."""
     enabled: Sequence[MirrorConnector] = ()
@@ -115,21 +115,30 @@ def _examine_settings(request: DoctorRequest) -> Iterator[Finding]:
         is_told = request.pair is not None and not request.are_running
         rules = [each for each in _CONNECTOR_RULES if each.check != POLICY_UNKNOWN or not is_told]
         yield from _examine(rules, connector)
-        yield from _examine(FLOW_RULES, _flow(request, connector))
+        found = (_examine(FLOW_RULES, each) for each in _flows(request, connector))
+        # A rule that does not look at the way back finds the same for each of several.
+        yield from dict.fromkeys(chain.from_iterable(found))
 
 
 def _examine(rules: Iterable[Rule[SubjectT]], subject: SubjectT) -> list[Finding]:
     return [finding for rule in rules for finding in rule.examine(subject)]
 
 
-def _flow(request: DoctorRequest, connector: MirrorConnector) -> Flow:
-    back = find_reverse(connector, request.enabled)
-    return Flow(
-        connector=connector,
-        reverse=back or find_reverse(connector, request.disabled),
-        copies_back=back is not None,
-        topics=request.topics,
-    )
+def _flows(request: DoctorRequest, connector: MirrorConnector) -> list[Flow]:
+    """Return a connector's flow beside each that copies back; once alone if there is none."""
+    back = find_reverses(connector, request.enabled)
+    others = back or find_reverses(connector, request.disabled) or [None]
+    siblings = find_siblings(connector, request.enabled)
+    return [
+        Flow(
+            connector=connector,
+            siblings=siblings,
+            reverse=each,
+            copies_back=bool(back),
+            topics=request.topics,
+        )
+        for each in others
+    ]
 
 
 def _kept_syncs(request: DoctorRequest) -> Iterator[KeptSyncs]:
@@ -156,14 +165,11 @@ def _with_running_connectors(
         reason = "the connector's settings: Connect was not asked, and no file has them"
         return request, [reason]
     try:
-        connector = read_mirror_connector(pair.mirrored)
-        others = [
-            MirrorConnector(name=name, config=pair.connect.config(name))
-            for name in pair.connect.mirror_sources()
-        ]
+        connectors = read_mirror_connectors(pair.mirrored)
+        others = as_connectors(pair.connect.mirror_sources())
     except Mm2OffsetsError as error:
         return request, [f"the connector's settings: {error}"]
-    return replace(request, connectors=[connector], enabled=others, are_running=True), []
+    return replace(request, connectors=connectors, enabled=others, are_running=True), []
 
 
 def _heartbeats_once(findings: list[Finding]) -> list[Finding]:

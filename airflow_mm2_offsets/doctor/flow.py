@@ -11,19 +11,31 @@ class Flow:
     """What ``flow_rules`` look at."""
 
     connector: MirrorConnector
+    siblings: Sequence[MirrorConnector] = ()
+    """The other connectors between the same clusters, where the topics are split between them."""
     reverse: MirrorConnector | None = None
-    """The connector between the same clusters the other way, if it is known."""
+    """A connector between the same clusters the other way, if one is known."""
     copies_back: bool = False
     """Whether ``reverse`` is enabled."""
     topics: Sequence[str] = ()
     """The job's, by the source's names."""
 
 
-def find_reverse(
+def find_reverses(
     connector: MirrorConnector, others: Iterable[MirrorConnector]
-) -> MirrorConnector | None:
-    """Return the connector with exchanged aliases."""
+) -> list[MirrorConnector]:
+    """Return the connectors with exchanged aliases."""
     exchanged = (connector.target_alias, connector.source_alias)
-    return next(
-        (each for each in others if (each.source_alias, each.target_alias) == exchanged), None
-    )
+    return [each for each in others if (each.source_alias, each.target_alias) == exchanged]
+
+
+def find_siblings(
+    connector: MirrorConnector, others: Iterable[MirrorConnector]
+) -> list[MirrorConnector]:
+    """Return the other connectors with the same aliases."""
+    aliases = (connector.source_alias, connector.target_alias)
+    return [
+        each
+        for each in others
+        if (each.source_alias, each.target_alias) == aliases and each.name != connector.name
+    ]

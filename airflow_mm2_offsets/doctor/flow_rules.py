@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from airflow_mm2_offsets.doctor.finding import Hit, Rule, Severity
 from airflow_mm2_offsets.doctor.flow import Flow
 from airflow_mm2_offsets.doctor.hits import hit_of
-from airflow_mm2_offsets.doctor.topic_filter import TopicFilter
 from airflow_mm2_offsets.doctor.topic_rules import separator_in_alias
 from airflow_mm2_offsets.planning.mirror_connector import (
     INTERNAL_SEPARATOR,
@@ -13,6 +12,7 @@ from airflow_mm2_offsets.planning.mirror_connector import (
     SYNCS_LOCATION,
     MirrorConnector,
 )
+from airflow_mm2_offsets.planning.topic_filter import TopicFilter
 
 _EMIT = "emit.heartbeats.enabled"
 _COPY_HEARTBEATS = "heartbeats.replication.enabled"
@@ -40,8 +40,22 @@ def _internal_separator(connector: MirrorConnector) -> str:
 
 def _topic_not_copied(flow: Flow) -> Iterator[Hit]:
     for topic in flow.topics:
-        if reason := TopicFilter(flow.connector).why_not(topic):
+        reason = TopicFilter(flow.connector).why_not(topic)
+        # Siblings split the topics between them.
+        if reason and all(TopicFilter(each).why_not(topic) for each in flow.siblings):
             yield Hit(f"topic {topic}: {reason} in {flow.connector.name}", topic)
+
+
+def _copied_twice(flow: Flow) -> Iterator[Hit]:
+    for sibling in flow.siblings:
+        if sibling.name > flow.connector.name:  # each two are compared once
+            names = f"{flow.connector.name} and {sibling.name}"
+            shared = _in_both(flow, sibling)
+            for topic in shared:
+                yield Hit(f"{names} both copy topic {topic}", topic)
+            if not shared and _same_patterns(flow.connector, sibling):
+                patterns = f"topics = {sibling.text('topics')}"
+                yield Hit(f"{names} both copy {patterns}", patterns)
 
 
 def _internal_name(flow: Flow) -> Iterator[Hit]:
@@ -98,7 +112,8 @@ def _no_heartbeats(flow: Flow) -> Iterator[Hit]:
     # The reverse herder writes the source's heartbeats (``MirrorMakerConfig.clusterPairs``).
     if flow.reverse is not None and flow.reverse.flag(_EMIT) is False:
         yield hit_of(flow.reverse, _EMIT, subject=f"{flow.reverse.name}.{_EMIT} = true")
-    if flow.connector.flag(_COPY_HEARTBEATS) is False:
+    copying = (flow.connector, *flow.siblings)
+    if all(each.flag(_COPY_HEARTBEATS) is False for each in copying):
         yield hit_of(flow.connector, _COPY_HEARTBEATS, subject=f"{_COPY_HEARTBEATS} = true")
 
 
@@ -122,6 +137,19 @@ FLOW_RULES: tuple[Rule[Flow], ...] = (
         why="MirrorMaker 2 does not copy the job's topic: the target has nothing to read.",
         remedy="add {subject} to topics, or take what matches it out of topics.exclude",
         find=_topic_not_copied,
+    ),
+    Rule(
+        check="topic_copied_twice",
+        severity=Severity.ERROR,
+        why=(
+            "Two connectors of the pair copy a topic: each record is there twice, and the offset "
+            "syncs of both are mixed. Positions are translated to a much wider range."
+        ),
+        remedy=(
+            "let only one of the connectors copy {subject} (topics, topics.exclude), and forget "
+            "the other's offsets of it (AlterConnectorOffsetsOperator)"
+        ),
+        find=_copied_twice,
     ),
     Rule(
         check="loop",

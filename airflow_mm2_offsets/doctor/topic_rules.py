@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from airflow_mm2_offsets.core import ReplicationPolicy
 from airflow_mm2_offsets.doctor.finding import Hit, Rule, Severity
 from airflow_mm2_offsets.doctor.hits import hit_of
-from airflow_mm2_offsets.doctor.topic_filter import TopicFilter, matches
 from airflow_mm2_offsets.planning.mirror_connector import (
     INTERNAL_SEPARATOR,
     POLICY,
     SEPARATOR,
     MirrorConnector,
 )
+from airflow_mm2_offsets.planning.topic_filter import TopicFilter, matches
 
 _KNOWN_POLICIES = frozenset(f"{each.value.title()}ReplicationPolicy" for each in ReplicationPolicy)
 POLICY_UNKNOWN = "policy_unknown"

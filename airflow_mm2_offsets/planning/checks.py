@@ -14,6 +14,7 @@ from airflow_mm2_offsets.core import Basis, FailoverPlan, Positions
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+from airflow_mm2_offsets.planning.mirror_config import as_connectors, that_copy
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns, find_pattern_problems
@@ -71,7 +72,7 @@ def find_problems(
         *_or_error(partial(_cluster_problems, pair.target)),
     ]
     if pair.connect:
-        problems += _or_error(partial(_connect_problems, pair, pair.connect))
+        problems += _or_error(partial(_connect_problems, pair, pair.connect, positions))
     if problems:
         return problems
     if problems := job_cluster_problems(pair, reads_from):
@@ -126,12 +127,13 @@ def _addresses(cluster: KafkaCluster) -> set[str]:
     return {server.strip() for server in configured} | set(cluster.describe().brokers)
 
 
-def _connect_problems(pair: ClusterPair, connect: ConnectClient) -> list[str]:
-    naming = pair.naming
-    name = connect.find_mirror_source(naming.source_alias, naming.target_alias)
-    status = connect.status(name)
-    problem = connector_problem(connect, status)
-    problems = [problem] if problem else task_problems(connect, status)
+def _connect_problems(pair: ClusterPair, connect: ConnectClient, positions: Positions) -> list[str]:
+    found = connect.find_mirror_sources(pair.naming.source_alias, pair.naming.target_alias)
+    problems: list[Problem] = []
+    for connector in that_copy(as_connectors(found), positions):
+        status = connect.status(connector.name)
+        problem = connector_problem(connect, status)
+        problems += [problem] if problem else task_problems(connect, status)
     return ["; ".join(each) for each in problems]
 
 

@@ -3,7 +3,7 @@
 ``plan_failover``, ``still_copying`` and ``check_kept_plan`` call it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from airflow_mm2_offsets.planning.sync_direction import require_direction
 class EvidenceCollector:
     """Positions on the source, and the evidence for their translation that was read so far.
 
-    ``connector`` is the name of the pair's connector; None: Connect is asked for it if needed.
+    ``connectors`` are the names of the pair's; None: Connect is asked for them if needed.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class EvidenceCollector:
         index: SyncIndex,
         positions: Mapping[TopicPartition, int],
         options: PlanOptions,
-        connector: str | None = None,
+        connectors: Collection[str] | None = None,
     ) -> None:
         """Read the watermarks.
 
@@ -46,7 +46,7 @@ class EvidenceCollector:
         self.index = index
         self.positions = positions
         self.options = options
-        self.connector = connector
+        self.connectors = connectors
         self.source_records = 0
         self.target_records = 0
         # Read after the syncs, so that the target's end is not below any sync.
@@ -81,12 +81,12 @@ class EvidenceCollector:
         if not self.options.read_source:
             return
         target_ends = gather_drained(
-            self.pair, self.index, self.translations(), connector=self.connector
+            self.pair, self.index, self.translations(), connectors=self.connectors
         )
         for key, target in target_ends.items():
             self._add(key, target=target, drained=True)
         progress = gather_connect_progress(
-            self.pair, self.index, self.watermarks, connector=self.connector
+            self.pair, self.index, self.watermarks, connectors=self.connectors
         )
         for key, last in progress.items():
             self._add(key, copied_to=last)

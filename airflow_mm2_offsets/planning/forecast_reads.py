@@ -104,7 +104,7 @@ def _by_connect(
     if pair.connect is None or lost.connect is not None:
         return None
     try:
-        return committed_by_connect(pair, keys, None)
+        return committed_by_connect(pair, keys)
     except (ClusterUnreachableError, ConnectError) as error:
         log.warning("The forecast is made without Connect's offsets: %s", error)
         return None

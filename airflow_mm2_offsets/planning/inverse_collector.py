@@ -4,7 +4,7 @@ The pair's source is B, which the job leaves; its target is A, where MirrorMaker
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -54,7 +54,7 @@ class InverseCollector:
         syncs: SyncIndex,
         positions: Mapping[TopicPartition, int],
         options: PlanOptions,
-        connector: str | None = None,
+        connectors: Collection[str] | None = None,
     ) -> None:
         """Read Connect's offsets, then the watermarks.
 
@@ -68,7 +68,7 @@ class InverseCollector:
         self.source_records = self.target_records = 0
         self._syncs = syncs
         self._homes = {key: pair.on_target(key) for key in positions}
-        committed = self._read_committed(connector)
+        committed = self._read_committed(connectors)
         self.watermarks = PairWatermarks.read(pair, positions, ask_source=True)
         self._evidence = {
             key: InverseEvidence(
@@ -153,9 +153,9 @@ class InverseCollector:
             first = min(first, evidence.base)
         return OffsetRange(max(first, evidence.home.low, last - MAX_WINDOW + 1), last)
 
-    def _read_committed(self, connector: str | None) -> dict[TopicPartition, int]:
+    def _read_committed(self, connectors: Collection[str] | None) -> dict[TopicPartition, int]:
         try:
-            return committed_by_connect(self.pair.mirrored, self._homes.values(), connector)
+            return committed_by_connect(self.pair.mirrored, self._homes.values(), connectors)
         except Mm2OffsetsError as error:
             log.warning("What Connect has committed is not known: %s", error)
             return {}
@@ -166,7 +166,7 @@ def collect_for_way_home(
     positions: Mapping[TopicPartition, int],
     options: PlanOptions,
     *,
-    connector: str | None = None,
+    connectors: Collection[str] | None = None,
 ) -> tuple[InverseCollector, SyncsSnapshot]:
     """Read the syncs and the evidence for the way home by an exchanged pair.
 
@@ -182,7 +182,7 @@ def collect_for_way_home(
         )
     syncs = load_syncs(pair.mirrored, options.archive)
     collector = InverseCollector(
-        pair=pair, syncs=syncs.index, positions=positions, options=options, connector=connector
+        pair=pair, syncs=syncs.index, positions=positions, options=options, connectors=connectors
     )
     collector.compare_records()
     collector.collect_records()

@@ -107,7 +107,7 @@ def find_lost_parts(pair: ClusterPair, positions: Positions | None = None) -> Lo
     }
     if pair.connect:
         aliases = pair.naming.source_alias, pair.naming.target_alias
-        questions[_CONNECT] = partial(pair.connect.find_mirror_source, *aliases)
+        questions[_CONNECT] = partial(pair.connect.find_mirror_sources, *aliases)
     errors = {each.part: each.error for each in ask_parts(questions)}
     return LostParts(
         source=errors[_SOURCE],

@@ -4,6 +4,7 @@
 the translation would be to a position among other records.
 """
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -18,16 +19,17 @@ from airflow_mm2_offsets.planning.mirror_connector import (
     SYNCS_LOCATION,
     MirrorConnector,
 )
+from airflow_mm2_offsets.planning.topic_filter import TopicFilter
 
 _FLAGS = frozenset({INTERNAL_SEPARATOR, EMIT_SYNCS})
 
 
-def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
-    """Return the connector of a pair.
+def read_mirror_connectors(pair: ClusterPair) -> list[MirrorConnector]:
+    """Return the connectors of a pair, at least one; several split its topics between them.
 
     Raises:
         ConfigurationError: The pair names no Connect.
-        ConnectError: Connect refused, or has no connector, or several, that may be this one.
+        ConnectError: Connect refused, or has no connector that may be one of these.
         ClusterUnreachableError: Connect did not answer.
     """
     connect, naming = pair.connect, pair.naming
@@ -35,10 +37,27 @@ def read_mirror_connector(pair: ClusterPair) -> MirrorConnector:
         raise ConfigurationError(
             "the settings can't be compared with MirrorMaker 2's: no Connect URL is given"
         )
-    names = list(connect.mirror_sources())
-    if len(names) != 1:  # A single connector is taken, whatever its aliases are.
-        names = [connect.find_mirror_source(naming.source_alias, naming.target_alias)]
-    return MirrorConnector(name=names[0], config=connect.config(names[0]))
+    configs = connect.mirror_sources()
+    if len(configs) != 1:  # A single connector is taken, whatever its aliases are.
+        configs = connect.find_mirror_sources(naming.source_alias, naming.target_alias)
+    return as_connectors(configs)
+
+
+def as_connectors(configs: Mapping[str, Mapping[str, str]]) -> list[MirrorConnector]:
+    """Return connectors of their settings by name, in the order of their names."""
+    return [MirrorConnector(name=name, config=each) for name, each in sorted(configs.items())]
+
+
+def that_copy(
+    connectors: Sequence[MirrorConnector], topics: Collection[str]
+) -> list[MirrorConnector]:
+    """Return the connectors that may copy one of the topics; all where none seems to."""
+    copying = [
+        each
+        for each in connectors
+        if any(TopicFilter(each).why_not(topic) is None for topic in topics)
+    ]
+    return copying or list(connectors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +69,14 @@ class Difference:
     problem: str
 
 
-def check_names(pair: ClusterPair, connector: MirrorConnector) -> None:
+def check_names(pair: ClusterPair, connectors: Iterable[MirrorConnector]) -> None:
     """Refuse settings that name other topics than MirrorMaker 2's.
 
     Raises:
         ConfigurationError: Each setting that differs, with both values.
     """
-    if differences := find_differences(pair, connector):
+    differences = [each for one in connectors for each in find_differences(pair, one)]
+    if differences:
         raise ConfigurationError("; ".join(each.problem for each in differences))
 
 

@@ -3,7 +3,8 @@
 ``EvidenceCollector`` calls it. No more is read than can settle an answer.
 """
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -15,6 +16,9 @@ from airflow_mm2_offsets.core import (
     Watermarks,
 )
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty
+from airflow_mm2_offsets.planning.connect_claims import describe_shared, read_claims
+
+log = logging.getLogger(__name__)
 
 _MAY_BE_DRAINED = frozenset({Basis.AFTER_LAST_SYNC, Basis.COPYING_AGAIN, Basis.NEVER_REPLICATED})
 
@@ -51,7 +55,7 @@ def gather_drained(
     index: SyncIndex,
     answers: Iterable[Translation],
     *,
-    connector: str | None = None,
+    connectors: Collection[str] | None = None,
 ) -> dict[TopicPartition, Watermarks]:
     """Return the target's watermarks of the partitions that MirrorMaker 2 has copied to the end.
 
@@ -66,7 +70,7 @@ def gather_drained(
         and answer.position > _last_synced(index, answer.topic_partition)
     }
     stable = stable_ends(pair, positions)
-    by_connect = committed_by_connect(pair, positions, connector)
+    by_connect = committed_by_connect(pair, positions, connectors)
     not_copied = {
         key: OffsetRange(max(_last_synced(index, key), by_connect.get(key, -1)) + 1, position - 1)
         for key, position in positions.items()
@@ -90,7 +94,7 @@ def gather_connect_progress(
     index: SyncIndex,
     watermarks: PairWatermarks,
     *,
-    connector: str | None = None,
+    connectors: Collection[str] | None = None,
 ) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has committed, where no record lies beyond it.
 
@@ -105,7 +109,7 @@ def gather_connect_progress(
         for key, source in watermarks.source.items()
         if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
-    committed = committed_by_connect(pair, ends, connector)
+    committed = committed_by_connect(pair, ends, connectors)
     stable = stable_ends(pair, committed)
     # An offset beyond the source's end was committed for an earlier topic of that name.
     beyond = {
@@ -137,22 +141,23 @@ def stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[Topic
 
 
 def committed_by_connect(
-    pair: ClusterPair, partitions: Iterable[TopicPartition], connector: str | None
+    pair: ClusterPair,
+    partitions: Iterable[TopicPartition],
+    connectors: Collection[str] | None = None,
 ) -> dict[TopicPartition, int]:
     """Return the last source offset that Connect has committed, if there is any.
 
-    Without ``connector``, Connect is asked for the connector's name first.
+    Where several connectors have one of a partition, it is the lowest: see ``connect_claims``, also
+    for ``connectors``.
     """
     requested = set(partitions)
     if pair.connect is None or not requested:
         return {}
-    alias = pair.naming.source_alias
-    name = connector or pair.connect.find_mirror_source(alias, pair.naming.target_alias)
-    return {
-        TopicPartition(topic, number): last
-        for (cluster, topic, number), last in pair.connect.offsets(name).items()
-        if cluster == alias and (topic, number) in requested
-    }
+    claims = read_claims(pair, connectors)
+    shared = {key: each for key, each in claims.items() if len(each) > 1 and key in requested}
+    for key, by_connector in sorted(shared.items()):
+        log.warning("%s", describe_shared(key, by_connector))
+    return {key: min(each.values()) for key, each in claims.items() if key in requested}
 
 
 def _last_synced(index: SyncIndex, key: TopicPartition) -> int:

@@ -5,6 +5,7 @@ calls ``still_copying``.
 """
 
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -30,7 +31,11 @@ from airflow_mm2_offsets.planning.inverse_collector import (
     check_first_plan,
     collect_for_way_home,
 )
-from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import (
+    check_names,
+    read_mirror_connectors,
+    that_copy,
+)
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -83,16 +88,18 @@ def plan_failover(
     ids = read_ids(pair, positions, ask_source=options.read_source)
     if options.first_plan is not None:
         check_first_plan(options.first_plan, pair, ids)
-    connector = _find_connector(pair)
-    if connector is not None and connector.changes_records:
+    connectors = _find_connectors(pair)
+    copying = that_copy(connectors, _originals(pair, positions))
+    check_names(pair, copying)
+    if any(each.changes_records for each in copying):
         # Records can't be counted any more. On the way home nothing is counted: the word stays.
         is_forward = pair.direction is Direction.FORWARD
         word = options.sole_writer and not is_forward
         options = replace(options, changed_records=True, sole_writer=word)
     collector, syncs = collect_evidence(
-        pair, positions, options, connector=connector.name if connector else None
+        pair, positions, options, connectors=[each.name for each in connectors]
     )
-    if connector is None and isinstance(collector, EvidenceCollector):
+    if not connectors and isinstance(collector, EvidenceCollector):
         collector.check_direction()
     return _make_plan(collector, syncs, ids, pending)
 
@@ -102,15 +109,15 @@ def collect_evidence(
     positions: Positions,
     options: PlanOptions,
     *,
-    connector: str | None = None,
+    connectors: Collection[str] = (),
 ) -> tuple[EvidenceCollector | InverseCollector, SyncsSnapshot]:
     """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
-    Without ``connector``, Connect is asked for the name of the pair's connector where it counts.
+    ``connectors`` are the names of the pair's; none: Connect is asked for them where they count.
     """
     checked = by_topic_partition(check_positions(positions))
     if pair.direction is Direction.EXCHANGED:
-        return collect_for_way_home(pair, checked, options, connector=connector)
+        return collect_for_way_home(pair, checked, options, connectors=connectors)
     syncs = load_syncs(
         pair,
         options.archive,
@@ -122,7 +129,7 @@ def collect_evidence(
         index=syncs.index,
         positions=checked,
         options=options,
-        connector=connector,
+        connectors=connectors,
     )
     collector.compare_records()
     collector.collect_offsets()
@@ -154,21 +161,21 @@ def _make_plan(
     )
 
 
-def _find_connector(pair: ClusterPair) -> MirrorConnector | None:
-    """Return the pair's connector; None where Connect can't be asked.
-
-    Raises:
-        ConfigurationError: The connector names other topics than the pair does.
-    """
+def _find_connectors(pair: ClusterPair) -> list[MirrorConnector]:
+    """Return the pair's connectors; none where Connect can't be asked."""
     if pair.connect is None:
-        return None
+        return []
     try:
-        connector = read_mirror_connector(pair)
+        return read_mirror_connectors(pair)
     except Mm2OffsetsError as error:
         log.warning("MirrorMaker 2's own settings are not compared: %s", error)
-        return None
-    check_names(pair, connector)
-    return connector
+        return []
+
+
+def _originals(pair: ClusterPair, positions: Positions) -> list[str]:
+    """Return the job's topics by the names that they have on MirrorMaker 2's source."""
+    is_forward = pair.direction is Direction.FORWARD
+    return [topic if is_forward else pair.naming.target_topic(topic) for topic in positions]
 
 
 def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:

@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.planning.connect_claims import read_claims
 from airflow_mm2_offsets.readiness.answers import (
     GIVE_CHECKPOINT,
     NO_TOPIC,
@@ -134,16 +135,8 @@ def _syncs(request: PairRequest) -> Mapping[TopicPartition, PartitionSyncs]:
 
 def _committed(request: PairRequest) -> dict[TopicPartition, int]:
     """Return the offsets that Connect has committed; none where it tells none."""
-    connect, naming = request.pair.connect, request.pair.naming
-    if connect is None:
-        return {}
     try:
-        name = connect.find_mirror_source(naming.source_alias, naming.target_alias)
-        offsets = connect.offsets(name)
+        claims = read_claims(request.pair)
     except Mm2OffsetsError:  # ``connector_running`` reports it
         return {}
-    return {
-        TopicPartition(topic, partition): offset
-        for (alias, topic, partition), offset in offsets.items()
-        if alias == naming.source_alias
-    }
+    return {key: min(each.values()) for key, each in claims.items()}

@@ -6,7 +6,7 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
-from airflow_mm2_offsets.planning.mirror_config import read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import read_mirror_connectors, that_copy
 from airflow_mm2_offsets.planning.mirror_connector import EMIT_SYNCS
 from airflow_mm2_offsets.readiness.answers import failed, ok, seconds, unknown
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
@@ -40,10 +40,10 @@ def _connector_without_syncs(request: PairRequest) -> str | None:
     if request.pair.connect is None:
         return None
     try:
-        connector = read_mirror_connector(request.pair)
+        connectors = that_copy(read_mirror_connectors(request.pair), request.topics())
     except Mm2OffsetsError:  # ``connector_running`` reports it
         return None
-    return None if connector.emits_syncs else connector.name
+    return next((each.name for each in connectors if not each.emits_syncs), None)
 
 
 def _has_copies(request: PairRequest) -> bool:

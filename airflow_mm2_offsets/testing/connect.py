@@ -1,5 +1,6 @@
-"""A Kafka Connect worker in memory that runs one MirrorSourceConnector."""
+"""A Kafka Connect worker in memory that runs a MirrorSourceConnector, and others if told to."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from weakref import WeakValueDictionary
 
 import httpx
 
-from airflow_mm2_offsets.connect import client
+from airflow_mm2_offsets.connect import worker as connect_worker
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connect.exchange import Server
 from airflow_mm2_offsets.core import Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.testing.connectors import Reply, SimulatedConnector
 
 CONNECTOR = "mirror"
 
@@ -35,6 +37,10 @@ class SimulatedConnect:
     """The connector's."""
     tasks: Sequence[Mapping[str, Any]] = ({"id": 0, "state": "RUNNING"},)
     """The status of each task, as Connect's REST API gives it."""
+    others: dict[str, SimulatedConnector] = field(default_factory=dict)
+    """Connectors beside that one, by their names; a request creates, changes or deletes them."""
+    cluster_id: str | None = None
+    """Of the cluster that holds Connect's own topics."""
     is_running: bool = True
     """Set to False for an outage: a client raises ClusterUnreachableError."""
     url: str = field(default_factory=lambda: f"http://in-memory-connect-{next(_numbers)}:8083")
@@ -58,36 +64,55 @@ class SimulatedConnect:
             raise httpx.ConnectError("the in-memory Connect does not run", request=request)
         match request.url.path.split("/")[1:]:
             case [""]:
-                return httpx.Response(200, json={"version": "4.1.0"})
+                root = {"version": "4.1.0", "kafka_cluster_id": self.cluster_id}
+                return httpx.Response(200, json=root)
             case ["connectors"]:
-                body: object = {CONNECTOR: {"info": {"config": self.config}}}
-            case ["connectors", name, what] if name == CONNECTOR and what in _RESOURCES:
-                body = _RESOURCES[what](self)
+                configs = {name: each.config for name, each in self.others.items()}
+                configs = {CONNECTOR: self.config, **configs}
+                body = {name: {"info": {"config": each}} for name, each in configs.items()}
+                return httpx.Response(200, json=body)
+            case ["connectors", name, *rest]:
+                reply = self._of_connector(request, name, "".join(rest))
             case _:
-                return httpx.Response(404, json={"message": f"{request.url.path} not found"})
-        return httpx.Response(200, json=body)
+                reply = None
+        status, body = reply or (404, {"message": f"{request.url.path} not found"})
+        return httpx.Response(status) if body is None else httpx.Response(status, json=body)
 
-    def _status(self) -> object:
-        return {"connector": {"state": self.state}, "tasks": list(self.tasks)}
+    def _of_connector(self, request: httpx.Request, name: str, what: str) -> Reply | None:
+        if name == CONNECTOR:
+            connector = SimulatedConnector(
+                name=name,
+                config=self.config,
+                state=self.state,
+                tasks=self.tasks,
+                offsets=self._offsets(),
+            )
+            reply = connector.answer(request.method, what, request.content)
+            self.state, self.tasks = connector.state, connector.tasks
+            return reply
+        if (request.method, what) == ("PUT", "config"):
+            return self._put(name, json.loads(request.content))
+        if (request.method, what) == ("DELETE", "") and self.others.pop(name, None):
+            return 204, None
+        other = self.others.get(name)
+        return other and other.answer(request.method, what, request.content)
 
-    def _offsets(self) -> object:
+    def _put(self, name: str, config: Mapping[str, str]) -> Reply:
+        is_new = name not in self.others
+        if is_new:
+            self.others[name] = SimulatedConnector(name=name, config=config)
+        self.others[name].config = config
+        return (201 if is_new else 200), {"name": name, "config": config, "tasks": []}
+
+    def _offsets(self) -> list[dict[str, Any]]:
         cluster = self.config["source.cluster.alias"]
-        return {
-            "offsets": [
-                {
-                    "partition": {"cluster": cluster, "topic": topic, "partition": partition},
-                    "offset": {"offset": offset},
-                }
-                for (topic, partition), offset in self.committed_offsets().items()
-            ]
-        }
-
-
-_RESOURCES: Mapping[str, Callable[[SimulatedConnect], object]] = {
-    "config": lambda worker: dict(worker.config),
-    "status": SimulatedConnect._status,  # noqa: SLF001 - of the class above
-    "offsets": SimulatedConnect._offsets,  # noqa: SLF001
-}
+        return [
+            {
+                "partition": {"cluster": cluster, "topic": topic, "partition": partition},
+                "offset": {"offset": offset},
+            }
+            for (topic, partition), offset in self.committed_offsets().items()
+        ]
 
 
 def mirror_config(naming: Naming, location: SyncsLocation) -> dict[str, str]:
@@ -117,5 +142,5 @@ def in_memory_connect() -> Iterator[None]:
             transport = worker.transport
         return Server(url=url, login=login, transport=transport)
 
-    with patch.object(client, "Server", server):
+    with patch.object(connect_worker, "Server", server):
         yield

@@ -24,7 +24,7 @@ def test_a_worker_names_its_version(connect: ConnectClient) -> None:
 
 def test_the_mirror_is_found_and_runs(connect: ConnectClient) -> None:
     """The connector is found by its aliases; it and its tasks run."""
-    name = connect.find_mirror_source("source", "target")
+    (name,) = connect.find_mirror_sources("source", "target")
     assert name == SOURCE_CONNECTOR
     assert name in connect.mirror_sources()
     status = connect.status(name)

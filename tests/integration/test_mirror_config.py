@@ -7,7 +7,7 @@ import pytest
 
 from airflow_mm2_offsets.core import ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connectors
 from airflow_mm2_offsets.planning.mirror_connector import DEFAULTS
 from stack.mirror import Stack
 from tests.integration.mirrors import mirror
@@ -29,7 +29,7 @@ def test_a_connection_that_says_another_policy_is_found_out(stack: Stack) -> Non
     with mirror(stack) as made:
         made.configure(**{"replication.policy.separator": "_"})
         told = replace(made.pair, naming=replace(made.pair.naming, separator="_"))
-        connector = read_mirror_connector(told)
+        connector = read_mirror_connectors(told)
         check_names(told, connector)
         renamed = replace(told.naming, policy=ReplicationPolicy.DEFAULT, separator=".")
         wrong = replace(told, naming=renamed, syncs_location=SyncsLocation.SOURCE)

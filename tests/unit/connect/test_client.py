@@ -112,27 +112,26 @@ def test_the_mirror_of_two_aliases_is_found() -> None:
         back=_mirror("b", "a"),
         forth=_mirror("a", "b", "MirrorSourceConnector"),
     )
-    assert _client(configs).find_mirror_source("a", "b") == "forth"
+    assert [*_client(configs).find_mirror_sources("a", "b")] == ["forth"]
 
 
 def test_an_absent_target_alias_is_the_default() -> None:
     """MM2 calls the target "target" when nothing else is said (MirrorConnectorConfig)."""
     config = {"connector.class": MIRROR_SOURCE, "source.cluster.alias": "a"}
-    assert _client(_expanded(mm=config)).find_mirror_source("a", "target") == "mm"
+    assert [*_client(_expanded(mm=config)).find_mirror_sources("a", "target")] == ["mm"]
 
 
 @pytest.mark.parametrize(
     ("configs", "said"),
     [
-        ({}, r"has 0 .* a->b .* it has none"),
-        ({"back": _mirror("b", "a")}, r"has 0 .* it has back \(b->a\)"),
-        ({"x": _mirror("a", "b"), "y": _mirror("a", "b")}, r"has 2 .* x \(a->b\), y \(a->b\)"),
+        ({}, r"has no MirrorSourceConnector for a->b; it has none"),
+        ({"back": _mirror("b", "a")}, r"has no .* it has back \(b->a\)"),
     ],
 )
-def test_no_mirror_or_two_is_an_error(configs: dict[str, dict[str, str]], said: str) -> None:
+def test_no_mirror_is_an_error(configs: dict[str, dict[str, str]], said: str) -> None:
     """The error lists the connectors that exist, without the rest of their configuration."""
     with pytest.raises(ConnectError, match=said) as caught:
-        _client(_expanded(**configs)).find_mirror_source("a", "b")
+        _client(_expanded(**configs)).find_mirror_sources("a", "b")
     assert "hunter2" not in str(caught.value)
 
 

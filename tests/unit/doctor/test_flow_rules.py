@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_mm2_offsets.doctor.client_rules import CLIENT_RULES
-from airflow_mm2_offsets.doctor.flow import Flow, find_reverse
+from airflow_mm2_offsets.doctor.flow import Flow, find_reverses
 from airflow_mm2_offsets.doctor.flow_rules import FLOW_RULES
 from airflow_mm2_offsets.doctor.kept_syncs_rules import KEPT_SYNCS_RULES, KeptSyncs
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -189,8 +189,8 @@ def test_heartbeats_of_the_source_are_written_by_the_reverse() -> None:
 def test_the_reverse_has_the_aliases_exchanged() -> None:
     """Others are not."""
     there, back, other = connector("a", "b"), connector("b", "a"), connector("b", "c")
-    assert find_reverse(there, [there, other, back]) is back
-    assert find_reverse(there, [there, other]) is None
+    assert find_reverses(there, [there, other, back]) == [back]
+    assert find_reverses(there, [there, other]) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Basis, Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connectors
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS
 from airflow_mm2_offsets.planning.plan import plan_failover
 from tests.support import pairs
@@ -43,7 +43,7 @@ def connect(**configs: dict[str, str]) -> ConnectClient:
 def check(pair: ClusterPair, client: ConnectClient | None) -> None:
     """Compare the pair with the connector that Connect has."""
     pair = replace(pair, connect=client)
-    check_names(pair, read_mirror_connector(pair))
+    check_names(pair, read_mirror_connectors(pair))
 
 
 def differences(pair: ClusterPair, **config: str) -> list[str]:
@@ -115,7 +115,7 @@ def test_of_several_connectors_the_aliases_decide() -> None:
     others = {"forth": LEAST, "other": LEAST | {"source.cluster.alias": "c"}}
     check(PAIR, connect(**others))
     naming = replace(PAIR.naming, source_alias="d")
-    with pytest.raises(ConnectError, match=r"d->target .* forth \(a->target\), other \(c->targ"):
+    with pytest.raises(ConnectError, match=r"d->target; it has forth .*, other \(c->targ"):
         check(replace(PAIR, naming=naming), connect(**others))
 
 

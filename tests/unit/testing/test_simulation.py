@@ -19,7 +19,7 @@ from airflow_mm2_offsets.kafka import clients
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.ids import read_ids
-from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connector
+from airflow_mm2_offsets.planning.mirror_config import check_names, read_mirror_connectors
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import MirrorSettings, Mm2Simulation, Record, simulated_mm2
 
@@ -153,7 +153,7 @@ def test_names_and_the_syncs_topic_follow_the_settings() -> None:
         mm2.mirror()
         assert set(mm2.target.topics) == {"orders", "mm2-offset-syncs.east.internal"}
         assert len(mm2.target.topics["orders"].partitions) == 3
-        check_names(mm2.pair, read_mirror_connector(mm2.pair))
+        check_names(mm2.pair, read_mirror_connectors(mm2.pair))
 
 
 @pytest.mark.parametrize("default", [True, False])
@@ -173,7 +173,7 @@ def test_a_hook_finds_clusters_and_connect(default: bool) -> None:  # noqa: FBT0
         assert is_reachable, message
         connect = hook.get_conn().connect
         assert connect is not None
-        name = connect.find_mirror_source("source", "target")
+        (name,) = connect.find_mirror_sources("source", "target")
         assert connect.offsets(name) == {("source", "orders", 0): 2}
         mm2.connect.state = "PAUSED"
         assert connect.status(name).state == "PAUSED"

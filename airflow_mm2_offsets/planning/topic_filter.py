@@ -1,4 +1,4 @@
-"""Which topics a connector copies.
+"""Which topics a connector copies; plans, ``readiness`` and ``doctor`` ask.
 
 Rules: ``DefaultTopicFilter``, ``MirrorSourceConnector.shouldReplicateTopic`` and
 ``DefaultReplicationPolicy.isInternalTopic`` of Kafka 4. Kafka joins the patterns of a list by ``|``

@@ -1,0 +1,157 @@
+"""A Kafka Connect worker and how to reach it: each request, its repetition and its errors.
+
+``client`` and ``admin`` send their requests through it.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote
+
+import httpx
+
+from airflow_mm2_offsets.connect.exchange import Answer, ExchangeError, Server, TooLargeError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError, ConnectError
+
+Method = Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
+
+_RETRY_SECONDS = 0.5
+_MESSAGE_LENGTH = 1000
+"""Of a worker's error message, so much is shown."""
+_CHECK_URL = "check that the URL is a Connect worker's"
+_EXAMPLE = "give one like http://connect:8083"
+
+_EMPTY = frozenset({httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT})
+"""The answers without a body: to a new state, and to a deletion."""
+_NEXT_STEP: Mapping[int, str] = {
+    httpx.codes.BAD_REQUEST: "correct what the message names",
+    httpx.codes.UNAUTHORIZED: "check the login of the Connect connection",
+    httpx.codes.FORBIDDEN: "check the rights of the Connect connection's user",
+    httpx.codes.NOT_FOUND: (
+        "check the connector's name, and that Connect is new enough (its offsets are read from 3.5 "
+        "on, and written from 3.6 on)"
+    ),
+    httpx.codes.METHOD_NOT_ALLOWED: "check that Connect is 3.6 or newer",
+    httpx.codes.CONFLICT: "the workers are still rebalancing: try again later",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectWorker:
+    """A Kafka Connect worker and how to reach it.
+
+    Every method of it and of its subclasses raises ClusterUnreachableError when the worker did not
+    answer whole within ``timeout``, and ConnectError when it answered with an error or with too
+    much. While the workers rebalance, it repeats the request until ``timeout``: Connect has then
+    not begun with it (``HerderRequestHandler``).
+    """
+
+    url: str
+    """Of the worker, such as ``http://connect:8083``; without the login."""
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    timeout: float = 30.0
+    """Seconds until the last byte of an answer must be there."""
+    transport: httpx.AsyncBaseTransport | None = field(default=None, repr=False)
+    """Another way to send requests, such as ``httpx.MockTransport``."""
+
+    def __post_init__(self) -> None:
+        """Check the URL.
+
+        Raises:
+            ConfigurationError: It is malformed, or contains a login or a query, which messages
+                would show.
+        """
+        # Messages must not show a URL that may hold a login.
+        try:
+            url = httpx.URL(self.url)
+        except httpx.InvalidURL:
+            raise ConfigurationError(f"the Connect URL is malformed; {_EXAMPLE}") from None
+        if url.userinfo:
+            raise ConfigurationError(
+                f"the Connect URL of {url.host} holds a login; give username and password apart"
+            )
+        if url.query or url.fragment:
+            raise ConfigurationError(
+                f"the Connect URL of {url.host} has a query or a fragment, which may hold a token "
+                f"and which Connect does not read; give the URL without it, and username and "
+                f"password apart"
+            )
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise ConfigurationError(f"the Connect URL lacks http:// or a host; {_EXAMPLE}")
+
+    def request(
+        self,
+        method: Method,
+        path: str,
+        about: str,
+        *,
+        body: object = None,
+        params: dict[str, str] | None = None,
+    ) -> Any:  # noqa: ANN401 - JSON
+        """Send a request, and return the answer's JSON; None for an answer without a body.
+
+        Args:
+            method: The HTTP method.
+            path: Below the worker's URL.
+            about: What is requested, for messages.
+            body: Sent as JSON; None sends none.
+            params: The query.
+        """
+        started = time.monotonic()
+        login = None if self.username is None else (self.username, self.password or "")
+        server = Server(url=self.url, login=login, transport=self.transport)
+        left = self.timeout
+        while True:
+            try:
+                answer = server.ask(path, params, seconds=left, method=method, body=body)
+            except TooLargeError as error:
+                raise ConnectError(
+                    f"Connect at {self.url}, {about}: {error}; {_CHECK_URL}"
+                ) from error
+            except ExchangeError as error:
+                raise ClusterUnreachableError(
+                    f"Connect at {self.url} did not answer, tried for "
+                    f"{time.monotonic() - started:.1f} s: {error}; check that the worker runs and "
+                    f"the Connect URL"
+                ) from error
+            left = started + self.timeout - time.monotonic() - _RETRY_SECONDS
+            if answer.status != httpx.codes.CONFLICT or left <= 0:
+                return self._body(answer, about)
+            time.sleep(_RETRY_SECONDS)
+
+    @contextmanager
+    def shape(self, about: str) -> Iterator[None]:
+        """Raise ConnectError for JSON of another form: the server is not Connect."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ConnectError(
+                f"Connect at {self.url}, {about}: the answer is JSON of another form than Kafka "
+                f"Connect's ({type(error).__name__}); {_CHECK_URL}"
+            ) from error
+
+    def _body(self, answer: Answer, about: str) -> Any:  # noqa: ANN401 - JSON
+        """Return the JSON of an answer; raise if it is an error, a redirect or not JSON."""
+        answered = f"Connect at {self.url}, {about}: HTTP {answer.status}"
+        if httpx.codes.is_redirect(answer.status):
+            raise ConnectError(f"{answered}, which is a redirect; give the URL that it leads to")
+        if answer.status in _EMPTY and not answer.body:
+            return None
+        try:
+            body = json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise ConnectError(f"{answered} and no JSON; {_CHECK_URL}") from error
+        if httpx.codes.is_success(answer.status):
+            return body
+        message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
+        next_step = _NEXT_STEP.get(answer.status, "look into the worker's log")
+        raise ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {next_step}")
+
+
+def connector_path(name: str, what: str) -> str:
+    """Return the path of a connector's resource, such as ``status``."""
+    return f"/connectors/{quote(name, safe='')}/{what}".removesuffix("/")
