@@ -68,6 +68,9 @@ REPORTED = {
 }
 """The task whose result each part of the report holds."""
 
+SAME_JOB = "map_indexes=ti.map_index"
+"""In a mapped group: of the same job, and not those of all; outside both are one."""
+
 OperatorT = TypeVar("OperatorT", bound=BaseOperator)
 
 
@@ -89,6 +92,12 @@ class FailoverTasks:
     deferrable: bool | None
     arguments: Mapping[str, Mapping[str, Any]]
     """The user's arguments, by task id; they count before all others."""
+    modes: Collection[FailoverMode] = frozenset(FailoverMode)
+    """Those that ``mode`` may render as, where it is a template."""
+    left_out: str = ""
+    """Renders as the reason why no task is to run; as empty text where they are."""
+    is_mapped: bool = False
+    """Whether the group is expanded over several jobs."""
     gates: dict[str, Gate] = field(default_factory=dict)
     """Of the tasks that were added, by task id with the group's prefix."""
 
@@ -145,7 +154,7 @@ class FailoverTasks:
         chain(*steps, start, started)
         ends = [*self._add_verify(translate, started), *self._add_tear_down()]
         chain(started, *ends)
-        undone = self._add_roll_back(stop, read)
+        undone = self._add_roll_back(stop, read, [*steps, *start])
         for task in undone:  # at most one
             chain([*steps, *start], task)
         self._add_report([*steps, *start, started, *ends, *undone])
@@ -220,7 +229,7 @@ class FailoverTasks:
             {"cluster": "target", "path": self.target_output},
         ]
         # In a dry run there is no result, and the template is rendered before the gate skips.
-        result = f"(ti.xcom_pull(task_ids='{started.task_id}') or {{}})"
+        result = f"(ti.xcom_pull(task_ids='{started.task_id}', {SAME_JOB}) or {{}})"
         verify = self._add(
             ReconcileOperator,
             "verify",
@@ -250,14 +259,18 @@ class FailoverTasks:
         )
         return [tear_down]
 
-    def _add_roll_back(self, stop: BaseOperator, read: BaseOperator) -> list[BaseOperator]:
+    def _add_roll_back(
+        self, stop: BaseOperator, read: BaseOperator, steps: Collection[BaseOperator]
+    ) -> list[BaseOperator]:
         if not self._can_run(MOVING):
             return []
         roll_back = self._add(
             RollbackFailoverOperator,
             "roll_back",
             runs_in=MOVING,
-            trigger_rule="one_failed",
+            # In a mapped group, Airflow before 3.3 takes the failure of any job for that of each.
+            trigger_rule="all_done" if self.is_mapped else "one_failed",
+            after_failure_of=[task.task_id for task in steps] if self.is_mapped else (),
             stopped=XComArg(stop),
             restart_conf={
                 "kafka_conn_id": self.source_kafka_conn_id,
@@ -304,6 +317,7 @@ class FailoverTasks:
         wanted: bool | str = True,
         without: Collection[str] = (),
         is_first: bool = False,
+        after_failure_of: Collection[str] = (),
         **settings: Any,
     ) -> OperatorT:
         """Add a task; ``without`` names shared arguments that it does not take.
@@ -322,6 +336,8 @@ class FailoverTasks:
             wanted=wanted,
             wanted_name=task_id,
             intent=INTENTS.get(task_id),
+            left_out=self.left_out,
+            after_failure_of=after_failure_of,
         )
         hook = FirstGate(gate=gate, gates=self.gates) if is_first else gate
         defaults: dict[str, Any] = {"trigger_rule": "none_failed", "pre_execute": hook}
@@ -333,10 +349,11 @@ class FailoverTasks:
         return task
 
     def _can_run(self, runs_in: frozenset[FailoverMode]) -> bool:
-        """Tell whether a task can ever run; a mode that is a template may be any."""
-        return self.mode not in set(FailoverMode) or FailoverMode(self.mode) in runs_in
+        """Tell whether a task can ever run; a mode that is a template may be any of ``modes``."""
+        is_known = self.mode in set(FailoverMode)
+        return not runs_in.isdisjoint({FailoverMode(self.mode)} if is_known else self.modes)
 
 
 def _pull(task: BaseOperator, key: str) -> str:
     # An XComArg that is absent would fail before the operator can say what to do.
-    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}') }}}}"
+    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}', {SAME_JOB}) }}}}"

@@ -3,6 +3,7 @@
 ``failover`` gives each task its gate; Airflow calls it before the task, with rendered fields.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import parse_mode, parse_truth
 
 INTENT = "intent"
@@ -37,6 +39,10 @@ class Gate:
     intent: str | None = None
     """What the task changes, for a dry run: a sentence's end, with the task's fields in braces.
     None: the task changes nothing, and runs in a dry run too."""
+    left_out: str = ""
+    """Renders as the reason why the whole failover is left out; as empty text where it is not."""
+    after_failure_of: Collection[str] = ()
+    """Tasks of which one must have failed for the same job; none: that is not asked."""
 
     @fails_at_once()
     def __call__(self, context: Context) -> None:
@@ -44,6 +50,8 @@ class Gate:
         task: Any = context["task"]  # Airflow says that it may be a mapped one
         if reason := self.why_left_out(task, context):
             raise AirflowSkipException(reason)
+        if self.after_failure_of and not self._has_failed(context):
+            raise AirflowSkipException("no step of the failover has failed")
         if self.intent is not None and self.is_dry_run(task, context):
             intent = without_login(self.intent.format(**vars(task)))
             context["ti"].xcom_push(key=INTENT, value=intent)
@@ -55,6 +63,8 @@ class Gate:
         Raises:
             ConfigurationError: ``mode`` or ``wanted`` is invalid.
         """
+        if self.left_out and (reason := _render(task, self.left_out, context)):
+            return reason
         mode = parse_mode(task.task_id, _render(task, self.mode, context))
         if mode not in self.runs_in:
             return f"a failover in mode {mode} has no such step"
@@ -63,6 +73,12 @@ class Gate:
         wanted = _render(task, self.wanted, context)
         is_wanted = parse_truth(task.task_id, self.wanted_name, wanted)
         return None if is_wanted else f"{self.wanted_name} is False"
+
+    def _has_failed(self, context: Context) -> bool:
+        instance: Any = context["ti"]
+        states = states_of(instance, self.after_failure_of)
+        own = {state for (_, index), state in states.items() if index == instance.map_index}
+        return not own.isdisjoint({"failed", "upstream_failed"})
 
     def is_dry_run(self, task: BaseOperator, context: Context) -> bool:
         """Tell whether the failover only tells what it would do.
