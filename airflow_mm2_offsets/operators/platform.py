@@ -150,7 +150,8 @@ class BeforeSubmit:
             return
         checkpoint = storage_path(own.checkpoint)
         is_lost = own.is_gone and why_lost(checkpoint) is not None
-        stopped = context["ti"].xcom_pull(task_ids=self.stop_task_id)
+        instance: Any = context["ti"]
+        stopped = instance.xcom_pull(task_ids=self.stop_task_id, map_indexes=instance.map_index)
         problem = find_missing_proof(stopped, own.request_id, checkpoint, is_lost=is_lost)
         if problem:
             raise HandoverError(

@@ -1,10 +1,8 @@
 """The last step: it writes down what a failover did, and fails where the failover failed."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context
@@ -23,13 +21,13 @@ from airflow_mm2_offsets.operators.run_facts import (
     run_facts,
     sentences,
     steps_of,
+    write_report,
 )
 from airflow_mm2_offsets.operators.settings import check_location, given, is_true
 from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.lock import new_lock, release_lock
 from airflow_mm2_offsets.spark.lock_moved import mark_lock_moved
 from airflow_mm2_offsets.spark.rollback import FailoverRun, handed_over
-from airflow_mm2_offsets.storage import write_text
 
 RESULTS = (
     *("stopped", "plan", "forecast", "approval", "started", "verified", "drill", "rollback"),
@@ -257,14 +255,7 @@ class ReportFailoverOperator(BaseOperator):
             return []
 
         def write() -> list[str]:
-            # Not every storage accepts all characters of a run's id in a file name.
-            run = f"{context['ti'].dag_id}__{context['ti'].run_id}"
-            name = "".join(each if each.isalnum() or each in "-_." else "-" for each in run)
-            digest = sha256(self.request_id.encode()).hexdigest()[:8]
-            paths = [storage_path(folder) / f"{name}.{digest}.{end}" for end in ("json", "md")]
-            write_text(paths[0], json.dumps(document, indent=1, default=str), StopError)
-            write_text(paths[1], summary, StopError)
-            return [*map(str, paths)]
+            return write_report(folder, context, document, summary, distinct=self.request_id)
 
         none: list[str] = []
         return attempt(write, none, f"the report is only in XCom: {folder}", remarks)

@@ -1,6 +1,9 @@
-"""The tasks of a failover as one group: for users' own DAGs and the example ``mm2_failover``."""
+"""The tasks of a failover as one group: for users' own DAGs and the example ``mm2_failover``.
 
-from collections.abc import Mapping
+``task_groups.fleet`` expands the group over many jobs.
+"""
+
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -44,6 +47,9 @@ def failover_tasks(
     reports_folder: str | None = None,
     source_output: str | None = None,
     target_output: str | None = None,
+    job_name: str | None = None,
+    left_out: str = "",
+    modes: Collection[str] = tuple(FailoverMode),
     deferrable: bool | None = True,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
     group_id: str = "failover",
@@ -97,6 +103,13 @@ def failover_tasks(
             ``source_folder``. It is compared, and the job gets it if it is started there again.
         target_output: Where the job is to write on the target; by default ``output`` in
             ``target_folder``. Leave it out of a drill, whose job writes in the drill's folder.
+        job_name: What tells the job from the others of the run. A group that is expanded over
+            several jobs (a mapped task group) needs it: a template then. It ends the ids of the
+            stop and of the run that is triggered.
+        left_out: A template that renders as the reason why no task of the group is to run, or as
+            empty text.
+        modes: Those that ``mode`` may render as, where it is a template: only their tasks are
+            added.
         deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker, as
             without a triggerer; None: as ``[operators] default_deferrable`` says.
         arguments: Further arguments of the operators, by task id without prefix, such as
@@ -109,7 +122,8 @@ def failover_tasks(
     Raises:
         ConfigurationError: ``arguments`` names a task that the group does not have; not exactly one
             of ``stream_dag_id`` and ``submit`` is given; ``stop`` or ``submit`` makes no usable
-            operator, or is given in a drill.
+            operator, or is given in a drill; or the group is expanded over several jobs, and
+            ``job_name`` does not tell them apart.
     """
     tasks_arguments = arguments or {}
     tasks = (*OPERATORS, *([OF_STOP] if stop else []), *([OF_SUBMIT] if submit else []))
@@ -120,6 +134,13 @@ def failover_tasks(
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
         # Part of the stop's name, so that no group takes the fence of another for its own.
         names = ["{{ dag.dag_id }}", "{{ run_id }}", *([group.group_id] if prefix_group_id else [])]
+        names += [job_name] if job_name else []
+        is_mapped = next(iter(group.iter_mapped_task_groups()), None) is not None
+        if is_mapped and not job_name:
+            raise ConfigurationError(
+                f"task group {group.group_id} is expanded over several jobs, and one run id would "
+                f"be that of all: give job_name, a template of what tells them apart"
+            )
         FailoverTasks(
             mode=mode,
             dry_run=dry_run,
@@ -155,6 +176,9 @@ def failover_tasks(
             stop=stop,
             submit=submit,
             submit_is_idempotent=submit_is_idempotent,
+            modes=frozenset(map(FailoverMode, modes)),
+            left_out=left_out,
+            is_mapped=is_mapped,
         ).add()
     return group
 

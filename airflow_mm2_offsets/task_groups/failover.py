@@ -31,7 +31,7 @@ from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from airflow_mm2_offsets.sensors.stopped import SparkStoppedSensor
 from airflow_mm2_offsets.task_groups.first_gate import FirstGate
-from airflow_mm2_offsets.task_groups.gates import INTENT, Gate
+from airflow_mm2_offsets.task_groups.gates import INTENT, SAME_JOB, Gate
 from airflow_mm2_offsets.task_groups.platforms import OperatorFactory, call_factory
 
 PLANNED, DISASTER, DRILL, FAILBACK = FailoverMode
@@ -87,6 +87,7 @@ REPORTED = {
 }
 """The task whose result each part of the report holds."""
 
+
 OperatorT = TypeVar("OperatorT", bound=BaseOperator)
 
 
@@ -113,6 +114,12 @@ class FailoverTasks:
     submit: OperatorFactory | None = None
     """Makes the operator that submits the job; None: its DAG is triggered."""
     submit_is_idempotent: bool = False
+    modes: Collection[FailoverMode] = frozenset(FailoverMode)
+    """Those that ``mode`` may render as, where it is a template."""
+    left_out: str = ""
+    """Renders as the reason why no task is to run; as empty text where they are."""
+    is_mapped: bool = False
+    """Whether the group is expanded over several jobs."""
     gates: dict[str, Gate] = field(default_factory=dict)
     """Of the tasks that were added, by task id with the group's prefix."""
 
@@ -168,7 +175,7 @@ class FailoverTasks:
         chain(*steps, start, started)
         ends = [*self._add_verify(translate, started), *self._add_tear_down()]
         chain(started, *ends)
-        undone = self._add_roll_back(stop, read)
+        undone = self._add_roll_back(stop, read, [*steps, *start])
         for task in undone:  # at most one
             chain([*steps, *start], task)
         self._add_report([*steps, *start, started, *ends, *undone])
@@ -266,6 +273,7 @@ class FailoverTasks:
             runs_in=MOVING,
             intent=PLATFORM_INTENTS.get(task_id, INTENTS[task_id]),
             then=then,
+            left_out=self.left_out,
         )
         given = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}
         told = self.arguments.get(task_id, {})
@@ -317,7 +325,7 @@ class FailoverTasks:
             {"cluster": "target", "path": self.target_output},
         ]
         # In a dry run there is no result, and the template is rendered before the gate skips.
-        result = f"(ti.xcom_pull(task_ids='{started.task_id}') or {{}})"
+        result = f"(ti.xcom_pull(task_ids='{started.task_id}', {SAME_JOB}) or {{}})"
         verify = self._add(
             ReconcileOperator,
             "verify",
@@ -347,14 +355,18 @@ class FailoverTasks:
         )
         return [tear_down]
 
-    def _add_roll_back(self, stop: BaseOperator, read: BaseOperator) -> list[BaseOperator]:
+    def _add_roll_back(
+        self, stop: BaseOperator, read: BaseOperator, steps: Collection[BaseOperator]
+    ) -> list[BaseOperator]:
         if not self._can_run(MOVING):
             return []
         roll_back = self._add(
             RollbackFailoverOperator,
             "roll_back",
             runs_in=MOVING,
-            trigger_rule="one_failed",
+            # In a mapped group, Airflow before 3.3 takes the failure of any job for that of each.
+            trigger_rule="all_done" if self.is_mapped else "one_failed",
+            after_failure_of=[task.task_id for task in steps] if self.is_mapped else (),
             stopped=XComArg(stop),
             restart_conf={
                 "kafka_conn_id": self.source_kafka_conn_id,
@@ -402,6 +414,7 @@ class FailoverTasks:
         without: Collection[str] = (),
         is_first: bool = False,
         intent: str | None = None,
+        after_failure_of: Collection[str] = (),
         **settings: Any,
     ) -> OperatorT:
         """Add a task; ``without`` names shared arguments that it does not take.
@@ -420,6 +433,8 @@ class FailoverTasks:
             wanted=wanted,
             wanted_name=task_id,
             intent=intent or INTENTS.get(task_id),
+            left_out=self.left_out,
+            after_failure_of=after_failure_of,
         )
         hook = FirstGate(gate=gate, gates=self.gates, modes=self._modes()) if is_first else gate
         defaults: dict[str, Any] = {"trigger_rule": "none_failed", "pre_execute": hook}
@@ -431,7 +446,7 @@ class FailoverTasks:
         return task
 
     def _can_run(self, runs_in: frozenset[FailoverMode]) -> bool:
-        """Tell whether a task can ever run; a mode that is a template may be any."""
+        """Tell whether a task can ever run; a mode that is a template may be any of ``modes``."""
         return not runs_in.isdisjoint(self._modes())
 
     def _modes(self) -> frozenset[FailoverMode]:
@@ -440,9 +455,9 @@ class FailoverTasks:
             return frozenset({FailoverMode(self.mode)})
         # A drill starts the job's DAG, and ends it through its control location.
         has_own = self.stop is not None or self.submit is not None
-        return MOVING if has_own else frozenset(FailoverMode)
+        return frozenset(self.modes) & (MOVING if has_own else frozenset(FailoverMode))
 
 
 def _pull(task: BaseOperator, key: str) -> str:
     # An XComArg that is absent would fail before the operator can say what to do.
-    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}') }}}}"
+    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', key='{key}', {SAME_JOB}) }}}}"

@@ -64,8 +64,9 @@ class FirstGate:
         mode = parse_mode(task.task_id, task.render_template(self.gate.mode, context))
         if mode not in self.modes:
             raise ConfigurationError(
-                f"mode is {mode}, and this failover has its own stop or submit: a drill starts "
-                f"the job's DAG (stream_dag_id) and ends it through its control location"
+                f"mode is {mode}, and these tasks carry out {', '.join(sorted(self.modes))}. A drill "
+                f"is of one job, starts its DAG (stream_dag_id) and ends it through its control "
+                f"location: give neither stop nor submit"
             )
 
 

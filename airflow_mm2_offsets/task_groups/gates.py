@@ -3,7 +3,7 @@
 ``failover`` gives each task its gate; Airflow calls it before the task, with rendered fields.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,14 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import parse_mode, parse_truth
 
 INTENT = "intent"
 """The XCom of what a task would have done in a dry run."""
+
+SAME_JOB = "map_indexes=ti.map_index"
+"""In a mapped group: of the same job, and not those of all; outside both are one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,10 @@ class Gate:
     its class as ``{operator}``. None: the task changes nothing, and runs in a dry run too."""
     then: Callable[[Context], None] | None = None
     """What is done before a task that is to run."""
+    left_out: str = ""
+    """Renders as the reason why the whole failover is left out; as empty text where it is not."""
+    after_failure_of: Collection[str] = ()
+    """Tasks of which one must have failed for the same job; none: that is not asked."""
 
     @fails_at_once()
     def __call__(self, context: Context) -> None:
@@ -47,6 +55,8 @@ class Gate:
         task: Any = context["task"]  # Airflow says that it may be a mapped one
         if reason := self.why_left_out(task, context):
             raise AirflowSkipException(reason)
+        if self.after_failure_of and not self._has_failed(context):
+            raise AirflowSkipException("no step of the failover has failed")
         if self.intent is not None and self.is_dry_run(task, context):
             fields = {**vars(task), "operator": task.task_type}
             intent = without_login(self.intent.format(**fields))
@@ -61,6 +71,8 @@ class Gate:
         Raises:
             ConfigurationError: ``mode`` or ``wanted`` is invalid.
         """
+        if self.left_out and (reason := _render(task, self.left_out, context)):
+            return reason
         mode = parse_mode(task.task_id, _render(task, self.mode, context))
         if mode not in self.runs_in:
             return f"a failover in mode {mode} has no such step"
@@ -69,6 +81,12 @@ class Gate:
         wanted = _render(task, self.wanted, context)
         is_wanted = parse_truth(task.task_id, self.wanted_name, wanted)
         return None if is_wanted else f"{self.wanted_name} is False"
+
+    def _has_failed(self, context: Context) -> bool:
+        instance: Any = context["ti"]
+        states = states_of(instance, self.after_failure_of)
+        own = {state for (_, index), state in states.items() if index == instance.map_index}
+        return not own.isdisjoint({"failed", "upstream_failed"})
 
     def is_dry_run(self, task: BaseOperator, context: Context) -> bool:
         """Tell whether the failover only tells what it would do.

@@ -6,6 +6,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.task_groups.gates import SAME_JOB
 
 OperatorFactory = Callable[..., BaseOperator]
 """An operator's class, or a ``functools.partial`` of it with all arguments but those that the group
@@ -35,7 +36,7 @@ def from_hand_over(name: str, group_id: str = "failover") -> str:
             f"the hand-over gives no {name!r} to submit; name one of {', '.join(HANDED_OVER)}"
         )
     task_id = f"{group_id}.hand_over" if group_id else "hand_over"
-    return f"{{{{ ti.xcom_pull(task_ids='{task_id}', key='{name}') }}}}"
+    return f"{{{{ ti.xcom_pull(task_ids='{task_id}', key='{name}', {SAME_JOB}) }}}}"
 
 
 def call_factory(name: str, factory: OperatorFactory, **arguments: Any) -> BaseOperator:

@@ -1,0 +1,200 @@
+"""The manifest: which jobs a fleet failover moves, and by which settings.
+
+``parse_manifest`` checks all that the file alone can tell; ``places`` compares the locations.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from airflow_mm2_offsets.errors import ConfigurationError, Problems, did_you_mean
+from airflow_mm2_offsets.fleet.order import order_jobs
+from airflow_mm2_offsets.fleet.yaml_lines import Document, Path, parse_yaml
+
+REQUIRED = ("stream_dag_id", "source_folder", "target_folder")
+"""A job or the defaults must say them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetJob:
+    """One job of a fleet. The schema beside this file explains each field."""
+
+    name: str
+    stream_dag_id: str
+    source_folder: str
+    target_folder: str
+    source_output: str
+    target_output: str
+    wave: int = 1
+    after: tuple[str, ...] = ()
+    """In a parsed manifest also those that follow from ``reads`` and ``writes``."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    spark_folder: str | None = None
+    heartbeat_timeout: float | None = None
+    kill_after: float | None = None
+    quiet_after: float | None = None
+    subscribe_pattern: str | None = None
+    txn_app_id: str | None = None
+    changed_records: bool = False
+    source_is_gone: bool = False
+    saved_positions: str | None = None
+    on_failure: str = "withdraw"
+    max_refused: int = 0
+    max_read_again: int = 0
+    max_at_risk: int = 0
+    line: int | None = field(default=None, compare=False)
+    """Where the manifest has it."""
+
+    @property
+    def checkpoint(self) -> str:
+        """Its checkpoint location on the source."""
+        return f"{self.source_folder}/checkpoint"
+
+    @property
+    def control(self) -> str:
+        """Its control location on the source."""
+        return f"{self.source_folder}/control"
+
+    @property
+    def target_checkpoint(self) -> str:
+        """Its checkpoint location on the target."""
+        return f"{self.target_folder}/checkpoint"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "FleetJob":
+        """Return the job that ``to_json`` wrote; further keys are ignored."""
+        names = {each.name for each in fields(cls)}
+        return cls(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values.items()
+                if name in names
+            }
+        )
+
+
+def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[FleetJob, ...]:
+    """Return the jobs of a manifest in the order in which they begin.
+
+    Args:
+        text: The file's content, YAML or JSON.
+        file: What messages call it.
+        waves: How many waves the DAG has; None: any number.
+
+    Raises:
+        ConfigurationError: The file is no manifest. All that is wrong is named at once, each with
+            line, job and field.
+    """
+    document = parse_yaml(text, file)
+    problems = Problems()
+    problems.add(*_schema_problems(document))
+    problems.raise_all(file=file)
+    jobs = [_job(document, number, problems) for number in range(len(document.content["jobs"]))]
+    known = [job for job in jobs if job is not None]
+    problems.add(*_name_problems(known), *_wave_problems(known, waves))
+    problems.raise_all(file=file)
+    return order_jobs(known, file)
+
+
+@cache
+def manifest_schema() -> Mapping[str, Any]:
+    """Return the JSON schema of a manifest."""
+    text = files("airflow_mm2_offsets.fleet").joinpath("manifest.schema.json").read_text("utf-8")
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def _schema_problems(document: Document) -> Iterator[ConfigurationError]:
+    validator = Draft202012Validator(manifest_schema())
+    found = sorted(validator.iter_errors(document.content), key=lambda each: str(each.path))
+    for error in found:
+        path: Path = tuple(error.absolute_path)
+        yield _problem(document, path, _sentence(error))
+
+
+def _sentence(error: ValidationError) -> str:
+    if error.validator == "additionalProperties":
+        known = error.schema["properties"]
+        unknown = [str(name) for name in error.instance if name not in known]
+        hints = (
+            f"{name!r}, {did_you_mean(name, known, otherwise='which no field is called')}"
+            for name in unknown
+        )
+        return f"has the unknown {', and '.join(hints)}; correct or remove it"
+    return f"{error.message}; see docs/fleet.md for what a manifest holds"
+
+
+def _problem(document: Document, path: Path, problem: str) -> ConfigurationError:
+    content, name = document.content, ""
+    if path[:1] == ("jobs",) and len(path) > 1 and isinstance(content["jobs"], list):
+        job = content["jobs"][path[1]]  # type: ignore[index]
+        name = f" of job {job['name']}" if isinstance(job, dict) and "name" in job else ""
+    line = document.line(path)
+    shown = ".".join(map(str, path)) or "the manifest"
+    return ConfigurationError(f"line {line}: {shown}{name}: {problem}")
+
+
+def _job(document: Document, number: int, problems: Problems) -> FleetJob | None:
+    """Return a job with the defaults; None if it lacks a field, which is a problem."""
+    own = document.content["jobs"][number]
+    name = own["name"]
+    defaults = {
+        key: value.replace("{name}", name) if isinstance(value, str) else value
+        for key, value in (document.content.get("defaults") or {}).items()
+    }
+    values = {**defaults, **own}
+    if missing := [each for each in REQUIRED if each not in values]:
+        problem = f"lacks {', '.join(missing)}; name it there or in defaults"
+        problems.add(_problem(document, ("jobs", number), problem))
+        return None
+    for each in ("source_folder", "target_folder"):
+        values[each] = values[each].rstrip("/") or "/"
+    outputs = {
+        f"{side}_output": values.get(f"{side}_output") or f"{values[f'{side}_folder']}/output"
+        for side in ("source", "target")
+    }
+    line = document.line(("jobs", number))
+    return FleetJob.from_json({**values, **outputs, "line": line})
+
+
+def _name_problems(jobs: Sequence[FleetJob]) -> Iterator[ConfigurationError]:
+    first: dict[str, FleetJob] = {}
+    for job in jobs:
+        other = first.setdefault(job.name, job)
+        if other is not job:
+            yield ConfigurationError(
+                f"line {job.line}: the name {job.name} is that of the job at line {other.line}, "
+                f"too; give each job its own"
+            )
+    for job in jobs:
+        for name in job.after:
+            if name not in first:
+                hint = did_you_mean(name, first, otherwise="add that job, or remove the name")
+                yield ConfigurationError(
+                    f"line {job.line}: after of job {job.name} names {name}, and the manifest has "
+                    f"no such job; {hint}"
+                )
+
+
+def _wave_problems(jobs: Sequence[FleetJob], waves: int | None) -> Iterator[ConfigurationError]:
+    for job in jobs:
+        if waves is not None and job.wave > waves:
+            yield ConfigurationError(
+                f"line {job.line}: wave of job {job.name} is {job.wave}, and the DAG has {waves} "
+                f"waves; give fleet_tasks more waves, or name an earlier one"
+            )
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
+    return [*value] if isinstance(value, tuple) else value

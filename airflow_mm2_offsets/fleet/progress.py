@@ -1,0 +1,66 @@
+"""Whether a job of a fleet is moved already, so that another run moves only what is left."""
+
+from collections.abc import Callable
+
+from upath import UPath
+
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.locations import same_folder
+from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.spark.claim import read_claim
+from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
+from airflow_mm2_offsets.spark.homecoming import has_begun
+
+
+def moved_before(
+    job: FleetJob, open_place: Callable[[str], UPath], *, own: str = "", mode: str = ""
+) -> str | None:
+    """Return the sentence that a job was moved by an earlier run; None if it is to be moved.
+
+    The fence says so, and the checkpoint on the target: a job runs there, or has run.
+
+    Args:
+        job: Of the manifest.
+        open_place: Returns a location as a path.
+        own: What this run's stops begin with: a job that this run has moved is its own business.
+        mode: In a ``disaster`` the fence may be lost with its storage; then the claim says so.
+
+    Raises:
+        HandoverError: It was moved elsewhere; or it was handed over, and no job has begun.
+        StopError: The control location can't be read.
+        CheckpointError: The target's checkpoint can't be read.
+    """
+    target = open_place(job.target_checkpoint)
+    try:
+        fence = read_fence(open_place(job.control))
+    except StopError:
+        if mode != FailoverMode.DISASTER:
+            raise
+        claim = read_claim(target)
+        is_moved = claim is not None and not _is_own(claim, own) and has_begun(target)
+        return f"the job was moved by {claim!r}" if is_moved else None
+    if fence is None or fence.state is not FenceState.MOVED or _is_own(fence.request_id, own):
+        return None
+    _check_here(job, fence, open_place(job.target_folder))
+    if not has_begun(target):
+        raise HandoverError(
+            f"{fence}, but no job has begun in {job.target_checkpoint}: finish that run first: "
+            f"clear its task submit_target; or, if its DAG run does not exist, lift the fence "
+            f"(airflow-mm2-offsets fence lift {job.control} --request-id '{fence.request_id}')"
+        )
+    return str(fence)
+
+
+def _is_own(request_id: str, own: str) -> bool:
+    return bool(own) and request_id.startswith(own)
+
+
+def _check_here(job: FleetJob, fence: Fence, target: UPath) -> None:
+    is_here = without_login(job.target_folder) == fence.moved_to.rstrip("/")
+    if not is_here and not same_folder(target, fence.moved_to):
+        raise HandoverError(
+            f"{fence}, and the manifest moves it to {job.target_folder}: correct target_folder of "
+            f"job {job.name}, or take the job out of the manifest"
+        )

@@ -1,0 +1,273 @@
+"""The tasks of a failover of many jobs, in waves: for users' own DAGs and ``mm2_fleet``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from airflow.providers.common.compat.sdk import BaseOperator, TaskGroup, XComArg, chain
+from airflow.sdk import task_group
+
+from airflow_mm2_offsets.core.approval import Ask
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
+from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
+from airflow_mm2_offsets.operators.fleet import (
+    FLEET_MODES,
+    THRESHOLDS,
+    FleetWaveOperator,
+    PreviewFleetOperator,
+    ReadFleetManifestOperator,
+)
+from airflow_mm2_offsets.operators.fleet_report import ReportFleetOperator
+from airflow_mm2_offsets.sensors.fleet import JOB, MOVED, FleetTurnSensor
+from airflow_mm2_offsets.task_groups import RETRIES, failover_tasks
+from airflow_mm2_offsets.task_groups.failover import OPERATORS
+from airflow_mm2_offsets.task_groups.gates import SAME_JOB, Gate
+
+OWN_TASKS = ("read_manifest", "archive_syncs", "preview", "approve_fleet", "turn", "report_fleet")
+"""The tasks beside those of each job's failover that take arguments."""
+OperatorT = TypeVar("OperatorT", bound=BaseOperator)
+_FAILOVER = "move"
+"""The group of one job's failover in its wave."""
+
+
+def fleet_tasks(
+    *,
+    manifest: str,
+    archive: str,
+    waves: int = 3,
+    at_once: int | str = 5,
+    mode: str = FailoverMode.PLANNED.value,
+    ask: str = Ask.ABOVE_THRESHOLDS.value,
+    response_timeout: float | str | None = None,
+    verify: bool = False,
+    mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
+    source_kafka_conn_id: str = "kafka_source",
+    target_kafka_conn_id: str = "kafka_target",
+    reports_folder: str | None = None,
+    deferrable: bool | None = True,
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    group_id: str = "fleet",
+    prefix_group_id: bool = False,
+    default_args: Mapping[str, Any] | None = None,
+) -> TaskGroup:
+    """Add the tasks that move all jobs of a manifest to the target cluster; return their group.
+
+    Call it inside a DAG. It reads the manifest, archives the offset syncs, plans all jobs from
+    where they stand, asks for one approval over the total, and moves the jobs wave by wave: each
+    wave is a task group that is expanded over its jobs. A job that fails holds the next wave, and
+    not the others of its own. Run again, it moves only what is left.
+
+    Args:
+        manifest: The file that lists the jobs; docs/fleet.md. It is read when the DAG runs.
+        archive: See ``TranslateOffsetsOperator``: the syncs topic is read into it once for all.
+        waves: How many waves the DAG has; those without jobs are skipped.
+        at_once: How many jobs of a wave may be at work at once.
+        mode: ``planned`` or ``disaster``.
+        ask: See ``ApproveFailoverOperator``: of the approval over the total. A job whose later plan
+            is worse than what was approved for it asks again, unless it is ``never``.
+        response_timeout: The deadline of each approval, in seconds; None: it waits for ever.
+        verify: Compare both clusters and the outputs of each job at the end.
+        mm2_conn_id: Id of a connection of type ``mm2``.
+        source_kafka_conn_id: See ``failover_tasks``.
+        target_kafka_conn_id: See ``failover_tasks``.
+        reports_folder: Where all reports are kept. None: the jobs' beside their target folders, and
+            the fleet's in XCom alone.
+        deferrable: See ``failover_tasks``.
+        arguments: Further arguments by task id: those of ``failover_tasks`` count for each job,
+            beside ``read_manifest``, ``archive_syncs``, ``preview``, ``approve_fleet``, ``turn``
+            and ``report_fleet``. They count before those of the manifest.
+        group_id: The group's id.
+        prefix_group_id: Begin the task ids with the group's.
+        default_args: Of all tasks; two retries by default.
+
+    Raises:
+        ConfigurationError: ``arguments`` names a task that is not there, or ``waves`` is no number
+            from 1.
+    """
+    tasks_arguments = arguments or {}
+    known = (*OWN_TASKS, *OPERATORS)
+    if unknown := ", ".join(sorted(set(tasks_arguments) - set(known))):
+        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(known)}")
+    if waves < 1:
+        raise ConfigurationError(f"waves is {waves}; give a number from 1")
+    defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
+    with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        FleetTasks(
+            settings={
+                "mode": mode,
+                "archive": archive,
+                "mm2_conn_id": mm2_conn_id,
+                "reports": reports_folder,
+                "ask": ask,
+                "response_timeout": response_timeout,
+            },
+            manifest=manifest,
+            waves=waves,
+            at_once=at_once,
+            failover={
+                "mode": mode,
+                "modes": tuple(FLEET_MODES),
+                "archive": archive,
+                "mm2_conn_id": mm2_conn_id,
+                "source_kafka_conn_id": source_kafka_conn_id,
+                "target_kafka_conn_id": target_kafka_conn_id,
+                "reports_folder": reports_folder,
+                "verify": verify,
+                "deferrable": deferrable,
+            },
+            arguments=tasks_arguments,
+            default_args=default_args or {},
+        ).add()
+    return group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetTasks:
+    """Adds the tasks of a fleet. Texts may be templates."""
+
+    settings: Mapping[str, Any]
+    """Arguments of several operators: each takes those that it has a template field of."""
+    manifest: str
+    waves: int
+    at_once: int | str
+    failover: Mapping[str, Any]
+    """Arguments of ``failover_tasks``."""
+    arguments: Mapping[str, Mapping[str, Any]]
+    default_args: Mapping[str, Any]
+
+    def add(self) -> None:
+        """Add all tasks, one behind the other."""
+        read = self._add(
+            ReadFleetManifestOperator, "read_manifest", manifest=self.manifest, waves=self.waves
+        )
+        archive = self._add(
+            ArchiveSyncsOperator,
+            "archive_syncs",
+            # In a disaster the topic may be lost, and the archive is what is left.
+            pre_execute=Gate(mode=self.failover["mode"], runs_in=frozenset({FailoverMode.PLANNED})),
+        )
+        preview = self._add(PreviewFleetOperator, "preview", manifest=XComArg(read))
+        approve = self._add(
+            ApproveFailoverOperator,
+            "approve_fleet",
+            plan=XComArg(preview),
+            forecast=XComArg(preview, "costs"),
+            job=self.manifest,
+            **{name: _pull(preview, "allowed", name) for name in THRESHOLDS},
+        )
+        before: Any = approve
+        chain(read, archive, preview, approve)
+        turns, ends = {}, {}
+        for wave in range(1, self.waves + 1):
+            jobs = self._add(
+                FleetWaveOperator,
+                f"jobs_of_wave_{wave}",
+                manifest=XComArg(read),
+                preview=XComArg(preview),
+                approval=XComArg(approve),
+                wave=wave,
+            )
+            chain(before, jobs)
+            before, turns[wave], ends[wave] = self._add_wave(jobs, wave)
+        report = self._add(
+            ReportFleetOperator,
+            "report_fleet",
+            trigger_rule="all_done",
+            manifest=XComArg(read),
+            turns=turns,
+            ends=ends,
+        )
+        chain(before, report)
+
+    def _add_wave(self, jobs: BaseOperator, wave: int) -> tuple[Any, str, str]:
+        """Add the group that is expanded over the jobs of a wave; return first and last task."""
+        ids: list[str] = []
+
+        @task_group(group_id=f"wave_{wave}")
+        def group(job: Any) -> None:  # noqa: ANN401 - Airflow's stand-in for one of the dicts
+            turn = self._add(
+                FleetTurnSensor,
+                "turn",
+                job=job,
+                last_task_id="",
+                at_once=self.at_once,
+                failover_mode=self.failover["mode"],
+                deferrable=self.failover["deferrable"],
+            )
+            vars(turn)["map_index_template"] = _pull(turn, JOB, "name")
+            failover = self._add_failover(turn)
+            turn.last_task_id = failover.child_id("report")
+            chain(turn, failover)
+            ids.extend([turn.task_id, turn.last_task_id])
+
+        return group.expand(job=XComArg(jobs)), ids[0], ids[1]
+
+    def _add_failover(self, turn: BaseOperator) -> TaskGroup:
+        """Add the tasks that move one job; its settings come with the first task of its group."""
+
+        def job(name: str) -> str:
+            return _pull(turn, JOB, name)
+
+        arguments = {
+            "check": {
+                **_spark_names(turn),
+                "sink": job("target_output"),
+                "subscribe_pattern": job("subscribe_pattern"),
+                "txn_app_id": job("txn_app_id"),
+            },
+            "stop_source": {
+                **_spark_names(turn),
+                "heartbeat_timeout": job("heartbeat_timeout"),
+                "kill_after": job("kill_after"),
+            },
+            "read_positions": {"saved_positions": job("saved_positions")},
+            "wait_replicated": {"quiet_after": job("quiet_after")},
+            "approve": {
+                **{name: job(name) for name in THRESHOLDS},
+                "ask": job("ask"),
+                "response_timeout": self.settings["response_timeout"],
+            },
+            "roll_back": {"on_failure": job("on_failure")},
+        }
+        names = ("stream_dag_id", "source_folder", "target_folder", "source_output")
+        more = ("target_output", "source_is_gone", "changed_records")
+        return failover_tasks(
+            **{name: job(name) for name in (*names, *more)},
+            **self.failover,
+            job_name=job("name"),
+            left_out=f"{{{{ {_xcom(turn, MOVED)} or '' }}}}",
+            arguments={
+                name: {**arguments.get(name, {}), **self.arguments.get(name, {})}
+                for name in OPERATORS
+            },
+            group_id=_FAILOVER,
+            default_args={**self.default_args, "map_index_template": job("name")},
+        )
+
+    def _add(self, operator: type[OperatorT], task_id: str, **own: Any) -> OperatorT:
+        fields = set(operator.template_fields)
+        shared = {name: value for name, value in self.settings.items() if name in fields}
+        defaults: dict[str, Any] = {"trigger_rule": "none_failed"}
+        return operator(
+            task_id=task_id, **{**defaults, **shared, **own, **self.arguments.get(task_id, {})}
+        )
+
+
+def _spark_names(turn: BaseOperator) -> dict[str, str]:
+    """Return the folders of the job as Spark names them; empty texts where it says nothing else."""
+    folder = f"{_xcom(turn, JOB)}['spark_folder']"
+    return {
+        f"spark_{name}": f"{{{{ {folder} ~ '/{name}' if {folder} else '' }}}}"
+        for name in ("checkpoint", "control")
+    }
+
+
+def _pull(task: BaseOperator, key: str, name: str) -> str:
+    return f"{{{{ {_xcom(task, key)}['{name}'] }}}}"
+
+
+def _xcom(task: BaseOperator, key: str) -> str:
+    return f"ti.xcom_pull(task_ids='{task.task_id}', key='{key}', {SAME_JOB})"

@@ -1,0 +1,83 @@
+"""The wait of a fleet's job for its turn; ``FleetTurnSensor`` polls with its trigger."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from airflow_mm2_offsets.errors import HandoverError
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
+
+GOOD = frozenset({"success", "skipped"})
+BAD = frozenset({"failed", "upstream_failed", "removed"})
+"""The states of a task that has ended."""
+
+
+class FleetTurnTrigger(PollingTrigger):
+    """Waits until few enough jobs of a wave are at work, and those before this job are moved.
+
+    Args:
+        dag_id: Of the run.
+        run_id: Of the run.
+        task_id: The last task of each job of the wave.
+        map_index: The number of this job in the wave.
+        at_once: How many jobs of the wave may be at work.
+        after: The numbers of the jobs that must be moved before, by name.
+    """
+
+    wait_for = "the turn of the job in its wave"
+    settings = ("dag_id", "run_id", "task_id", "map_index", "at_once", "after")
+
+    def __init__(
+        self,
+        *,
+        dag_id: str,
+        run_id: str,
+        task_id: str,
+        map_index: int,
+        at_once: int,
+        after: Mapping[str, int],
+        **times: float,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**times)
+        self.dag_id = dag_id
+        self.run_id = run_id
+        self.task_id = task_id
+        self.map_index = map_index
+        self.at_once = at_once
+        self.after = after
+
+    def poll(self) -> Done | NotYet:
+        """Ask Airflow for the states of the wave's last tasks."""
+        states = self._states()
+        ended = {name: states.get(index) for name, index in self.after.items()}
+        if failed := sorted(name for name, state in ended.items() if state in BAD):
+            raise HandoverError(
+                f"it is to be moved after {', '.join(failed)}, and that has failed: nothing was "
+                f"done to this job. Correct what its report names and clear its failed task; then "
+                f"clear this task, with all after it, or start a new run of the same manifest"
+            )
+        waits = sorted(name for name, state in ended.items() if state not in GOOD)
+        if waits:
+            return NotYet(reason=f"{', '.join(waits)} must be moved before it")
+        at_work = self.map_index - sum(state in GOOD | BAD for state in states.values())
+        if at_work >= self.at_once:
+            return NotYet(
+                reason=f"{at_work} jobs of the wave come before it and have not ended, and "
+                f"{self.at_once} may be at work at once"
+            )
+        return Done()
+
+    def _states(self) -> dict[int, str | None]:
+        """Return the state of the last task of each job by its number in the wave."""
+        runs: Mapping[str, Mapping[str, Any]] = RuntimeTaskInstance.get_task_states(
+            dag_id=self.dag_id, task_ids=[self.task_id], run_ids=[self.run_id]
+        )
+        found = {}
+        for name, state in runs.get(self.run_id, {}).items():
+            # Airflow appends the number to the id of a mapped task.
+            number = name.removeprefix(f"{self.task_id}_")
+            if number.isdecimal():
+                found[int(number)] = None if state is None else str(getattr(state, "value", state))
+        return found
