@@ -64,9 +64,9 @@ class FirstGate:
         mode = parse_mode(task.task_id, task.render_template(self.gate.mode, context))
         if mode not in self.modes:
             raise ConfigurationError(
-                f"mode is {mode}, and these tasks carry out {', '.join(sorted(self.modes))}. A drill "
-                f"is of one job, starts its DAG (stream_dag_id) and ends it through its control "
-                f"location: give neither stop nor submit"
+                f"mode is {mode}, and these tasks carry out {', '.join(sorted(self.modes))}; a "
+                f"drill is of one job, and starts and ends it by stream_dag_id and its control "
+                f"location, without stop and submit"
             )
 
 
