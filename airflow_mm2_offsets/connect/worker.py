@@ -26,6 +26,10 @@ _EXAMPLE = "give one like http://connect:8083"
 
 _EMPTY = frozenset({httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT})
 """The answers without a body: to a new state, and to a deletion."""
+_FINAL = frozenset({httpx.codes.BAD_REQUEST, httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
+"""The refusals that stay until somebody changes something."""
+_FINAL = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
+"""The refusals that stay until somebody changes a login or a right."""
 _NEXT_STEP: Mapping[int, str] = {
     httpx.codes.BAD_REQUEST: "correct what the message names",
     httpx.codes.UNAUTHORIZED: "check the login of the Connect connection",
@@ -149,7 +153,9 @@ class ConnectWorker:
             return body
         message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
         next_step = _NEXT_STEP.get(answer.status, "look into the worker's log")
-        raise ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {next_step}")
+        refusal = ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {next_step}")
+        refusal.retryable = answer.status not in _FINAL
+        raise refusal
 
 
 def connector_path(name: str, what: str) -> str:

@@ -127,7 +127,7 @@ def _examine(rules: Iterable[Rule[SubjectT]], subject: SubjectT) -> list[Finding
 def _flows(request: DoctorRequest, connector: MirrorConnector) -> list[Flow]:
     """Return a connector's flow beside each that copies back; once alone if there is none."""
     back = find_reverses(connector, request.enabled)
-    others = back or find_reverses(connector, request.disabled) or [None]
+    others: list[MirrorConnector | None] = [*(back or find_reverses(connector, request.disabled))]
     siblings = find_siblings(connector, request.enabled)
     return [
         Flow(
@@ -137,7 +137,7 @@ def _flows(request: DoctorRequest, connector: MirrorConnector) -> list[Flow]:
             copies_back=bool(back),
             topics=request.topics,
         )
-        for each in others
+        for each in others or [None]
     ]
 
 

@@ -12,11 +12,15 @@ from airflow_mm2_offsets.planning.mirror_connector import (
     SYNCS_LOCATION,
     MirrorConnector,
 )
-from airflow_mm2_offsets.planning.topic_filter import TopicFilter
+from airflow_mm2_offsets.planning.topic_filter import (
+    TopicFilter,
+    copied_by_both,
+    named_in_both,
+    same_patterns,
+)
 
 _EMIT = "emit.heartbeats.enabled"
 _COPY_HEARTBEATS = "heartbeats.replication.enabled"
-_PATTERNS = ("topics", "topics.exclude", "topic.filter.class")
 _INTERNAL = (".internal", "-internal")
 _IDENTITY = "IdentityReplicationPolicy"
 
@@ -49,13 +53,9 @@ def _topic_not_copied(flow: Flow) -> Iterator[Hit]:
 def _copied_twice(flow: Flow) -> Iterator[Hit]:
     for sibling in flow.siblings:
         if sibling.name > flow.connector.name:  # each two are compared once
-            names = f"{flow.connector.name} and {sibling.name}"
-            shared = _in_both(flow, sibling)
-            for topic in shared:
-                yield Hit(f"{names} both copy topic {topic}", topic)
-            if not shared and _same_patterns(flow.connector, sibling):
-                patterns = f"topics = {sibling.text('topics')}"
-                yield Hit(f"{names} both copy {patterns}", patterns)
+            for shared in copied_by_both(flow.connector, sibling, flow.topics):
+                names = f"{flow.connector.name} and {sibling.name}"
+                yield Hit(f"{names} both copy {shared}", shared)
 
 
 def _internal_name(flow: Flow) -> Iterator[Hit]:
@@ -70,10 +70,10 @@ def _loop(flow: Flow) -> Iterator[Hit]:
         return
     names = f"{flow.connector.name} and {back.name}"
     if flow.connector.policy == back.policy == _IDENTITY:
-        shared = _in_both(flow, back)
+        shared = named_in_both(flow.connector, back, flow.topics)
         for topic in shared:
             yield Hit(f"{names} both copy topic {topic} under its own name")
-        if not shared and _same_patterns(flow.connector, back):
+        if not shared and same_patterns(flow.connector, back):
             yield Hit(f"{names} both copy topics = {back.text('topics')} under their own names")
     elif separator_in_alias(flow.connector) and separator_in_alias(back):
         # With one such alias, ``isCycle`` still finds the other one in the name.
@@ -85,27 +85,15 @@ def _loop_possible(flow: Flow) -> Iterator[Hit]:
     back = _copying_back(flow)
     if back is None or not flow.connector.policy == back.policy == _IDENTITY:
         return
-    are_literal = TopicFilter(flow.connector).is_literal or TopicFilter(back).is_literal
-    if not are_literal and not _same_patterns(flow.connector, back) and not _in_both(flow, back):
+    here, named = flow.connector, named_in_both(flow.connector, back, flow.topics)
+    are_literal = TopicFilter(here).is_literal or TopicFilter(back).is_literal
+    if not are_literal and not same_patterns(here, back) and not named:
         patterns = f"{flow.connector.text('topics')} and {back.text('topics')}"
         yield Hit(f"topics = {patterns} in {flow.connector.name} and {back.name}")
 
 
-def _same_patterns(one: MirrorConnector, other: MirrorConnector) -> bool:
-    """Tell whether two connectors select by the same patterns; literal names are compared apart."""
-    are_equal = all(one.words(name) == other.words(name) for name in _PATTERNS)
-    return are_equal and not TopicFilter(one).is_literal
-
-
 def _copying_back(flow: Flow) -> MirrorConnector | None:
     return flow.reverse if flow.copies_back else None
-
-
-def _in_both(flow: Flow, back: MirrorConnector) -> list[str]:
-    """Return the topics, of those that the job or a setting names, that both flows copy."""
-    there, home = TopicFilter(flow.connector), TopicFilter(back)
-    named = sorted({*flow.topics, *there.literals, *home.literals})
-    return [each for each in named if there.copies(each) and home.copies(each)]
 
 
 def _no_heartbeats(flow: Flow) -> Iterator[Hit]:

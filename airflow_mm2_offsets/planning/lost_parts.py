@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import (
     Positions,
     TopicPartition,
@@ -106,8 +107,7 @@ def find_lost_parts(pair: ClusterPair, positions: Positions | None = None) -> Lo
         _SYNCS: partial(_ask_syncs, pair),
     }
     if pair.connect:
-        aliases = pair.naming.source_alias, pair.naming.target_alias
-        questions[_CONNECT] = partial(pair.connect.find_mirror_sources, *aliases)
+        questions[_CONNECT] = partial(_ask_connect, pair, pair.connect)
     errors = {each.part: each.error for each in ask_parts(questions)}
     return LostParts(
         source=errors[_SOURCE],
@@ -169,6 +169,11 @@ def _ask_cluster(
         )
     cluster.watermarks(requested)
     return f"cluster {info.cluster_id}"
+
+
+def _ask_connect(pair: ClusterPair, connect: ConnectClient) -> str:
+    found = connect.find_mirror_sources(pair.naming.source_alias, pair.naming.target_alias)
+    return f"connectors {', '.join(sorted(found))}"
 
 
 def _ask_syncs(pair: ClusterPair) -> str:

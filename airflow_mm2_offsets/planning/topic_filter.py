@@ -17,6 +17,7 @@ from airflow_mm2_offsets.planning.mirror_connector import (
 
 _LITERAL = re.compile(r"[\w.-]*[\w-]")
 _KAFKAS = ("__", ".")
+_PATTERNS = ("topics", "topics.exclude", "topic.filter.class")
 
 
 def matches(patterns: Sequence[str], name: str) -> bool | None:
@@ -92,3 +93,30 @@ class TopicFilter:
         while parts and not parts[-1]:  # Java's split leaves out empty parts at the end.
             parts.pop()
         return self.connector.target_alias in parts[:-1]
+
+
+def same_patterns(one: MirrorConnector, other: MirrorConnector) -> bool:
+    """Tell whether two connectors select by the same patterns; literal names are compared apart."""
+    are_equal = all(one.words(name) == other.words(name) for name in _PATTERNS)
+    return are_equal and not TopicFilter(one).is_literal
+
+
+def named_in_both(
+    one: MirrorConnector, other: MirrorConnector, topics: Sequence[str] = ()
+) -> list[str]:
+    """Return the topics, of ``topics`` and those that a setting names, that both copy."""
+    filters = TopicFilter(one), TopicFilter(other)
+    named = sorted({*topics, *filters[0].literals, *filters[1].literals})
+    return [each for each in named if all(filter_.copies(each) for filter_ in filters)]
+
+
+def copied_by_both(
+    one: MirrorConnector, other: MirrorConnector, topics: Sequence[str] = ()
+) -> list[str]:
+    """Return what two connectors are known to copy both, as messages name it.
+
+    Two different patterns may still match one topic: only its offsets then show it.
+    """
+    if named := named_in_both(one, other, topics):
+        return [f"topic {topic}" for topic in named]
+    return [f"topics = {one.text('topics')}"] if same_patterns(one, other) else []

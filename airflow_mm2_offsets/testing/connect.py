@@ -69,8 +69,8 @@ class SimulatedConnect:
             case ["connectors"]:
                 configs = {name: each.config for name, each in self.others.items()}
                 configs = {CONNECTOR: self.config, **configs}
-                body = {name: {"info": {"config": each}} for name, each in configs.items()}
-                return httpx.Response(200, json=body)
+                listed = {name: {"info": {"config": each}} for name, each in configs.items()}
+                return httpx.Response(200, json=listed)
             case ["connectors", name, *rest]:
                 reply = self._of_connector(request, name, "".join(rest))
             case _:
@@ -92,10 +92,11 @@ class SimulatedConnect:
             return reply
         if (request.method, what) == ("PUT", "config"):
             return self._put(name, json.loads(request.content))
-        if (request.method, what) == ("DELETE", "") and self.others.pop(name, None):
-            return 204, None
         other = self.others.get(name)
-        return other and other.answer(request.method, what, request.content)
+        if other is not None and (request.method, what) == ("DELETE", ""):
+            del self.others[name]
+            return 204, None
+        return other.answer(request.method, what, request.content) if other else None
 
     def _put(self, name: str, config: Mapping[str, str]) -> Reply:
         is_new = name not in self.others

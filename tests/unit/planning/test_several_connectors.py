@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core import SyncsLocation, TopicPartition
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.planning.checks import find_problems
 from airflow_mm2_offsets.planning.connect_claims import read_claims
+from airflow_mm2_offsets.planning.mirror_config import read_mirror_connectors, that_copy
 from airflow_mm2_offsets.planning.offset_evidence import committed_by_connect
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.testing.connect import SimulatedConnect, mirror_config
@@ -81,16 +82,16 @@ def test_of_two_claims_the_lower_counts(copied: Pair, caplog: pytest.LogCaptureF
     assert "orders[0]: 2 connectors have copied it (mirror up to 99, other up to 98)" in caplog.text
 
 
-def test_a_transform_counts_where_its_connector_copies_the_topic(copied: Pair) -> None:
-    """A transform of another topic's connector changes nothing; one of the job's does."""
+def test_the_settings_of_the_connectors_of_a_topic_count(copied: Pair) -> None:
+    """A transform counts for the topics of its connector; one that matches nothing names all."""
     changing = {"transforms": "x", "transforms_x_type": "InsertField"}
     apart, _ = split(copied, connector("clicks", **changing))
     shared, _ = split(copied, connector("clicks|orders", **changing))
-    reads = [
-        plan_failover(each, {"orders": {0: 50}}).target_records_read for each in (apart, shared)
+    changes = [
+        [each.changes_records for each in that_copy(read_mirror_connectors(pair), [topic])]
+        for pair, topic in ((apart, "orders"), (apart, "clicks"), (shared, "orders"), (apart, "x"))
     ]
-    assert reads[0] > 0
-    assert reads[1] == 0
+    assert changes == [[False], [True], [False, True], [False, True]]
 
 
 def test_a_connector_that_names_other_topics_is_refused_for_its_topics_alone(copied: Pair) -> None:
