@@ -3,7 +3,13 @@
 from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Direction, Naming, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import (
+    Direction,
+    Naming,
+    OffsetMapping,
+    SyncsLocation,
+    TopicPartition,
+)
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.advice import mechanism
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -23,6 +29,13 @@ class ClusterPair:
     syncs_location: SyncsLocation = SyncsLocation.SOURCE
     connect: ConnectClient | None = None
     """The Connect workers that run the connectors; None if they can't be reached."""
+    mapping: OffsetMapping = OffsetMapping.OFFSET_SYNCS
+    """What says where the source's records lie on the target."""
+
+    @property
+    def has_syncs(self) -> bool:
+        """Whether there are offset syncs; a copy that keeps offsets needs none."""
+        return self.mapping is OffsetMapping.OFFSET_SYNCS
 
     @property
     def direction(self) -> Direction:
@@ -49,8 +62,27 @@ class ClusterPair:
 
     @property
     def syncs_topic(self) -> str:
-        """The name of the offset-syncs topic."""
+        """The name of the offset-syncs topic.
+
+        Raises:
+            ConfigurationError: See ``require_syncs``.
+        """
+        self.require_syncs()
         return self.naming.syncs_topic(self.syncs_location)
+
+    def require_syncs(self) -> None:
+        """Raise unless there are offset syncs.
+
+        Raises:
+            ConfigurationError: The copy keeps offsets, so that there is no offset-syncs topic.
+        """
+        if not self.has_syncs:
+            raise ConfigurationError(
+                f"the mapping of the pair is {self.mapping}: the copy keeps offsets, and there is "
+                f"no offset-syncs topic to read, to list or to archive. Plan the failover of the "
+                f"job, or set the mapping to {OffsetMapping.OFFSET_SYNCS}",
+                setting="mapping",
+            )
 
     def on_target(self, partition: TopicPartition) -> TopicPartition:
         """Return the name on the target of a partition of the source."""

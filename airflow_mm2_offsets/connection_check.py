@@ -28,9 +28,10 @@ def check_connection(pair: ClusterPair) -> tuple[PartHealth, ...]:
     walks: dict[str, Walk] = {
         "source": partial(_walk_to_cluster, pair.source, "source", infos),
         "target": partial(_walk_to_cluster, pair.target, "target", infos),
-        f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}": partial(_syncs, pair),
-        "Connect": partial(_connect, pair),
     }
+    if pair.has_syncs:
+        walks[_syncs_part(pair)] = partial(_syncs, pair)
+    walks["Connect"] = partial(_connect, pair)
     return (*walk_parts(walks), *_one_cluster_twice(pair, infos))
 
 
@@ -57,13 +58,17 @@ def _syncs(pair: ClusterPair) -> Iterator[PartHealth]:
     syncs = read_syncs(pair.syncs_cluster, pair.syncs_topic)
     skipped = f", skipped records: {syncs.skipped_count}" if syncs.skipped_count else ""
     yield PartHealth(
-        part=f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}",
+        part=_syncs_part(pair),
         answer=f"syncs: {len(syncs.index)}, partitions: {len(syncs.index.partitions)}{skipped}",
     )
     topics = {partition.topic for partition in syncs.index.partitions}
     copies = {pair.naming.target_topic(topic) for topic in topics}
     for side, cluster, names in (("source", pair.source, topics), ("target", pair.target, copies)):
         yield _rights(side, cluster, names)
+
+
+def _syncs_part(pair: ClusterPair) -> str:
+    return f"syncs topic {pair.syncs_topic} on {pair.syncs_location.value}"
 
 
 def _rights(side: str, cluster: KafkaCluster, topics: set[str]) -> PartHealth:

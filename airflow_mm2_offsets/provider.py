@@ -68,6 +68,14 @@ CONNECTION_FIELDS: Mapping[str, dict[str, Any]] = {
         default="source",
         enum=["source", "target"],
     ),
+    "mapping": _field(
+        "Offset mapping",
+        "offset_syncs: MirrorMaker 2 copies, and its offset syncs say where records lie; identity: "
+        "the copies keep their offsets (cluster mirroring of KIP-1279, Cluster Linking), and each "
+        "plan proves it.",
+        default="offset_syncs",
+        enum=["offset_syncs", "identity"],
+    ),
     "connect_url": _field(
         "Kafka Connect URL",
         "REST address of a worker that runs the connectors, such as http://connect:8083; leave "

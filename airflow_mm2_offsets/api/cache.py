@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import SyncIndex
 from airflow_mm2_offsets.errors import Mm2OffsetsError, SyncsTopicError
 from airflow_mm2_offsets.kafka.stable_read import SyncsTopicState, read_stable
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
@@ -114,7 +115,12 @@ class SyncCache:
 
 
 def read_on(pair: ClusterPair, previous: SyncsSnapshot | None) -> SyncsSnapshot:
-    """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated."""
+    """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated.
+
+    Where copies keep offsets there is none: the snapshot is empty, so that the server is ready.
+    """
+    if not pair.has_syncs:
+        return SyncsSnapshot(index=SyncIndex(), records_read=0, next_offset=0)
     cluster, topic = pair.syncs_cluster, pair.syncs_topic
 
     def read(state: SyncsTopicState) -> tuple[int, SyncsSnapshot] | None:

@@ -53,7 +53,9 @@ class ServedPair:
 
         Raises:
             Problem: No refresh has succeeded yet.
+            ConfigurationError: The copies keep offsets, so that there are no syncs.
         """
+        self.pair.require_syncs()
         state = self.cache.state
         if state.syncs is None:
             reason = f": {state.error}" if state.error else "; the first read is under way"
@@ -62,6 +64,15 @@ class ServedPair:
                 f"the offset syncs have not been read yet{reason}",
             )
         return state.syncs.index
+
+    def latest(self) -> SyncIndex:
+        """Return the syncs that the topic holds now; see ``SyncCache.latest``.
+
+        Raises:
+            ConfigurationError: The copies keep offsets, so that there are no syncs.
+        """
+        self.pair.require_syncs()
+        return self.cache.latest().index
 
 
 class PairProvider(Protocol):

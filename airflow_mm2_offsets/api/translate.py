@@ -83,7 +83,7 @@ def translate_latest(
     strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
     """Translate a position with the syncs that the topic holds now; it is read once."""
-    return _answer(served.cache.latest().index, topic, partition, offset, strategy)
+    return _answer(served.latest(), topic, partition, offset, strategy)
 
 
 @router.post("/translate/latest", response_model=TranslateResponse)
@@ -91,7 +91,7 @@ def translate_latest_body(
     served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
 ) -> Json:
     """Translate a position with the syncs that the topic holds now; it is read once."""
-    index = served.cache.latest().index
+    index = served.latest()
     return _answer(index, request.topic, request.partition, request.offset, strategy)
 
 
@@ -116,7 +116,7 @@ def batch_latest(
     check_source: CheckSourceQuery = True,
 ) -> Json:
     """Translate many positions with the syncs that the topic holds now; it is read once."""
-    index = served.cache.latest().index
+    index = served.latest()
     return _answer_batch(served, index, request, strategy, check_source=check_source)
 
 

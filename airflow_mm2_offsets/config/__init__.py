@@ -13,7 +13,7 @@ from airflow_mm2_offsets.config.keys import SYNCS_LOCATION
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.config.sources import read_entries
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, SyncsLocation
+from airflow_mm2_offsets.core import Naming, OffsetMapping, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import Setting
 
@@ -46,6 +46,7 @@ class Settings:
     target: Mapping[str, Setting] = field(repr=False)
     naming: Naming
     syncs_location: SyncsLocation = SyncsLocation.SOURCE
+    mapping: OffsetMapping = OffsetMapping.OFFSET_SYNCS
     connect_url: str | None = None
     connect_username: str | None = field(default=None, repr=False)
     connect_password: str | None = field(default=None, repr=False)
@@ -78,6 +79,7 @@ class Settings:
             )
             if self.connect_url is not None
             else None,
+            mapping=self.mapping,
         )
         return checked_logins(pair)
 
@@ -116,6 +118,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str]) -> Settings:
         target=reader.client_properties("target"),
         naming=reader.naming(location),
         syncs_location=location,
+        mapping=reader.mapping(),
         connect_url=reader.connect_url(),
         connect_username=reader.text("connect.username"),
         connect_password=reader.text("connect.password"),

@@ -20,6 +20,7 @@ SEPARATOR = "replication.policy.separator"
 INTERNAL_SEPARATOR = "replication.policy.internal.topic.separator.enabled"
 SYNCS_TOPIC = "offset-syncs.topic"
 SYNCS_LOCATION = "offset-syncs.topic.location"
+MAPPING = "mapping"
 
 KEYS = frozenset(
     {
@@ -30,6 +31,7 @@ KEYS = frozenset(
         INTERNAL_SEPARATOR,
         SYNCS_TOPIC,
         SYNCS_LOCATION,
+        MAPPING,
         "connect.url",
         "connect.username",
         "connect.password",

@@ -14,6 +14,7 @@ from airflow_mm2_offsets.config.keys import (
     CLUSTERS,
     INTERNAL_SEPARATOR,
     KEYS,
+    MAPPING,
     POLICY,
     SEPARATOR,
     SHARED,
@@ -23,7 +24,7 @@ from airflow_mm2_offsets.config.keys import (
 )
 from airflow_mm2_offsets.config.replacing import replaced_by
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core import Naming, OffsetMapping, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.core.naming import SYNCS_TOPIC_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.kafka.client_properties import to_librdkafka
@@ -37,7 +38,9 @@ _POLICIES = {
 }
 """Kafka's classes, and Strimzi's, which older versions of it had before Kafka."""
 _BOOLEANS = {"true": True, "false": False}
-_ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation)
+_ChoiceT = TypeVar("_ChoiceT", ReplicationPolicy, SyncsLocation, OffsetMapping)
+_NEEDS_SYNCS = ("connect.url", SYNCS_TOPIC, "archive")
+"""What says that MirrorMaker 2 copies. The location of its topic has a default in forms."""
 
 
 class SettingsReader:
@@ -147,6 +150,24 @@ class SettingsReader:
             separator=separator,
             internal_separator=internal,
         )
+
+    def mapping(self) -> OffsetMapping:
+        """Return how positions map.
+
+        Raises:
+            ConfigurationError: It is none, or another setting says that MirrorMaker 2 copies.
+        """
+        mapping = self.choice(MAPPING, OffsetMapping.OFFSET_SYNCS)
+        if mapping is OffsetMapping.IDENTITY and (
+            contrary := [self._entries[key].origin for key in _NEEDS_SYNCS if self.text(key)]
+        ):
+            raise ConfigurationError(
+                f"is {mapping}: copies keep offsets, and no offset syncs, archive of them or "
+                f"Connect is asked; leave out {' and '.join(contrary)}, or set the mapping to "
+                f"{OffsetMapping.OFFSET_SYNCS}",
+                setting=self._entries[MAPPING].origin,
+            )
+        return mapping
 
     def connect_url(self) -> str | None:
         """Return the URL of a Connect worker, if one is set."""

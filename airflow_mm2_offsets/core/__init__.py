@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core.evidence import (
 )
 from airflow_mm2_offsets.core.index import SyncIndex
 from airflow_mm2_offsets.core.naming import Direction, Naming, ReplicationPolicy, SyncsLocation
+from airflow_mm2_offsets.core.offset_mapping import OffsetMapping
 from airflow_mm2_offsets.core.partition_plan import (
     Fallback,
     OnUnmapped,
@@ -29,6 +30,7 @@ __all__ = [
     "FailoverPlan",
     "Fallback",
     "Naming",
+    "OffsetMapping",
     "OffsetSync",
     "OnUnmapped",
     "PartitionPlan",

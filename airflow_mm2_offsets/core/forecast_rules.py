@@ -53,6 +53,8 @@ class RiskFacts:
     target_end: int
     skipped_by_start: int = 0
     """The most records that a start chosen by the user, not proven, skips on the target."""
+    undecided: int = 0
+    """Offsets of open transactions on the target whose end can't be copied any more."""
     samples: Sequence[EndSample] = ()
     """What the archive's runs saw of this incarnation of the topic, in order of time."""
     source_end: int | None = None
@@ -86,12 +88,19 @@ def estimate_at_risk(
         estimate = _of_live_source(facts, facts.source_end)
     else:
         estimate = _of_lost_source(facts, lost_at, max_rate, rate_factor)
-    most, skipped = estimate.records.at_most, facts.skipped_by_start
-    if most is None or not skipped:
+    skipped = "the chosen start, which is not proven, skips at most {} more"
+    estimate = _with_more(estimate, facts.skipped_by_start, skipped)
+    aborted = "at most {} offsets of open transactions on the target are lost if these are aborted"
+    return _with_more(estimate, facts.undecided, aborted)
+
+
+def _with_more(estimate: Estimate, more: int, why: str) -> Estimate:
+    most = estimate.records.at_most
+    if not more:
         return estimate
-    chosen = f"; the chosen start, which is not proven, skips at most {skipped} more"
-    records = CountRange(at_least=estimate.records.at_least, at_most=most + skipped)
-    return Estimate(records, estimate.basis + chosen)
+    most = None if most is None else most + more
+    records = CountRange(at_least=estimate.records.at_least, at_most=most)
+    return Estimate(records, f"{estimate.basis}; {why.format(more)}")
 
 
 def _of_live_source(facts: RiskFacts, end: int) -> Estimate:
@@ -123,7 +132,7 @@ def _of_lost_source(
     if not facts.samples:
         return _unknown(
             f"the source's end was at {facts.known_end} or later, and no archive has seen its "
-            f"watermarks: an archive of this pair would bound it"
+            f"watermarks: an archive of the offset syncs would bound it"
         )
     newest = facts.samples[-1]
     seconds = max(0, lost_at - newest.time) / 1000

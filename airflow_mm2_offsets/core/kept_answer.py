@@ -10,10 +10,17 @@ from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.result import Basis, Status, Translation
 
 _COPIES_GONE = frozenset(
-    {Basis.COPYING_AGAIN, Basis.HISTORY_CUT, Basis.NOT_REPLICATED_YET, Basis.OTHER_WRITER}
+    {
+        Basis.COPYING_AGAIN,
+        Basis.HISTORY_CUT,
+        Basis.NOT_IDENTICAL,
+        Basis.NOT_REPLICATED_YET,
+        Basis.OTHER_WRITER,
+    }
 )
 """Why a position is refused if the target had its copies and has lost them; or, on the way home, if
-a producer has written since to the cluster that the job leaves."""
+a producer has written since to the cluster that the job leaves; or if a copy that keeps offsets is
+none any more."""
 
 
 def find_contradiction(

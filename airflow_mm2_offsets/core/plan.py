@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.naming import Direction
+from airflow_mm2_offsets.core.offset_mapping import OffsetMapping
 from airflow_mm2_offsets.core.partition_plan import (
     PartitionPlan,
     check_bounds,
@@ -72,6 +73,8 @@ class FailoverPlan:
     """What the plan was made without, because it did not answer."""
     direction: Direction = Direction.FORWARD
     """Exchanged: the job goes back to where MirrorMaker 2 copies from."""
+    mapping: OffsetMapping = OffsetMapping.OFFSET_SYNCS
+    """What the answers rest on: offset syncs, or a copy that keeps offsets."""
 
     @property
     def refused(self) -> tuple[Translation, ...]:
@@ -162,6 +165,8 @@ class FailoverPlan:
             plan["left_out"] = [each.to_json() for each in self.left_out]
         if self.direction is not Direction.FORWARD:  # Plans without the field stay as they are.
             plan["direction"] = self.direction.value
+        if self.mapping is not OffsetMapping.OFFSET_SYNCS:
+            plan["mapping"] = self.mapping.value
         return plan | {"digest": digest_of(plan)}
 
     @classmethod
@@ -205,6 +210,7 @@ class FailoverPlan:
                 for each in plan.get("left_out", ())
             ),
             direction=Direction(plan.get("direction", Direction.FORWARD)),
+            mapping=OffsetMapping(plan.get("mapping", OffsetMapping.OFFSET_SYNCS)),
         )
 
 

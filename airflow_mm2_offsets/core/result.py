@@ -48,6 +48,11 @@ class Basis(StrEnum):
     FIRST_PLAN = "first-plan"
     OTHER_WRITER = "other-writer"
     UNREAD_RECORDS = "unread-records"
+    IDENTITY = "identity"
+    NOT_IDENTICAL = "not-identical"
+    NOT_COMPARED = "not-compared"
+    BY_WORD = "by-word"
+    OPEN_TRANSACTION = "open-transaction"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,6 +145,8 @@ def _kept_syncs(request: DoctorRequest) -> Iterator[KeptSyncs]:
     pair = request.pair
     has_connect = None if pair is None else pair.connect is not None
     locations = {each.name: each.text(SYNCS_LOCATION) for each in request.connectors}
+    if pair is not None and not pair.has_syncs:
+        return
     if not locations and pair is not None:
         locations = {"the connection": pair.syncs_location.value}
     for name, location in locations.items():
@@ -161,6 +163,8 @@ def _with_running_connectors(
     request: DoctorRequest, pair: ClusterPair
 ) -> tuple[DoctorRequest, list[str]]:
     """Return the request with the connectors that Connect runs, or why it can't be asked."""
+    if not pair.has_syncs:
+        return request, ["the connector's settings: the copies keep offsets (mapping identity)"]
     if pair.connect is None or request.offline:
         reason = "the connector's settings: Connect was not asked, and no file has them"
         return request, [reason]

@@ -32,7 +32,8 @@ class LiveFacts:
 
     topics: tuple[CopiedTopic, ...] = ()
     """Those that exist on both clusters."""
-    syncs_topic: str
+    syncs_topic: str | None
+    """None: the copies keep offsets, and there is none. Then there are no heartbeats either."""
     syncs_cluster: str
     syncs_settings: _Settings | None = None
     syncs_replicas: int | None = None
@@ -61,23 +62,30 @@ def read_live_facts(pair: ClusterPair, topics: Collection[str]) -> LiveFacts:
             return otherwise
 
     pair = pair.mirrored
-    cluster, syncs_topic = pair.syncs_cluster, pair.syncs_topic
+    cluster = pair.syncs_cluster
+    syncs_topic = pair.syncs_topic if pair.has_syncs else None
     beats = pair.naming.heartbeats_topic()
-    infos: dict[str, TopicInfo] = ask(lambda: cluster.topics([syncs_topic]), {})
+    infos: dict[str, TopicInfo] = {}
+    if syncs_topic is not None:
+        infos = ask(lambda: cluster.topics([syncs_topic]), {})
     return LiveFacts(
         topics=ask(lambda: _copied_topics(pair, topics or _synced_topics(pair)), ()),
         syncs_topic=syncs_topic,
         syncs_cluster=cluster.name,
-        syncs_settings=ask(lambda: cluster.topic_settings([*infos]).get(syncs_topic), None),
-        syncs_replicas=infos[syncs_topic].replicas if infos else None,
+        syncs_settings=ask(lambda: cluster.topic_settings([*infos]).get(syncs_topic or ""), None),
+        syncs_replicas=infos[syncs_topic].replicas if syncs_topic and infos else None,
         heartbeats_topic=beats,
-        has_heartbeats=ask(lambda: beats in pair.target.topics([beats]), None),
+        has_heartbeats=ask(lambda: beats in pair.target.topics([beats]), None)
+        if pair.has_syncs
+        else None,
         connect_version=ask(pair.connect.check, None) if pair.connect else None,
         unanswered=tuple(unanswered),
     )
 
 
 def _synced_topics(pair: ClusterPair) -> set[str]:
+    if not pair.has_syncs:
+        return set()
     index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
     return {partition.topic for partition in index.partitions}
 

@@ -34,6 +34,8 @@ def _unanswered(parts: Iterable[PartHealth]) -> Iterator[Hit]:
 
 
 def _syncs_deleted(facts: LiveFacts) -> Iterator[Hit]:
+    if facts.syncs_topic is None:
+        return
     policy = (facts.syncs_settings or {}).get("cleanup.policy", "compact")
     if policy != "compact":
         retention = (facts.syncs_settings or {}).get("retention.ms", "unknown")
@@ -45,7 +47,7 @@ def _syncs_deleted(facts: LiveFacts) -> Iterator[Hit]:
 
 
 def _few_replicas(facts: LiveFacts) -> Iterator[Hit]:
-    if facts.syncs_replicas == 1:
+    if facts.syncs_topic is not None and facts.syncs_replicas == 1:
         place = f"topic {facts.syncs_topic} on the {facts.syncs_cluster}"
         yield Hit(f"{place} has 1 replica", facts.syncs_topic)
 

@@ -13,6 +13,7 @@ from airflow_mm2_offsets.config.entries import Entries, Entry
 from airflow_mm2_offsets.config.keys import (
     CLUSTERS,
     INTERNAL_SEPARATOR,
+    MAPPING,
     POLICY,
     SEPARATOR,
     SOURCE_ALIAS,
@@ -22,7 +23,7 @@ from airflow_mm2_offsets.config.keys import (
 from airflow_mm2_offsets.config.reader import SettingsReader
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connection_check import check_connection
-from airflow_mm2_offsets.core import ReplicationPolicy, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.core import OffsetMapping, ReplicationPolicy, SyncIndex, SyncsLocation
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     Mm2OffsetsError,
@@ -42,6 +43,7 @@ _SETTINGS = {
     "offset_syncs_topic_location": SYNCS_LOCATION,
     "replication_policy_internal_topic_separator_enabled": INTERNAL_SEPARATOR,
     "connect_url": "connect.url",
+    "mapping": MAPPING,
 }
 """The fields of the form, and what a settings file calls them."""
 _FIELDS = frozenset({*_SETTINGS, "source_kafka_conn_id", "target_kafka_conn_id"})
@@ -109,6 +111,7 @@ class Mm2OffsetHook(BaseHook):
             if (cluster := problems.attempt(partial(self._cluster, side, extra)))
         }
         connect = problems.attempt(lambda: self._connect(connection, settings.connect_url()))
+        mapping = problems.attempt(settings.mapping)
         problems.raise_all()
         pair = ClusterPair(
             source=clusters["source"],
@@ -116,6 +119,7 @@ class Mm2OffsetHook(BaseHook):
             naming=settings.naming(location()),
             syncs_location=location(),
             connect=connect,
+            mapping=mapping or OffsetMapping.OFFSET_SYNCS,
         )
         pair = checked_logins(pair)
         return pair.exchanged() if self.exchanged else pair

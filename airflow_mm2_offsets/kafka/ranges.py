@@ -3,7 +3,7 @@
 Each function raises what ``drain`` raises.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -30,6 +30,19 @@ class RangeRecord(NamedTuple):
     is_append_time: bool
     """Whether the broker set the timestamp (``message.timestamp.type``): then two copies of one
     record differ in it."""
+
+
+class RecordParts(NamedTuple):
+    """A record's parts, each as a digest, to tell which of them differ from another record's."""
+
+    key: bytes
+    value: bytes
+    timestamp: int
+    headers: bytes
+
+    def differing(self, other: "RecordParts") -> list[str]:
+        """Return the names of the parts that differ."""
+        return [name for name in self._fields if getattr(self, name) != getattr(other, name)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +120,25 @@ def first_times(
     return times
 
 
+def read_parts(
+    cluster: KafkaCluster, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, RecordParts]:
+    """Return the parts of the record at one offset of each partition, committed or not.
+
+    A partition without a record there is absent.
+    """
+    ranges = {each: OffsetRange(offset, offset) for each, offset in offsets.items()}
+    return {
+        each: RecordParts(
+            key=_digest([record.key()]),
+            value=_digest([record.value()]),
+            timestamp=record.timestamp()[1],
+            headers=_digest(_header_parts(record)),
+        )
+        for each, record in _read(cluster, ranges, isolation="read_uncommitted")
+    }
+
+
 def _read(
     cluster: KafkaCluster,
     ranges: Mapping[TopicPartition, OffsetRange],
@@ -126,15 +158,22 @@ def _read(
 
 
 def _range_record(record: Record) -> RangeRecord:
-    digest = blake2b(digest_size=16)
-    parts = [record.key(), record.value()]
+    digest = _digest([record.key(), record.value(), *_header_parts(record)])
+    kind, milliseconds = record.timestamp()
+    return RangeRecord(record.offset(), digest, milliseconds, kind == TIMESTAMP_LOG_APPEND_TIME)
+
+
+def _header_parts(record: Record) -> list[bytes | None]:
+    parts: list[bytes | None] = []
     for name, value in record.headers() or ():
         parts += [name.encode(), value]
+    return parts
+
+
+def _digest(parts: Iterable[bytes | None]) -> bytes:
+    digest = blake2b(digest_size=16)
     for part in parts:
         # The length separates neighbours; -1 tells an absent value from an empty one.
         digest.update((-1 if part is None else len(part)).to_bytes(8, "big", signed=True))
         digest.update(part or b"")
-    kind, milliseconds = record.timestamp()
-    return RangeRecord(
-        record.offset(), digest.digest(), milliseconds, kind == TIMESTAMP_LOG_APPEND_TIME
-    )
+    return digest.digest()

@@ -211,7 +211,7 @@ class ReconcileOperator(SparkSubmitOperator):
     def _partitions(self, pair: ClusterPair, plan: FailoverPlan | None) -> Partitions:
         if plan is not None:
             index = None
-            if {*self.read} == {*SIDES}:
+            if {*self.read} == {*SIDES} and pair.has_syncs:
                 index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
                 if pair.direction is Direction.EXCHANGED:
                     index = exchange_syncs(index, pair.mirrored.naming)

@@ -52,6 +52,8 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
         case Place.TARGET_TOPICS:
             for each in map(pair.naming.target_topic, topics):
                 yield ClusterAcl("target", _on_topic(operation, each))
+        case Place.SYNCS_TOPIC if not pair.has_syncs:
+            return
         case Place.SYNCS_TOPIC:
             side = _side(pair, pair.syncs_cluster)
             yield ClusterAcl(side, _on_topic(operation, pair.syncs_topic))

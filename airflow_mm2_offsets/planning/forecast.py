@@ -22,6 +22,7 @@ from airflow_mm2_offsets.planning.forecast_reads import (
     read_copy_facts,
     read_source_ends,
     read_uncopied,
+    read_undecided,
 )
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.lost_parts import LostParts, quick, with_what_is_left
@@ -76,7 +77,7 @@ def forecast_failover(
             lost_at=None if is_live else iso_time(lost_at),
             partitions=forecast_partitions(left, plan, readings),
             ages=tuple(_ages(left, readings, request)),
-            assumptions=tuple(_assumptions(request, readings, is_live=is_live)),
+            assumptions=tuple(_assumptions(left, request, readings, is_live=is_live)),
             left_out=lost.left_out(),
         )
 
@@ -159,6 +160,7 @@ def _read(
         target=PairWatermarks.read(pair, plans, ask_source=False).target,
         source_ends=ends,
         uncopied=uncopied,
+        undecided_from=read_undecided(pair, plans),
         is_archive_alone=plan.syncs_as_of is not None,
         source_stays=request.mode is not FailoverMode.DISASTER,
         is_way_home=pair.direction is Direction.EXCHANGED,
@@ -180,8 +182,15 @@ def _ages(pair: ClusterPair, readings: Readings, request: ForecastRequest) -> It
             yield FactAge(fact=fact, as_of=as_of, seconds=round(max(0.0, age), 3))
 
 
-def _assumptions(request: ForecastRequest, readings: Readings, *, is_live: bool) -> Iterator[str]:
-    yield "MirrorMaker 2 copied in order, up to the last sync and to what Connect has committed."
+def _assumptions(
+    pair: ClusterPair, request: ForecastRequest, readings: Readings, *, is_live: bool
+) -> Iterator[str]:
+    if pair.has_syncs:
+        yield (
+            "MirrorMaker 2 copied in order, up to the last sync and to what Connect has committed."
+        )
+    else:
+        yield "The copies keep offsets and order: all before the target's end is copied."
     if is_live:
         if request.mode is not FailoverMode.DISASTER:
             yield "The source stays until MirrorMaker 2 has copied the rest of its records."

@@ -33,6 +33,8 @@ class Readings:
     """By the source's names."""
     source_ends: Mapping[TopicPartition, int]
     uncopied: Mapping[TopicPartition, list[int]]
+    undecided_from: Mapping[TopicPartition, int]
+    """Where open transactions begin on the target whose end can't be copied any more."""
     is_archive_alone: bool
     source_stays: bool
     """The source is not lost: MirrorMaker 2 goes on copying what it has not copied yet."""
@@ -89,11 +91,18 @@ def _at_risk(plan: PartitionPlan, readings: Readings) -> Estimate:
         known_end=max(read_until, copied_to + 1),
         target_end=readings.target[key].high,
         skipped_by_start=skipped,
+        undecided=_undecided(plan, readings),
         samples=facts.samples.get(key, ()),
         source_end=readings.source_ends.get(key),
         uncopied=readings.uncopied.get(key),
     )
     return estimate_at_risk(risk, lost_at=readings.lost_at, max_rate=readings.max_rate)
+
+
+def _undecided(plan: PartitionPlan, readings: Readings) -> int:
+    key, end = plan.translation.topic_partition, readings.target[plan.translation.topic_partition]
+    begin = max(_start(plan, end), readings.undecided_from.get(key, end.high))
+    return max(0, end.high - begin)
 
 
 def _start(plan: PartitionPlan, target: Watermarks) -> int:

@@ -23,7 +23,7 @@ from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times, read_rang
 from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION
 from airflow_mm2_offsets.planning.heartbeats import read_heartbeats
 from airflow_mm2_offsets.planning.lost_parts import LostParts
-from airflow_mm2_offsets.planning.offset_evidence import committed_by_connect
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import options_without
 from airflow_mm2_offsets.planning.record_evidence import MAX_WINDOW
@@ -42,7 +42,9 @@ class CopyFacts:
 
     index: SyncIndex = field(default_factory=SyncIndex)
     samples: Mapping[TopicPartition, list[EndSample]] = field(default_factory=dict)
-    by_connect: Mapping[TopicPartition, int] = field(default_factory=dict)
+    copied: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The last source offset that is surely copied: as Connect has committed it, or, where copies
+    keep offsets, as the target's end shows it."""
     archive_as_of: str | None = None
     newest_sync_as_of: str | None = None
     connect_as_of: str | None = None
@@ -50,7 +52,7 @@ class CopyFacts:
     def copied_to(self, key: TopicPartition) -> int:
         """Return the last source offset of a partition that is known to be copied, or -1."""
         syncs = self.index.partitions.get(key)
-        return max(self.by_connect.get(key, -1), max(syncs.upstream, default=-1) if syncs else -1)
+        return max(self.copied.get(key, -1), max(syncs.upstream, default=-1) if syncs else -1)
 
     def last_downstream(self, key: TopicPartition) -> int:
         """Return the highest target offset that a sync names, or -1."""
@@ -70,6 +72,9 @@ def read_copy_facts(
     Raises:
         ArchiveError: The archive is damaged, of another pair, or out of reach.
     """
+    if not pair.has_syncs:
+        ends = PairWatermarks.read(pair, keys, ask_source=False).target
+        return CopyFacts(copied={key: each.high - 1 for key, each in ends.items()})
     left = options_without(options, lost)
     samples: Mapping[TopicPartition, list[EndSample]] = {}
     archive_as_of = newest_sync = None
@@ -91,7 +96,7 @@ def read_copy_facts(
     return CopyFacts(
         index=index,
         samples=samples,
-        by_connect=by_connect or {},
+        copied=by_connect or {},
         archive_as_of=archive_as_of,
         newest_sync_as_of=newest_sync,
         connect_as_of=None if by_connect is None else now,
@@ -154,6 +159,20 @@ def read_uncopied(
         log.warning("The source's records that are not copied are not counted: %s", error)
         return {}
     return {key: [record.offset for record in records] for key, records in read.items()}
+
+
+def read_undecided(
+    pair: ClusterPair, keys: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the last stable offsets of a target whose copies hold the source's transactions.
+
+    MirrorMaker 2 copies records without them: its own transactions end by themselves.
+    """
+    if pair.has_syncs:
+        return {}
+    names = {pair.on_target(key): key for key in keys}
+    stable = pair.target.watermarks(names, isolation="read_committed")
+    return {names[name]: each.high for name, each in stable.items()}
 
 
 def newest_times(

@@ -43,6 +43,12 @@ def check_kept_plan(
             or more be read again than announced. Both values are named.
         ClusterUnreachableError: The target does not answer.
     """
+    if plan.mapping is not pair.mapping:
+        raise PlanError(
+            f"mapping is {plan.mapping} in the plan of {plan.created_at}, and {pair.mapping} in "
+            f"the connection now: correct the connection. {_STEP}",
+            file=str(path),
+        )
     check_plan(plan, path, positions, pending, ids)
     _check_starts(plan, path, pair)
     _check_answers(plan, path, pair, ask_source=ids.source.cluster_id is not None)
@@ -83,7 +89,8 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         log.warning("The plan is of an archive alone: it is not compared with newer copies")
         return
     was_asked = plan.ids.source.cluster_id is not None
-    if was_asked and not ask_source and pair.syncs_cluster is pair.source:
+    needs_source = pair.has_syncs and pair.syncs_cluster is pair.source
+    if was_asked and not ask_source and needs_source:
         log.warning(_NOT_COMPARED, f"{pair.source.name} is lost")
         return
     options = _options(plan, read_source=was_asked and ask_source)

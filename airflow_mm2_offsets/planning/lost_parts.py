@@ -104,15 +104,16 @@ def find_lost_parts(pair: ClusterPair, positions: Positions | None = None) -> Lo
     questions: dict[str, Callable[[], str]] = {
         _SOURCE: partial(_ask_cluster, pair.source, keys, leaderless),
         _TARGET: partial(_ask_cluster, pair.target, copies, set()),
-        _SYNCS: partial(_ask_syncs, pair),
     }
+    if pair.has_syncs:
+        questions[_SYNCS] = partial(_ask_syncs, pair)
     if pair.connect:
         questions[_CONNECT] = partial(_ask_connect, pair, pair.connect)
     errors = {each.part: each.error for each in ask_parts(questions)}
     return LostParts(
         source=errors[_SOURCE],
         target=errors[_TARGET],
-        syncs_topic=errors[_SYNCS],
+        syncs_topic=errors.get(_SYNCS),
         connect=errors.get(_CONNECT),
         leaderless=frozenset(leaderless),
     )
@@ -191,7 +192,7 @@ def _ask_syncs(pair: ClusterPair) -> str:
 def _lost_by(pair: ClusterPair, error: Mm2OffsetsError, lost: LostParts) -> LostParts | None:
     """Return the part that an error is about; None if it is the target, or is left out already."""
     cluster = error.fields.get("cluster")
-    if error.fields.get("topic") == pair.syncs_topic:
+    if pair.has_syncs and error.fields.get("topic") == pair.syncs_topic:
         return None if lost.syncs_topic else LostParts(syncs_topic=error)
     if cluster == pair.source.name:
         return None if lost.source else LostParts(source=error)

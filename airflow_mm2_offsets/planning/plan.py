@@ -5,17 +5,20 @@ calls ``still_copying``.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol, TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
     Basis,
     Direction,
     FailoverPlan,
+    OffsetMapping,
     Positions,
     Status,
+    TopicPartition,
     Translation,
     check_positions,
     plan_partitions,
@@ -23,8 +26,9 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
+from airflow_mm2_offsets.planning.identity_collector import IdentityCollector, collect_identity
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.inverse_collector import (
     InverseCollector,
@@ -42,6 +46,9 @@ from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.syncs import explain_recreation, load_syncs
 
 log = logging.getLogger(__name__)
+
+Collector: TypeAlias = EvidenceCollector | InverseCollector | IdentityCollector
+_OFFSETS_ALONE = replace(DEFAULT_OPTIONS, max_evidence_bytes=0)
 
 STILL_COPYING = frozenset(
     {
@@ -110,14 +117,23 @@ def collect_evidence(
     options: PlanOptions,
     *,
     connectors: Collection[str] = (),
-) -> tuple[EvidenceCollector | InverseCollector, SyncsSnapshot]:
+) -> tuple[Collector, SyncsSnapshot]:
     """Read the syncs and the evidence for a translation; see ``plan_failover`` for the errors.
 
     ``connectors`` are the names of the pair's; none: Connect is asked for them where they count.
     """
     checked = by_topic_partition(check_positions(positions))
-    if pair.direction is Direction.EXCHANGED:
-        return collect_for_way_home(pair, checked, options, connectors=connectors)
+    collect = _COLLECT[pair.mapping, pair.direction]
+    return collect(pair, checked, options, connectors=connectors)
+
+
+def _collect_by_syncs(
+    pair: ClusterPair,
+    positions: Mapping[TopicPartition, int],
+    options: PlanOptions,
+    *,
+    connectors: Collection[str],
+) -> tuple[Collector, SyncsSnapshot]:
     syncs = load_syncs(
         pair,
         options.archive,
@@ -127,7 +143,7 @@ def collect_evidence(
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=checked,
+        positions=positions,
         options=options,
         connectors=connectors,
     )
@@ -137,8 +153,30 @@ def collect_evidence(
     return collector, syncs
 
 
+class _Collect(Protocol):
+    """Reads the evidence for one way in which positions map."""
+
+    def __call__(
+        self,
+        pair: ClusterPair,
+        positions: Mapping[TopicPartition, int],
+        options: PlanOptions,
+        *,
+        connectors: Collection[str],
+    ) -> tuple[Collector, SyncsSnapshot]: ...
+
+
+_COLLECT: Mapping[tuple[OffsetMapping, Direction], _Collect] = {
+    (OffsetMapping.OFFSET_SYNCS, Direction.FORWARD): _collect_by_syncs,
+    (OffsetMapping.OFFSET_SYNCS, Direction.EXCHANGED): collect_for_way_home,
+    (OffsetMapping.IDENTITY, Direction.FORWARD): collect_identity,
+    (OffsetMapping.IDENTITY, Direction.EXCHANGED): collect_identity,
+}
+"""How positions map, chosen once: by the copying and the direction."""
+
+
 def _make_plan(
-    collector: EvidenceCollector | InverseCollector,
+    collector: Collector,
     syncs: SyncsSnapshot,
     ids: PairIds,
     pending: Positions | None,
@@ -158,6 +196,7 @@ def _make_plan(
         ids=ids,
         partitions=plan_partitions(answers, pair.naming, pending, fallbacks),
         direction=pair.direction,
+        mapping=pair.mapping,
     )
 
 
@@ -188,14 +227,7 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
     """
     if pair.direction is Direction.EXCHANGED:
         return ()
-    index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
-    collector = EvidenceCollector(
-        pair=pair,
-        index=index,
-        positions=by_topic_partition(check_positions(positions)),
-        options=DEFAULT_OPTIONS,
-    )
-    collector.collect_offsets()
+    collector, _ = collect_evidence(pair, positions, _OFFSETS_ALONE)
     return tuple(
         replace(answer, reason=f"{answer.reason}; {_NOT_SEEN}")
         if answer.basis is Basis.AFTER_LAST_SYNC

@@ -11,6 +11,11 @@ def has_log_append_time(settings: Mapping[str, str]) -> bool:
     return settings.get("message.timestamp.type") == "LogAppendTime"
 
 
+def is_compacted(settings: Mapping[str, str]) -> bool:
+    """Tell whether a topic deletes records that a later one with the same key replaces."""
+    return "compact" in settings.get("cleanup.policy", "delete")
+
+
 def shorter_retention(
     settings: Mapping[str, str], other: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:

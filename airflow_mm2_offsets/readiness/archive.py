@@ -29,7 +29,8 @@ _NAMES = (CheckName.ARCHIVE_READABLE, CheckName.ARCHIVE_AGE, CheckName.TOPIC_IDS
 def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
     """Yield whether the archive can be used."""
     if request.archived is None or request.archive is None:
-        yield from _without_archive(request.mode)
+        has_syncs = request.pair.has_syncs
+        yield from _without_archive(request.mode) if has_syncs else _without_syncs()
         return
     location, identity = request.archive.location, _identity(request)
     try:
@@ -49,6 +50,12 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
     yield ok(CheckName.ARCHIVE_READABLE, f"{len(archived)} offset syncs in {location}")
     yield _check_age(request, archived.as_of)
     yield from _check_ids(request, archived)
+
+
+def _without_syncs() -> Iterator[ReadinessCheck]:
+    value = "the copies keep offsets (mapping identity), and no offset syncs are archived"
+    for name in _NAMES:
+        yield not_asked(name, value)
 
 
 def _without_archive(mode: FailoverMode) -> Iterator[ReadinessCheck]:

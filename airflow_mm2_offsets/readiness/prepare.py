@@ -82,10 +82,10 @@ def make_pair_request(
         changed_records=request.changed_records,
         reads_from=driver.bootstrap_servers if driver else (),
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
-        syncs=Once(partial(read_syncs, pair.syncs_cluster, pair.syncs_topic)),
+        syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),
         newest_syncs=Once(
-            partial(
-                read_newest, pair.syncs_cluster, TopicPartition(pair.syncs_topic, SYNCS_PARTITION)
+            lambda: read_newest(
+                pair.syncs_cluster, TopicPartition(pair.syncs_topic, SYNCS_PARTITION)
             )
         ),
         archived=None if archive is None else Once(archive.read),
@@ -118,7 +118,7 @@ def _wait(pair: ClusterPair, asked: "dict[Part, Future[_Answer]]") -> PartAnswer
             checks.append(failed(name, str(error)))
     reached = set(answers)
     on_source = pair.syncs_location is SyncsLocation.SOURCE
-    if (Part.SOURCE if on_source else Part.TARGET) in reached:
+    if pair.has_syncs and (Part.SOURCE if on_source else Part.TARGET) in reached:
         reached.add(Part.SYNCS)
     return PartAnswers(_check_two(pair, answers), frozenset(reached), checks)
 

@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.planning.connect_claims import read_claims
+from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.readiness.answers import (
     GIVE_CHECKPOINT,
     NO_TOPIC,
@@ -32,7 +33,8 @@ class CopyProgress:
     last_copied: int | None
     """The last source offset that is known as copied; None if none is."""
     says_connect: bool
-    """Whether Connect has committed an offset of it. Syncs alone lag behind."""
+    """Whether Connect has committed an offset of it, or the target's end shows it. Syncs alone lag
+    behind."""
 
     @property
     def lag(self) -> int:
@@ -133,8 +135,18 @@ def _syncs(request: PairRequest) -> Mapping[TopicPartition, PartitionSyncs]:
     return {partition: syncs for partition, syncs in partitions.items() if len(syncs)}
 
 
+def _copied_by_end(request: PairRequest) -> dict[TopicPartition, int]:
+    """Return the last copied offsets of copies that keep them: the target's end shows these."""
+    if Part.TARGET not in request.reached:
+        return {}
+    ends = PairWatermarks.read(request.pair, request.first_ends(), ask_source=False).target
+    return {key: each.high - 1 for key, each in ends.items()}
+
+
 def _committed(request: PairRequest) -> dict[TopicPartition, int]:
     """Return the offsets that Connect has committed; none where it tells none."""
+    if not request.pair.has_syncs:
+        return _copied_by_end(request)
     try:
         claims = read_claims(request.pair)
     except Mm2OffsetsError:  # ``connector_running`` reports it

@@ -168,8 +168,8 @@ def _check_kept(
 
 def _ask(family: _Family, request: PairRequest) -> list[ReadinessCheck]:
     """Return a family's checks; each that it does not give is unknown, with the reason."""
-    if request.mode is FailoverMode.DRILL and set(family.names) <= _NOT_IN_DRILL:
-        return [not_asked(name, "a drill stops nothing") for name in family.names]
+    if reason := _why_needless(family, request):
+        return [not_asked(name, reason) for name in family.names]
     if request.pair.connect is None and family.needs == {Part.CONNECT}:
         value = "the connection names no Connect URL"
         if Part.CONNECT in request.expected:
@@ -185,6 +185,15 @@ def _ask(family: _Family, request: PairRequest) -> list[ReadinessCheck]:
         return list(family.ask(request))
     except Mm2OffsetsError as error:
         return [blocked(name, str(error)) for name in family.names]
+
+
+def _why_needless(family: _Family, request: PairRequest) -> str:
+    """Return why a family is not asked; empty text: it is."""
+    if request.mode is FailoverMode.DRILL and set(family.names) <= _NOT_IN_DRILL:
+        return "a drill stops nothing"
+    if Part.SYNCS in family.needs and not request.pair.has_syncs:
+        return "the copies keep offsets (mapping identity): no offset syncs are needed"
+    return ""
 
 
 def _guarded(name: CheckName, ask: Callable[[], Iterable[ReadinessCheck]]) -> list[ReadinessCheck]:

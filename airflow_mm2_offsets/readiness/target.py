@@ -112,7 +112,8 @@ def _check_partitions(request: PairRequest, positions: Positions) -> Iterator[Re
 
 
 def _check_translation(request: PairRequest, positions: Positions) -> Iterator[ReadinessCheck]:
-    if Part.SYNCS not in request.reached and request.archive is None:
+    has_any = Part.SYNCS in request.reached or request.archive is not None
+    if request.pair.has_syncs and not has_any:
         yield failed(
             CheckName.TRANSLATION,
             f"no offset syncs are left: {Part.SYNCS} does not answer, and no archive is given",

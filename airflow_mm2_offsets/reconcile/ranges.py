@@ -7,7 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.core import FailoverPlan, Naming, Positions, SyncIndex, TopicPartition
+from airflow_mm2_offsets.core import (
+    FailoverPlan,
+    Naming,
+    OffsetMapping,
+    Positions,
+    SyncIndex,
+    TopicPartition,
+)
 from airflow_mm2_offsets.core.positions import check_position
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -29,7 +36,8 @@ def partitions_of_plan(
 
     Args:
         plan: The plan; it may have no refused partition.
-        index: The syncs; None if the source is not read: the target job's position is the end.
+        index: The syncs; None if the source is not read, or where copies keep offsets: the target
+            job's position is the end.
         committed: The target job's positions, by the target's topic names.
         records_before: How many offsets of the source before the position are compared.
 
@@ -44,7 +52,11 @@ def partitions_of_plan(
         ends: tuple[int | None, int | None] = (None, None)
         if committed is not None:
             reached = committed.get(planned.target_topic, {}).get(partition.partition, start)
-            ends = _ends(index, partition, position, (start, max(start, reached)))
+            done = start, max(start, reached)
+            if plan.mapping is OffsetMapping.IDENTITY:
+                ends = _same_ends(position, done)
+            else:
+                ends = _ends(index, partition, position, done)
         partitions.append(
             _partition(partition, planned.target_topic)
             | {
@@ -137,6 +149,12 @@ def _ends(
     first, stop = bisect_left(syncs.downstream, start), bisect_right(syncs.downstream, reached)
     passed = (syncs[at] for at in range(first, stop) if syncs.upstream[at] >= position)
     return max(passed, default=(position, start))
+
+
+def _same_ends(position: int, done: tuple[int, int]) -> tuple[int, int]:
+    """Return where the ranges end if copies keep offsets: where the target job stands."""
+    start, reached = done
+    return (reached, reached) if reached >= position else (position, start)
 
 
 def _partition(partition: TopicPartition, target_topic: str) -> dict[str, Any]:

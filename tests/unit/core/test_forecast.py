@@ -116,7 +116,7 @@ def test_what_is_unknown_says_what_would_bound_it() -> None:
             ({"samples": RUNS, "known_end": 300}, 1.0),
         )
     ]
-    assert "an archive of this pair would bound it" in bases[0]
+    assert "an archive of the offset syncs would bound it" in bases[0]
     assert "max_rate (records per second) would bound it" in bases[1]
     assert "give a higher max_rate" in bases[2]
 
