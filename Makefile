@@ -46,7 +46,7 @@ unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/integration
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile tests/integration
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
 	@$(BIN)/python -m pytest tests/e2e
