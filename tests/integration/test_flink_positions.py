@@ -7,7 +7,7 @@ What it has noted is the truth.
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import pytest
@@ -129,7 +129,7 @@ def test_the_job_goes_on_exactly_once_on_the_target(stopped: Stopped) -> None:
     """What the job noted, and what the target holds from the translated positions on, is all."""
     made, positions = stopped.mirror, stopped.positions
     for writer in stopped.writers:
-        wait_until(lambda writer=writer: made.has_noted(writer), f"the copy of {writer.topic}")
+        wait_until(partial(made.has_noted, writer), f"the copy of {writer.topic}")
     plan = plan_failover(made.pair, positions)
     assert {each.translation.status for each in plan.partitions} == {"exact"}
     for topic, partitions in plan.target_positions().items():
