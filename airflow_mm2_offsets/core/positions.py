@@ -1,7 +1,8 @@
 """Topic-partitions and positions; every room that takes positions from outside checks them here."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from operator import index
+from typing import NamedTuple, SupportsIndex, TypeAlias
 
 from airflow_mm2_offsets.errors import PositionError
 
@@ -38,10 +39,9 @@ def check_position(topic: str, partition: int, position: object) -> int:
     Raises:
         PositionError: It is not a whole number from 0 to 2**63 - 1.
     """
-    if isinstance(position, str) and _is_digits(position):
-        position = int(position)
-    if isinstance(position, int) and not isinstance(position, bool) and 0 <= position <= MAX_OFFSET:
-        return position
+    number = _whole_number(position)
+    if number is not None and 0 <= number <= MAX_OFFSET:
+        return number
     raise PositionError(
         f"{position!r} is not a position; it must be the next offset to read, a whole number from "
         f"0 to {MAX_OFFSET} (-2 and -1 mean earliest and latest to Spark, which can't be "
@@ -71,7 +71,8 @@ def _check_topic(topic: object, partitions: object) -> dict[int, int]:
         raise PositionError(f"a topic's name must be text; got {topic!r}")
     if not isinstance(partitions, Mapping) or not partitions:
         raise PositionError(
-            f"its positions must map partitions to offsets; got {partitions!r}", topic=topic
+            f'its positions must map partitions to offsets, as in {{"0": 42}}; got {partitions!r}',
+            topic=topic,
         )
     checked = {}
     for key, position in partitions.items():
@@ -88,11 +89,22 @@ def check_partition(topic: str, key: object) -> int:
     Raises:
         PositionError: It is not a whole number from 0 to 2**31 - 1.
     """
-    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < 2**31:
-        return key
-    if isinstance(key, str) and _is_digits(key) and int(key) < 2**31:
-        return int(key)
+    number = _whole_number(key)
+    if number is not None and 0 <= number < 2**31:
+        return number
     raise PositionError(f"{key!r} is not a partition; it must be a number from 0", topic=topic)
+
+
+def _whole_number(value: object) -> int | None:
+    """Return a whole number, whatever its class (NumPy's too), or of decimal digits."""
+    if isinstance(value, str):
+        return int(value) if _is_digits(value) else None
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return index(value)
+    except TypeError:  # NumPy's truth values have an __index__ that refuses
+        return None
 
 
 def _is_digits(text: str) -> bool:

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError, PositionError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_plan
@@ -58,14 +58,16 @@ class TranslateOffsetsOperator(BaseOperator):
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
-        positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
-            takes no numbers as keys of a dict: give partitions as text there.
+        positions: Topic to partition to next offset, as any mapping or as Spark's JSON text, also
+            the output of a task that reads them elsewhere (docs/positions.md). Airflow 3.1 takes no
+            numbers as keys of a dict: give partitions as text there.
         pending: Where the batch ends that the job began and did not commit, likewise, if any.
         checkpoint: The job's checkpoint location, to read both from, or to compare them with: the
             job may have run since.
         clusters: The ids of clusters and topics when the positions were first read:
-            ``ReadSparkCheckpointOperator`` returns them. A topic that was recreated since is then
-            refused; without them only what happens after this task can be noticed.
+            ``ReadSparkCheckpointOperator`` and ``note_positions`` return them. A topic that was
+            recreated since is then refused; without them only what happens after this task can be
+            noticed.
         mode: The mode of the failover (``core.mode``). In a disaster the answer comes from what is
             left of the source; in a drill the job runs on, and no plan is kept.
         exchanged: The job moves against the copying: from the target of ``mm2_conn_id`` to its
@@ -210,11 +212,21 @@ class TranslateOffsetsOperator(BaseOperator):
         if self.positions is None:
             checkpoint = read_checkpoint(storage_path(str(self.checkpoint)))
             return checkpoint.positions, checkpoint.pending
-        positions = _parse(self.positions)
-        pending = _parse(self.pending) if self.pending else None
+        positions = self._parse("positions")
+        pending = self._parse("pending") if self.pending else None
         if self.checkpoint and not leaves_job_alone(self):
             self._check_unmoved(storage_path(self.checkpoint), positions, pending)
         return positions, pending
+
+    def _parse(self, field: str) -> Positions:
+        positions = getattr(self, field)
+        try:
+            if isinstance(positions, str):
+                return parse_offsets(positions)
+            return check_positions(positions)
+        except PositionError as error:
+            message = f"task {self.task_id}: {field}: {error}"
+            raise as_class(PositionError, error, message) from error
 
     def _check_unmoved(
         self, location: UPath, positions: Positions, pending: Positions | None
@@ -323,7 +335,3 @@ class TranslateOffsetsOperator(BaseOperator):
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), now)
         return now
-
-
-def _parse(positions: Mapping[str, Any] | str | None) -> Positions:
-    return parse_offsets(positions) if isinstance(positions, str) else check_positions(positions)

@@ -1,8 +1,8 @@
 """Positions that a job notes in the summaries of an Iceberg table's snapshots.
 
 Iceberg itself keeps no source offsets. A job does, in a property of its own: Spark's write option
-``snapshot-property.<name>``, ``CommitMetadata.withCommitProperties``, Flink's
-``FlinkSink.setSnapshotProperty``, pyiceberg's ``snapshot_properties``.
+``snapshot-property.<name>``, ``CommitMetadata.withCommitProperties``, pyiceberg's
+``snapshot_properties``.
 
 Iceberg's sink for Kafka Connect notes ``kafka.connect.offsets.<control topic>.<group>``: those are
 offsets of its control topic. The offsets of what it reads are in its consumer groups.

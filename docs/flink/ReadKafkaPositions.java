@@ -2,7 +2,7 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
-import java.util.Map;
+import java.util.Comparator;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
@@ -66,6 +66,10 @@ public final class ReadKafkaPositions {
     private OperatorState findOperator() throws IOException {
         OperatorID id = OperatorIdentifier.forUid(uid).getOperatorId();
         var operators = SavepointLoader.loadSavepointMetadata(savepoint).getOperatorStates();
+        if (operators.stream().anyMatch(ReadKafkaPositions::hasRecordsInFlight)) {
+            fail(savepoint + " is an unaligned checkpoint with records in flight: the source "
+                    + "counts them as read, and no operator has seen them. Take a savepoint");
+        }
         for (OperatorState operator : operators) {
             if (operator.getOperatorID().equals(id)) {
                 return operator;
@@ -76,6 +80,12 @@ public final class ReadKafkaPositions {
                 .sorted().collect(Collectors.joining(", "));
         throw fail(savepoint + " has no operator with the uid " + uid + "; it has " + known
                 + ". Give the uid(...) of the Kafka source");
+    }
+
+    private static boolean hasRecordsInFlight(OperatorState operator) {
+        return operator.getStates().stream().anyMatch(subtask ->
+                !subtask.getInputChannelState().isEmpty()
+                        || !subtask.getResultSubpartitionState().isEmpty());
     }
 
     /** Reads the splits that readers hold, of all subtasks. */
@@ -145,7 +155,7 @@ public final class ReadKafkaPositions {
     /** Replaces the mark of splits of which no record was read; other marks are refused. */
     private void replaceEarliest(String propertiesFile) throws IOException {
         Set<TopicPartition> unread = new TreeSet<>(
-                java.util.Comparator.comparing(TopicPartition::toString));
+                Comparator.comparing(TopicPartition::toString));
         positions.forEach((topic, partitions) -> partitions.forEach((partition, position) -> {
             TopicPartition place = new TopicPartition(topic, partition);
             if (position == KafkaPartitionSplit.EARLIEST_OFFSET) {

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.positions.hudi import read_hudi_positions
 from airflow_mm2_offsets.positions.iceberg import read_iceberg_positions
-from airflow_mm2_offsets.testing import Simulation, simulated_mm2
+from airflow_mm2_offsets.testing import Mm2Simulation, simulated_mm2
 
 Job = tuple[Callable[[list[int], dict[int, int]], None], Callable[[], Positions]]
 """Writes a batch with the next offset of each partition; reads the positions."""
@@ -51,18 +51,20 @@ def hudi_job(folder: Path) -> Iterator[Job]:
     yield write, lambda: read_hudi_positions(str(folder))
 
 
-def values_from(mm2: Simulation, positions: Positions) -> list[int]:
+def values_from(mm2: Mm2Simulation, positions: Positions) -> list[int]:
     """Return the numbers that the target holds from positions on."""
     starts = by_topic_partition(positions)
     return sorted(
-        int(record.value() or b"-1") for each in drain(mm2.pair.target, starts) for record in each
+        int(record.value() or b"-1") for batch in drain(mm2.pair.target, starts) for record in batch
     )
 
 
 @pytest.mark.parametrize("run", [iceberg_job, hudi_job])
-def test_each_record_counts_once(run: Callable[..., "Iterator[Job]"], tmp_path: Path) -> None:
+def test_each_record_counts_once(
+    run: Callable[[Path], AbstractContextManager[Job]], tmp_path: Path
+) -> None:
     """What the job wrote before, and what the target delivers from then on, is all, and no more."""
-    with simulated_mm2() as mm2, run(tmp_path) as (write, read):  # type: ignore[attr-defined]
+    with simulated_mm2() as mm2, run(tmp_path) as (write, read):
         for partition in range(2):
             numbers = range(partition * 100, partition * 100 + 100)
             mm2.source.produce("orders", partition, [b"%d" % number for number in numbers])
