@@ -16,6 +16,7 @@ from airflow_mm2_offsets.kafka.client_properties import to_java
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
 _CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_OVERRIDE = "producer.override."
 _WHERE = "the mm2 connection and the arguments of the description name it"
 
 
@@ -50,7 +51,8 @@ class MirrorDescription:
     kinds: Sequence[ConnectorKind] = tuple(ConnectorKind)
     """Which of the three; SOURCE alone for a further part of topics that are split."""
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further settings of all of them, by Kafka's names."""
+    """Further settings of all of them, by Kafka's names. ``source.cluster`` is the pair's source:
+    for the heartbeat connector, which writes there, the two clusters are exchanged."""
     settings_of: Mapping[ConnectorKind, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """Further settings of one of them; they win over ``settings``."""
 
@@ -101,7 +103,8 @@ class MirrorDescription:
             **{f"target.cluster.{name}": value for name, value in clients[1].items()},
             **{f"{part}.converter": _CONVERTER for part in ("key", "value", "header")},
         }
-        further = {**self.settings, **self.settings_of.get(kind, {})}
+        common = self.settings if kind is not ConnectorKind.HEARTBEAT else _exchanged(self.settings)
+        further = {**common, **self.settings_of.get(kind, {})}
         _refuse_contradictions(self.connector_name(kind), fixed, further)
         config = {**changeable, **further, **fixed}
         if kind is ConnectorKind.HEARTBEAT:
@@ -134,11 +137,27 @@ def _names(pair: ClusterPair) -> dict[str, str]:
     }
 
 
+def _exchanged(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return common settings for the heartbeat connector, whose target is the pair's source.
+
+    Those that lead Connect's producer to the pair's target are left out.
+    """
+    prefixes = {"source.cluster.": "target.cluster.", "target.cluster.": "source.cluster."}
+    exchanged = {}
+    for name, value in settings.items():
+        prefix = next((each for each in prefixes if name.startswith(each)), None)
+        if prefix is not None:
+            exchanged[prefixes[prefix] + name.removeprefix(prefix)] = value
+        elif not name.startswith(_OVERRIDE):
+            exchanged[name] = value
+    return exchanged
+
+
 def _overrides(config: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that lead Connect's producer to the cluster of ``target.cluster.*``."""
     prefix = "target.cluster."
     return {
-        f"producer.override.{name.removeprefix(prefix)}": value
+        f"{_OVERRIDE}{name.removeprefix(prefix)}": value
         for name, value in config.items()
         if name.startswith(prefix) and name != f"{prefix}alias"
     }

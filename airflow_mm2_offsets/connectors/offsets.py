@@ -103,7 +103,8 @@ def find_changes(
             exist: MirrorMaker 2 would skip records that are yet to come, or fail.
         ClusterUnreachableError: The source did not answer.
     """
-    _check_on_source(pair, connector, after)
+    # Connect also keeps offsets of topics that were deleted: those that stay are not checked.
+    _check_on_source(pair, connector, [each for each in after if each not in backup])
     old, new = by_partition(backup), by_partition(after)
     changes = [
         OffsetChange(partition=key, before=old.get(key), after=new.get(key))
@@ -158,15 +159,15 @@ def change_offsets(pair: ClusterPair, connector: str, *, backup: Entries, after:
         )
     if not new:
         admin.reset_offsets()
-    else:
-        forgotten = [key for key in now if key not in new]
-        texts = {**dict.fromkeys(forgotten), **new}
-        admin.alter_offsets(
-            [
-                {"partition": json.loads(key), "offset": text and json.loads(text)}
-                for key, text in texts.items()
-            ]
-        )
+        return True
+    wanted = {**dict.fromkeys(now.keys() - new.keys()), **new}
+    admin.alter_offsets(
+        [
+            {"partition": json.loads(key), "offset": text and json.loads(text)}
+            for key, text in wanted.items()
+            if now.get(key) != text
+        ]
+    )
     return True
 
 

@@ -153,6 +153,15 @@ def test_an_error_without_json_is_one_too(status: int) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("status", "retryable"), [(401, False), (403, False), (500, True)])
+def test_a_refused_login_is_final(status: int, *, retryable: bool) -> None:
+    """A wait ends with it, and Airflow does not retry it."""
+    client = _served(lambda _: httpx.Response(status, json={"message": "no"}))
+    with pytest.raises(ConnectError) as caught:
+        client.status("mirror")
+    assert caught.value.retryable is retryable
+
+
 def test_another_server_is_not_taken_for_connect() -> None:
     """A server that is not a Connect worker is reported as such."""
     with pytest.raises(ConnectError, match="is not a Kafka Connect worker"):

@@ -19,6 +19,7 @@ PAGES = sorted(
         ("README.md", ["evacuate", "translate_orders"]),
         ("docs/failover.md", ["evacuate"]),
         ("docs/positions.md", ["move_orders"]),
+        ("docs/connect.md", ["copy_again", "forget", "mirror"]),
     ],
 )
 def test_the_documented_dags_are_built(page: str, dag_ids: list[str]) -> None:

@@ -152,6 +152,15 @@ def test_other_partitions_keep_their_offsets(
     assert connector.offsets == done["offsets"] == [entry(99)]
 
 
+def test_an_offset_of_a_deleted_topic_stays(
+    worker: Worker, connector: SimulatedConnector, backup: Backup
+) -> None:
+    """Connect keeps it: that is no reason to refuse the change of another one."""
+    connector.offsets = [*backup, entry(7, topic="deleted")]
+    alter(worker, connector.offsets, {"orders": {"0": 10}}, COPIES)
+    assert connector.offsets == [entry(49, 1), entry(7, 0, "deleted"), entry(10)]
+
+
 @pytest.mark.parametrize("state", ["RUNNING", "PAUSED"])
 def test_a_connector_that_is_not_stopped_keeps_its_offsets(
     worker: Worker,

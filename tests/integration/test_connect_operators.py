@@ -1,0 +1,114 @@
+"""The operators of MirrorMaker 2's connectors against a real Kafka Connect."""
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from airflow_mm2_offsets.connect.admin import ConnectorAdmin
+from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
+from airflow_mm2_offsets.operators.connector_offsets import ResetConnectorOffsetsOperator
+from airflow_mm2_offsets.operators.connectors import RestartFailedTasksOperator
+from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from stack.mirror import Stack
+from stack.waiting import wait_until
+from tests.integration.managed_mirror import WORDS, ManagedMirror, NumberedWriter, Truth
+from tests.unit.operators.worker import Worker
+
+
+@pytest.fixture
+def managed(
+    stack: Stack, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ManagedMirror]:
+    """A mirror without connectors yet."""
+    made = ManagedMirror(stack, worker, stack.connect_url)
+    made.use_connections(monkeypatch)
+    try:
+        yield made
+    finally:
+        made.delete()
+
+
+def test_a_mirror_is_applied_paused_stopped_and_resumed(managed: ManagedMirror) -> None:
+    """Each task ends when Connect has done it; a second application changes nothing."""
+    managed.new_topic()
+    made = managed.apply()
+    assert [each["action"] for each in made["changes"]] == ["create"] * 3
+    assert made["state"] == "RUNNING"
+    assert [each["action"] for each in managed.apply()["changes"]] == ["none"] * 3
+    changed = managed.apply(source_settings={"offset.lag.max": "7"}, is_dry_run=True)
+    assert [each["action"] for each in changed["changes"]] == ["update", "none", "none"]
+    for state in ("PAUSED", "STOPPED", "STOPPED", "RUNNING"):
+        managed.set_state(state)
+        assert managed.connect.status(managed.source_connector).state == state
+    managed.run(RestartFailedTasksOperator, connector=managed.source_connector, poll_interval=0.1)
+
+
+def test_a_connector_of_another_class_is_refused(managed: ManagedMirror) -> None:
+    """A heartbeat connector has the name: it stays as it was."""
+    managed.apply(kinds=["heartbeat"])
+    config = managed.connect.config(f"{managed.name}-heartbeat")
+    ConnectorAdmin(connect=managed.connect, name=managed.source_connector).put_config(
+        {key: value for key, value in config.items() if key != "name"}
+    )
+    wait_until(lambda: managed.source_connector in managed.connect.configs(), "the connector")
+    before = managed.connect.config(managed.source_connector)
+    with pytest.raises(ConfigurationError, match=r"MirrorHeartbeatConnector, not .*MirrorSource"):
+        managed.apply()
+    assert managed.connect.config(managed.source_connector) == before
+
+
+def test_offsets_are_reset_and_put_back_and_no_plan_is_above_the_truth(
+    managed: ManagedMirror,
+) -> None:
+    """Positions are translated before, between and after, under writes."""
+    topic, random = managed.new_topic(), Random(14)  # noqa: S311 - positions
+    writer = NumberedWriter(managed.stack.source, topic, 1)
+    writer.write(500)
+    managed.apply(kinds=["source"])
+    answers = 0
+
+    def judge(moment: str) -> None:
+        nonlocal answers
+        positions = sorted(random.sample(range(writer.ends[0] + 1), 4))
+        plans = [plan_failover(managed.pair, {topic: {0: each}}) for each in positions]
+        truth = Truth(managed.copies(topic)[0])
+        for plan in plans:
+            (planned,) = plan.partitions
+            assert not truth.is_above(planned.translation), (moment, planned.translation)
+            answers += 1
+
+    wait_until(lambda: not still_copying(managed.pair, {topic: {0: 500}}), "the copy", seconds=60)
+    with writer.writing(5, 0.05):
+        judge("before")
+        managed.set_state("STOPPED")
+        backup = managed.read_offsets()
+        done = managed.run(
+            ResetConnectorOffsetsOperator,
+            connector=managed.source_connector,
+            backup=backup,
+            confirm=WORDS[0],
+        )
+        assert done["changed"]
+        assert done["backup"] == backup
+        judge("reset")
+        managed.set_state("RUNNING")
+        wait_until(lambda: max(map(len, managed.copies(topic)[0].values())) > 1, "a second copy")
+        judge("copying again")
+        managed.set_state("STOPPED")
+        managed.alter(backup)
+        judge("put back")
+        managed.set_state("RUNNING")
+    end = writer.ends[0]
+    wait_until(lambda: not still_copying(managed.pair, {topic: {0: end}}), "the copy", seconds=60)
+    judge("after")
+    assert answers == 20
+
+
+def test_connect_itself_refuses_offsets_of_a_connector_that_runs(managed: ManagedMirror) -> None:
+    """What the simulated Connect answers is what the real one does."""
+    managed.new_topic()
+    managed.apply(kinds=["source"])
+    path = f"/connectors/{managed.source_connector}/offsets"
+    with pytest.raises(ConnectError, match="HTTP 400: Connectors must be in the STOPPED state"):
+        managed.connect.request("DELETE", path, "the offsets")
