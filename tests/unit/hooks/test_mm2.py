@@ -43,6 +43,7 @@ def test_every_field_counts(names: pytest.MonkeyPatch) -> None:
         "replication_policy_internal_topic_separator_enabled": "false",
         "offset_syncs_topic_location": "target",
         "connect_url": "http://connect.invalid:8083",
+        "mapping": "offset_syncs",
     }
     assert set(extra) == set(provider.get_provider_info()["connection-types"][0]["conn-fields"])
     define(names, "mm2_default", extra=extra, login="airflow", password=SECRET)
