@@ -36,7 +36,8 @@ def from_hand_over(name: str, group_id: str = "failover") -> str:
             f"the hand-over gives no {name!r} to submit; name one of {', '.join(HANDED_OVER)}"
         )
     task_id = f"{group_id}.hand_over" if group_id else "hand_over"
-    return f"{{{{ ti.xcom_pull(task_ids='{task_id}', key='{name}', {SAME_JOB}) }}}}"
+    # YAML doubles a single quote in a text, and Jinja would not understand that.
+    return f'{{{{ ti.xcom_pull(task_ids="{task_id}", key="{name}", {SAME_JOB}) }}}}'
 
 
 def call_factory(name: str, factory: OperatorFactory, **arguments: Any) -> BaseOperator:
@@ -65,7 +66,7 @@ def call_factory(name: str, factory: OperatorFactory, **arguments: Any) -> BaseO
                 f"it may run: hand on the arguments that the group gives"
             )
     rule = arguments.get("trigger_rule")
-    if rule is not None and str(operator.trigger_rule) != rule:
+    if rule is not None and operator.trigger_rule != rule:
         raise ConfigurationError(
             f"{name} made the task {operator.task_id!r} with the trigger rule "
             f"{operator.trigger_rule}, and not {rule}: it would run after a failure; hand on the "

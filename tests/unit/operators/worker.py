@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import structlog
 from airflow.models.trigger import Trigger
@@ -74,6 +74,8 @@ class Worker:
     """Of the other tasks of the run."""
     rescheduled_from: datetime | None = None
     """The end of the first look of a task in reschedule mode."""
+    try_id: UUID | None = None
+    """Of the task's last try: Airflow keeps it when a deferred task goes on."""
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""
@@ -179,8 +181,9 @@ class Worker:
                 **_NOT_SET,
             }
         )
+        self.try_id = self.try_id if resumed and self.try_id else uuid4()
         return RuntimeTaskInstance.model_construct(
-            id=uuid4(),
+            id=self.try_id,
             task_id=task.task_id,
             dag_id=task.dag_id,
             run_id=self.run_id,
