@@ -11,6 +11,8 @@ import httpx
 
 from stack.waiting import Progress, quiet, wait_until
 
+PAGE = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRun:
@@ -23,6 +25,8 @@ class TaskRun:
     pid: int | None
     """The process that runs it."""
     ended: datetime | None = None
+    map_index: int = -1
+    """Which of the tasks of this id it is, where a mapped group has several."""
 
 
 class AirflowApi:
@@ -80,13 +84,31 @@ class AirflowApi:
 
     def tasks(self, dag_id: str, run_id: str) -> dict[str, TaskRun]:
         """Return the tasks of a run by their ids."""
-        instances = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
-        return {each["task_id"]: _task_run(each) for each in instances["task_instances"]}
+        return {each.task_id: each for each in self.instances(dag_id, run_id)}
 
-    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:  # noqa: ANN401 - any JSON
+    def instances(self, dag_id: str, run_id: str) -> list[TaskRun]:
+        """Return the tasks of a run; those of a mapped group are several of one id."""
+        found: list[TaskRun] = []
+        while True:
+            # Airflow gives no more than this on one page.
+            page = {"limit": PAGE, "offset": len(found)}
+            answer = self._get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances", **page)
+            found += map(_task_run, answer["task_instances"])
+            if len(found) >= answer["total_entries"] or not answer["task_instances"]:
+                return found
+
+    def xcom(
+        self,
+        dag_id: str,
+        run_id: str,
+        task_id: str,
+        key: str = "return_value",
+        *,
+        map_index: int = -1,
+    ) -> Any:  # noqa: ANN401 - any JSON
         """Return what a task has pushed."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}"
-        return self._get(path, deserialize=True)["value"]
+        return self._get(path, deserialize=True, map_index=map_index)["value"]
 
     def change_connection(self, conn_id: str, connection: Mapping[str, Any]) -> None:
         """Replace what a connection of the database holds, as its form does."""
@@ -131,7 +153,7 @@ class AirflowApi:
         body = {"chosen_options": [option], "params_input": {}}
         self._ask("PATCH", path, json=body).raise_for_status()
 
-    def _get(self, path: str, **params: bool) -> Any:  # noqa: ANN401 - any JSON
+    def _get(self, path: str, **params: int) -> Any:  # noqa: ANN401 - any JSON
         return self._ask("GET", path, params=params).raise_for_status().json()
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
@@ -166,4 +188,5 @@ def _task_run(instance: Mapping[str, Any]) -> TaskRun:
         seconds=took,
         pid=instance.get("pid"),
         ended=datetime.fromisoformat(end) if end else None,
+        map_index=instance["map_index"],
     )

@@ -4,10 +4,11 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
+from math import isnan
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -119,8 +120,21 @@ def _schema_problems(document: Document) -> Iterator[ConfigurationError]:
     validator = Draft202012Validator(manifest_schema())
     found = sorted(validator.iter_errors(document.content), key=lambda each: str(each.path))
     for error in found:
-        path: Path = tuple(error.absolute_path)
-        yield _problem(document, path, _sentence(error))
+        yield _problem(document, tuple(error.absolute_path), _sentence(error))
+    # A schema's limits let it pass, and JSON has no such number.
+    for path, value in _numbers(document.content):
+        if isnan(value):
+            yield _problem(document, path, f"{value} is not a number; give seconds")
+
+
+def _numbers(content: Any, path: Path = ()) -> Iterator[tuple[Path, float]]:  # noqa: ANN401 - of any kind
+    if isinstance(content, float):
+        yield path, content
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(content, (dict, list)):
+        inner = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in inner:
+        yield from _numbers(value, (*path, key))
 
 
 def _sentence(error: ValidationError) -> str:

@@ -18,8 +18,8 @@ from airflow_mm2_offsets.fleet.texts import summarize_preview
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import given, parse_mode
+from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.storage import read_text
 
 THRESHOLDS = ("max_refused", "max_read_again", "max_at_risk")
@@ -128,9 +128,11 @@ class PreviewFleetOperator(BaseOperator):
         """Plan all jobs, and add up."""
         jobs = jobs_of(self.manifest)
         archive = given(self.archive)
+        mode = parse_mode(self.task_id, self.mode)
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         request = PreviewRequest(
-            pair=pair_of(self),
-            mode=parse_mode(self.task_id, self.mode),
+            pair=quick(pair) if mode is FailoverMode.DISASTER else pair,
+            mode=mode,
             archive=SyncArchive(storage_path(archive)) if archive else None,
             open_place=storage_path,
         )

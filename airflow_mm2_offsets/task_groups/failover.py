@@ -169,8 +169,10 @@ class FailoverTasks:
             SparkStartedSensor,
             "wait_started",
             checkpoint=self.shared["target_checkpoint"],
-            starting_offsets=XComArg(translate, "starting_offsets"),
+            # Unlike an XComArg of a key, it may be absent where the whole failover is left out.
+            starting_offsets=_pull(translate, "starting_offsets"),
         )
+        chain(translate, started)
         steps = [check, *stops, read, wait, translate, forecast, approve, *submits[:-1]]
         chain(*steps, start, started)
         ends = [*self._add_verify(translate, started), *self._add_tear_down()]

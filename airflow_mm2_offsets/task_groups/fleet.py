@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from airflow.providers.common.compat.sdk import BaseOperator, TaskGroup, XComArg, chain
-from airflow.sdk import task_group
+from airflow.providers.common.compat.sdk import (
+    BaseOperator,
+    TaskGroup,
+    XComArg,
+    chain,
+    task_group,
+)
 
 from airflow_mm2_offsets.core.approval import Ask
 from airflow_mm2_offsets.core.mode import FailoverMode

@@ -30,6 +30,7 @@ from airflow.sdk.execution_time.comms import (
     RescheduleTask,
     SetXCom,
     TaskRescheduleStartDate,
+    TICount,
     TriggerDagRun,
     XComResult,
     XComSequenceSliceResult,
@@ -72,6 +73,10 @@ class Worker:
     """What tasks have asked a person."""
     states: dict[str, str] = field(default_factory=dict)
     """Of the other tasks of the run."""
+    map_index: int = -1
+    """Of the task that runs: its place in a mapped group."""
+    ti_count: int = 1
+    """How many tasks of its id the group has."""
     rescheduled_from: datetime | None = None
     """The end of the first look of a task in reschedule mode."""
     try_id: UUID | None = None
@@ -110,6 +115,8 @@ class Worker:
                 self.questions.append(msg)
             case "GetTaskStates":
                 return SimpleNamespace(task_states={self.run_id: self.states})
+            case "GetTICount":
+                return TICount(count=self.ti_count)
             case "GetTaskBreadcrumbs":
                 crumbs = [{"task_id": name, "duration": 1.5} for name in self.states]
                 return SimpleNamespace(breadcrumbs=crumbs)
@@ -188,7 +195,7 @@ class Worker:
             dag_id=task.dag_id,
             run_id=self.run_id,
             try_number=1,
-            map_index=-1,
+            map_index=self.map_index,
             dag_version_id=uuid4(),
             task=task,
             bundle_instance=None,

@@ -1,0 +1,192 @@
+"""Clusters, MirrorMaker 2, Airflow and light jobs: the stage on which a fleet is moved."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from confluent_kafka import Producer
+
+from demo.environment import BUILD, ROOT
+from stack import jars
+from stack.airflow import Airflow
+from stack.local import LocalStack
+from stack.topics import create_topic
+from stack.waiting import wait_until
+from tests.e2e.light_jobs import DAG, STREAM, LightCluster, LightJob, rows, written_at
+
+FLEET = "mm2_fleet"
+PARTITIONS = 2
+PAUSE_SECONDS = 0.5
+
+
+@dataclass
+class FleetStage:
+    """Starts everything for a number of jobs, each with a topic of its own."""
+
+    folder: Path
+    count: int
+    stop_timeout: float = 60.0
+    parallelism: int = 4
+    numbers: dict[str, int] = field(default_factory=dict)
+    """How many records each topic has."""
+
+    def __post_init__(self) -> None:
+        fetched = jars.fetch(BUILD, progress=print)
+        self.stack = LocalStack(self.folder / "kafka", fetched.kafka, progress=print)
+        self.cluster = LightCluster(inbox=self.folder / "inbox")
+        self.names = [f"job{number:02}" for number in range(self.count)]
+        self.airflow = Airflow(
+            self.folder / "airflow",
+            self._dags(),
+            connections=self._connections(),
+            env={"AIRFLOW__CORE__PARALLELISM": str(self.parallelism)},
+            progress=print,
+        )
+        self._stopping = threading.Event()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+
+    @contextmanager
+    def running(self) -> Iterator["FleetStage"]:
+        with ExitStack() as opened:
+            opened.callback(self.airflow.stop)
+            self.airflow.start_database()
+            opened.enter_context(self.stack)
+            for name in self.names:
+                create_topic(self.stack.source, self.topic(name), PARTITIONS)
+            self.stack.create_mirror("fleet-.*", **{"offset.lag.max": "5"})
+            opened.enter_context(self.cluster.running())
+            self._writer.start()
+            opened.callback(self.stop_writing)
+            for name in self.names:
+                self.cluster.start(LightJob(self.source(name), self.topic(name), self.stack.source))
+            self.airflow.start()
+            self.airflow.api.wait_dags(FLEET, STREAM)
+            self.wait("each job to read", lambda: all(map(self.delivered, self.names)))
+            yield self
+
+    @staticmethod
+    def topic(name: str) -> str:
+        return f"fleet-{name}"
+
+    def source(self, name: str) -> Path:
+        return self.folder / "source" / name
+
+    def target(self, name: str) -> Path:
+        return self.folder / "target" / name
+
+    def delivered(self, name: str) -> dict[str, int]:
+        return rows(self.source(name) / "output", self.target(name) / "output")
+
+    def write_manifest(self, waves: dict[str, int], **more: dict[str, Any]) -> Path:
+        """Write the manifest; ``more`` are further fields by the name of a job."""
+        file = self.folder / "fleet.yaml"
+        content = {
+            "defaults": {
+                "stream_dag_id": STREAM,
+                "source_folder": f"{self.folder}/source/{{name}}",
+                "target_folder": f"{self.folder}/target/{{name}}",
+            },
+            "jobs": [
+                {"name": name, "wave": wave, **more.get(name, {})} for name, wave in waves.items()
+            ],
+        }
+        file.write_text(yaml.safe_dump(content, sort_keys=False))
+        return file
+
+    def trigger(self, **params: object) -> str:
+        conf = {
+            "manifest": str(self.folder / "fleet.yaml"),
+            "archive": str(self.folder / "archive"),
+            "reports_folder": str(self.folder / "reports"),
+            **params,
+        }
+        return self.airflow.api.trigger(FLEET, conf)
+
+    def wait_end(self, run_id: str, seconds: float = 1800) -> str:
+        """Wait until a run has ended; return its state."""
+        api = self.airflow.api
+        ends = {"success", "failed"}
+        self.wait("the fleet's end", lambda: api.state(FLEET, run_id) in ends, seconds)
+        return str(api.state(FLEET, run_id))
+
+    def report(self, run_id: str) -> dict[str, Any]:
+        return dict(self.airflow.api.xcom(FLEET, run_id, "report_fleet"))
+
+    def outcomes(self, run_id: str) -> dict[str, str]:
+        return {job["name"]: job["outcome"] for job in self.report(run_id)["jobs"]}
+
+    def wait(self, what: str, condition: Callable[[], object], seconds: float = 600) -> None:
+        def is_met() -> bool:
+            self.airflow.check()
+            assert not self.cluster.errors, self.cluster.errors
+            return bool(condition())
+
+        wait_until(is_met, what, seconds=seconds, progress=print)
+
+    def stop_writing(self) -> None:
+        self._stopping.set()
+        self._writer.join()
+
+    def check_all_once(self) -> None:
+        """See that each record was written once, and by one job at a time."""
+        self.stop_writing()
+        for name in self.names:
+            due = {str(number) for number in range(self.numbers[name])}
+            self.wait(f"all records of {name}", lambda n=name, d=due: d <= self.delivered(n).keys())
+            assert set(self.delivered(name).values()) == {1}, name
+            before = written_at(self.source(name) / "output")
+            after = written_at(self.target(name) / "output")
+            assert after, name
+            assert max(before) < min(after), name
+        assert not self.cluster.refused, self.cluster.refused
+
+    def _write(self) -> None:
+        producer = Producer({"bootstrap.servers": self.stack.source})
+        while not self._stopping.wait(PAUSE_SECONDS):
+            for name in self.names:
+                number = self.numbers.get(name, 0)
+                producer.produce(self.topic(name), str(number), partition=number % PARTITIONS)
+                self.numbers[name] = number + 1
+            producer.flush()
+
+    def _dags(self) -> Path:
+        folder = self.folder / "dags"
+        folder.mkdir(parents=True)
+        text = (ROOT / "dags" / "mm2_fleet.py").read_text()
+        told = (
+            f'        arguments={{"stop_source": {{"timeout": {self.stop_timeout}}}}},\n'
+            f'        default_args={{"retry_delay": timedelta(seconds=3)}},\n'
+        )
+        end = '        reports_folder="{{ params.reports_folder }}",\n'
+        assert end in text
+        text = text.replace(end, end + told)
+        text = text.replace(
+            "from airflow.sdk import", "from datetime import timedelta\nfrom airflow.sdk import", 1
+        )
+        (folder / "mm2_fleet.py").write_text(text)
+        inbox = f"INBOX = {str(self.cluster.inbox)!r}\n"
+        (folder / "light_stream.py").write_text(inbox + DAG.lstrip())
+        return folder
+
+    def _connections(self) -> dict[str, dict[str, Any]]:
+        mirror = {
+            "replication_policy": "identity",
+            "connect_url": self.stack.connect_url,
+            "source_kafka_conn_id": "kafka_source",
+            "target_kafka_conn_id": "kafka_target",
+            "source_alias": "source",
+            "target_alias": "target",
+            "offset_syncs_topic_location": "source",
+        }
+        sides = {"kafka_source": self.stack.source, "kafka_target": self.stack.target}
+        return {
+            **{
+                name: {"conn_type": "kafka", "extra": {"bootstrap.servers": servers}}
+                for name, servers in sides.items()
+            },
+            "mm2_default": {"conn_type": "mm2", "extra": mirror},
+        }

@@ -1,0 +1,32 @@
+"""A fleet of three light jobs in two waves, one of them broken: moved by two runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.fleet_stage import FleetStage
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: Path) -> None:
+    """The broken job holds the next wave and not its neighbour; run again, only the rest moves.
+
+    Every record is written once, by one job at a time.
+    """
+    with FleetStage(tmp_path, 3, stop_timeout=8.0).running() as stage:
+        well, broken, later = stage.names
+        stage.write_manifest({well: 1, broken: 1, later: 2})
+        stage.cluster.jobs[1].is_deaf.set()
+        first = stage.trigger()
+        assert stage.wait_end(first) == "failed"
+        assert stage.outcomes(first) == {
+            well: "moved",
+            broken: "rolled_back",
+            later: "not_begun",
+        }
+        stage.cluster.jobs[1].is_deaf.clear()
+        second = stage.trigger()
+        assert stage.wait_end(second) == "success"
+        assert stage.outcomes(second) == {well: "moved_before", broken: "moved", later: "moved"}
+        stage.check_all_once()

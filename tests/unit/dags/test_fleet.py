@@ -1,0 +1,340 @@
+"""The DAG mm2_fleet: three jobs in two waves, carried out task by task."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
+
+from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, NotReadyError
+from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, new_fence, raise_fence
+from airflow_mm2_offsets.task_groups import failover_tasks
+from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
+from tests.unit.dags.dags_folder import FOLDER, parse, templated_reads
+from tests.unit.dags.failovers import MOVING, STARTING, Failover
+from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.worker import Worker
+from tests.unit.spark import checkpoints
+
+NAMES = ("orders", "refunds", "search")
+BEFORE = ("read_manifest", "preview", "approve_fleet")
+END = "wave_1.move.report"
+
+
+class Fleet:
+    """A run of the DAG on jobs that are only played; the archive is left out."""
+
+    def __init__(self, worker: Worker, folder: Path) -> None:
+        self.worker, self.folder = worker, folder
+        self.dag: DAG = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
+        self.jobs = {name: Job(folder / name, 4, 0, 0, 0) for name in NAMES}
+        self.write({name: {"wave": 2 if name == "search" else 1} for name in NAMES})
+        worker.conf = {"manifest": f"{folder}/fleet.yaml", "reports_folder": f"{folder}/reports"}
+        worker.conf |= {"archive": ""}
+
+    def write(self, jobs: Mapping[str, Mapping[str, Any]]) -> None:
+        defaults = {
+            "stream_dag_id": "orders_stream",
+            "source_folder": f"{self.folder}/{{name}}",
+            "target_folder": f"{self.folder}/{{name}}-target",
+        }
+        content = {"defaults": defaults, "jobs": [{"name": n, **job} for n, job in jobs.items()]}
+        (self.folder / "fleet.yaml").write_text(json.dumps(content))
+
+    def task(self, task_id: str) -> BaseOperator:
+        task = self.dag.get_task(task_id)
+        assert isinstance(task, BaseOperator)
+        return task
+
+    def run(self, *task_ids: str) -> Any:  # noqa: ANN401 - what the last one returned
+        self.worker.map_index = -1
+        for task_id in task_ids:
+            self.worker.run(self.task(task_id))
+        return self.worker.xcoms.get((task_ids[-1], "return_value"))
+
+    def turn(self, number: int, wave: int = 1) -> Any:  # noqa: ANN401 - of many kinds
+        """Run the first task of a job; return how it ended."""
+        self.worker.map_index, self.worker.ti_count = number, 2
+        return self.worker.run(self.task(f"wave_{wave}.turn"))
+
+    def failover(self, name: str) -> Failover:
+        conf = self.worker.conf
+        failover = Failover(
+            self.worker, self.dag, self.jobs[name], f"{name}-target", prefix="wave_1.move."
+        )
+        self.worker.conf = conf
+        return failover
+
+
+@pytest.fixture
+def fleet(worker: Worker, clusters: Clusters, tmp_path: Path) -> Fleet:
+    clusters.copy_the_rest()
+    return Fleet(worker, tmp_path)
+
+
+def test_a_job_of_a_wave_is_moved_by_the_tasks_of_a_failover(fleet: Fleet) -> None:
+    """Each task takes the settings of its own job; stop and target run bear the job's name."""
+    assert fleet.run(*BEFORE)["asked"] is False
+    jobs = fleet.run("jobs_of_wave_1")
+    assert [job["name"] for job in jobs] == ["orders", "refunds"]
+    fleet.turn(1)
+    assert fleet.worker.xcoms["wave_1.turn", "job"]["name"] == "refunds"
+    failover = fleet.failover("refunds")
+    for step in MOVING:
+        failover.run(step)
+    fence = fleet.jobs["refunds"].read("fence.json")
+    assert fence is not None
+    assert fence["request_id"] == "mm2_fleet:manual__1:wave_1.move:refunds"
+    assert fence["state"] == FenceState.MOVED
+    assert fleet.jobs["orders"].requested_stop() is None
+    assert fleet.worker.triggered == {
+        ("orders_stream", "mm2_fleet__manual__1__wave_1.move__refunds"): {
+            "kafka_conn_id": "kafka_target",
+            "topic": "orders",
+            "folder": f"{fleet.folder}/refunds-target",
+            "starting_offsets": STARTING,
+        }
+    }
+
+
+def test_the_preview_reads_only(fleet: Fleet) -> None:
+    """It tells the numbers in total and of each job; three jobs that share a topic, too."""
+    before = _files(fleet.folder)
+    preview = fleet.run("read_manifest", "preview")
+    assert preview["totals"] == {
+        "jobs": 3,
+        "moved_before": 0,
+        "partitions": 12,
+        "not_copied_yet": 0,
+        "exact": 12,
+        "bounded": 0,
+        "refused": 0,
+        "read_again": 0,
+        "at_risk": 0,
+        "max_reread": 0,
+    }
+    assert [job["exact"] for job in preview["jobs"]] == [4, 4, 4]
+    assert "3 jobs with 12 partitions: 12 exact" in preview["summary"]
+    assert _files(fleet.folder) == before
+
+
+def test_a_job_that_can_not_be_previewed_asks_a_person(fleet: Fleet) -> None:
+    """Its numbers are unknown, which is above every threshold; the others' are there."""
+    (fleet.jobs["refunds"].checkpoint / "metadata").write_text("damaged")
+    preview = fleet.run("read_manifest", "preview")
+    by_name = {job["name"]: job for job in preview["jobs"]}
+    assert by_name["orders"]["exact"] == 4
+    assert "metadata" in by_name["refunds"]["problem"]
+    assert preview["totals"]["read_again"] is None
+    fleet.run("approve_fleet")
+    assert "unknown records read again" in fleet.worker.questions[-1].subject
+
+
+def test_what_was_approved_bounds_each_job(fleet: Fleet) -> None:
+    """A job may cost what its preview said, or its own threshold where that is more."""
+    fleet.run(*BEFORE)
+    preview = fleet.worker.xcoms["preview", "return_value"]
+    preview["jobs"][0] |= {"read_again": 7, "at_risk": None}
+    fleet.write({"orders": {"max_at_risk": 2}, "refunds": {"max_read_again": 3}, "search": {}})
+    manifest = fleet.worker.xcoms["read_manifest", "return_value"]
+    manifest["jobs"][0]["max_at_risk"], manifest["jobs"][1]["max_read_again"] = 2, 3
+    bounds = [
+        [job[f"max_{name}"] for name in ("refused", "read_again", "at_risk")]
+        for job in fleet.run("jobs_of_wave_1")
+    ]
+    assert bounds == [[0, 7, 2], [0, 3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("approval", "problem"),
+    [
+        ({"approved": False, "why": "ann has rejected it"}, "was rejected: ann has rejected it"),
+        ({"approved": True, "plan_digest": "another"}, "approved was another"),
+    ],
+)
+def test_no_wave_begins_without_the_approval_of_its_preview(
+    fleet: Fleet, approval: Mapping[str, Any], problem: str
+) -> None:
+    """A user may have marked a rejected approval as success, or cleared the preview alone."""
+    fleet.run(*BEFORE)
+    fleet.worker.xcoms["approve_fleet", "return_value"] = approval
+    with pytest.raises(HandoverError, match=problem):
+        fleet.run("jobs_of_wave_1")
+
+
+def test_a_wave_without_jobs_expands_over_none(fleet: Fleet) -> None:
+    """Airflow skips its tasks, and the next wave goes on."""
+    fleet.run(*BEFORE)
+    assert fleet.run("jobs_of_wave_3") == []
+
+
+def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
+    """Of two at once the third waits until one has ended, however it ended."""
+    fleet.write({"orders": {}, "refunds": {}, "search": {"after": ["orders"]}})
+    fleet.worker.conf = {**fleet.worker.conf, "at_once": 2}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    assert fleet.turn(0).type == fleet.turn(1).type == "SucceedTask"
+    assert fleet.turn(2).type == "DeferTask"
+    fleet.worker.states = {f"{END}_1": "failed"}
+    assert fleet.turn(2).type == "DeferTask"
+    fleet.worker.states |= {f"{END}_0": "success"}
+    assert fleet.turn(2).type == "SucceedTask"
+
+
+def test_a_job_after_a_failed_one_fails_and_names_it(fleet: Fleet) -> None:
+    """Nothing was done to it, and its other neighbours go on."""
+    fleet.write({"orders": {}, "refunds": {"after": ["orders"]}, "search": {}})
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.worker.states = {f"{END}_0": "failed"}
+    numbers = [job["name"] for job in fleet.worker.xcoms["jobs_of_wave_1", "return_value"]]
+    with pytest.raises(HandoverError, match=r"moved after orders, and that has failed"):
+        fleet.turn(numbers.index("refunds"))
+    fleet.turn(numbers.index("search"))
+    assert fleet.worker.xcoms["wave_1.turn", "job"]["name"] == "search"
+
+
+def test_a_job_that_was_moved_before_is_skipped(fleet: Fleet) -> None:
+    """By every task of its failover: nothing is asked of it, and no job is started."""
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
+    preview = fleet.run(*BEFORE[:2])
+    assert preview["totals"]["moved_before"] == 1
+    fleet.run("approve_fleet", "jobs_of_wave_1")
+    fleet.turn(0)
+    assert "was moved to" in fleet.worker.xcoms["wave_1.turn", "moved"]
+    for step in (*MOVING, "roll_back"):
+        ended = fleet.worker.run(fleet.task(f"wave_1.move.{step}"))
+        assert ended.state == "skipped", step
+    assert fleet.worker.triggered == {}
+
+
+NEVER = {"approve": "never"}
+"""What a preview can't say would ask a person."""
+
+
+def test_a_job_that_was_handed_over_and_never_began_is_refused(fleet: Fleet) -> None:
+    """A second hand-over might start a second job: the first run is to be finished."""
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders", begins=False)
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    with pytest.raises(HandoverError, match=r"no job has begun in .*clear its task submit_target"):
+        fleet.turn(0)
+
+
+def test_a_job_that_was_moved_elsewhere_is_refused(fleet: Fleet) -> None:
+    """The manifest names another target than the one where it runs."""
+    _move(fleet, "orders", "mm2_failover:other", to="elsewhere")
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    with pytest.raises(HandoverError, match="correct target_folder of job orders"):
+        fleet.turn(0)
+
+
+@pytest.mark.parametrize(("state", "is_refused"), [("running", True), ("failed", False)])
+def test_a_job_that_another_run_moves_is_refused(
+    fleet: Fleet, state: str, *, is_refused: bool
+) -> None:
+    """A run that has ended is taken over."""
+    other = new_fence("mm2_fleet:manual__a:b:wave_1.move:orders", f"{fleet.folder}/orders-target")
+    raise_fence(str(fleet.jobs["orders"].control), other)
+    fleet.worker.triggered["mm2_fleet", "manual__a:b"] = {}
+    fleet.worker.run_states["mm2_fleet", "manual__a:b"] = state
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    if is_refused:
+        with pytest.raises(NotReadyError, match="that run has not ended"):
+            fleet.turn(0)
+    else:
+        fleet.turn(0)
+
+
+def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
+    """A neighbour's failure undoes nothing."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    fleet.worker.states = {"wave_1.move.check_1": "failed"}
+    roll_back = fleet.task("wave_1.move.roll_back")
+    assert fleet.worker.run(roll_back).state == "skipped"
+    fleet.worker.states = {"wave_1.move.check_0": "failed"}
+    assert fleet.worker.run(roll_back).type == "SucceedTask"
+
+
+def test_one_report_names_every_job(fleet: Fleet) -> None:
+    """What has failed or not begun fails it, and both files are written."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    fleet.worker.states = {f"{END}_0": "success", f"{END}_1": "failed"}
+    report = {"outcome": "rolled_back", "next": ["Start it again."], "run": {}, "steps": []}
+    fleet.worker.xcoms[END, "return_value"] = report
+    with pytest.raises(Exception, match="3 of 3 jobs are not moved: orders, refunds, search"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]
+    assert [job["outcome"] for job in told["jobs"]] == ["rolled_back", "rolled_back", "not_begun"]
+    markdown = next(fleet.folder.glob("reports/*.md")).read_text()
+    assert "| search | 2 | not_begun |" in markdown
+    assert json.loads(next(fleet.folder.glob("reports/*.json")).read_text())["totals"]["moved"] == 0
+
+
+def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:
+    """A drill of a fleet would have one folder for all jobs."""
+    with DAG("evacuate", schedule=None) as dag:
+        fleet_tasks(manifest=f"{tmp_path}/m.yaml", archive="/a", mode="drill")
+    read = dag.get_task("read_manifest")
+    assert isinstance(read, BaseOperator)
+    with pytest.raises(ConfigurationError, match="a fleet is moved by disaster or planned"):
+        worker.run(read)
+
+
+def test_each_task_waits_itself_for_what_it_reads() -> None:
+    """Within the group of a job; the settings come with the group's first task."""
+    dag = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
+    for task_id, names in templated_reads(dag).items():
+        task = dag.get_task(task_id)
+        assert names <= task.get_flat_relative_ids(upstream=True) | {task_id}, task_id
+
+
+def test_only_tasks_of_the_modes_of_a_fleet_are_added() -> None:
+    """Each task of a group costs each job a worker's start."""
+    dag = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
+    steps = {task_id.rpartition(".")[2] for task_id in dag.task_ids if ".move." in task_id}
+    assert steps == {*MOVING, "roll_back"}
+
+
+def test_a_mapped_group_without_job_names_is_refused() -> None:
+    """All its jobs would share one run id and one fence."""
+    from airflow.providers.common.compat.sdk import task_group  # noqa: PLC0415 - one test
+
+    with DAG("evacuate", schedule=None):
+
+        @task_group
+        def move(job: str) -> None:  # noqa: ARG001 - Airflow maps over it
+            failover_tasks(source_folder="/a", target_folder="/b", stream_dag_id="s")
+
+        with pytest.raises(ConfigurationError, match="give job_name"):
+            move.expand(job=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("told", "problem"),
+    [({"arguments": {"trun": {}}}, "names trun; name one of read_manifest"), ({"waves": 0}, "1")],
+)
+def test_wrong_arguments_are_refused_at_once(told: dict[str, Any], problem: str) -> None:
+    """While the DAG is parsed."""
+    with DAG("evacuate", schedule=None), pytest.raises(ConfigurationError, match=problem):
+        fleet_tasks(manifest="/m", archive="/a", **told)
+
+
+def _move(fleet: Fleet, name: str, request_id: str, *, to: str = "", begins: bool = True) -> None:
+    """Let an earlier run have moved a job."""
+    control = str(fleet.jobs[name].control)
+    target = fleet.folder / (to or f"{name}-target")
+    raise_fence(control, new_fence(request_id, str(target)))
+    mark_moved(control, request_id, str(target))
+    if begins:
+        checkpoints.write(target / "checkpoint", {"offsets/0": checkpoints.batch(STARTING)})
+
+
+def _files(folder: Path) -> dict[str, float]:
+    return {str(path): path.stat().st_mtime for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,129 @@
+"""In which order jobs are moved."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.order import order_jobs
+from airflow_mm2_offsets.planning.plan import plan_failover
+from airflow_mm2_offsets.testing import Record
+from tests.unit.fleet.manifests import job
+from tests.unit.operators.clusters import Clusters
+
+NAMES = "abcdefgh"
+
+
+def _names(*jobs: FleetJob) -> list[str]:
+    return [each.name for each in order_jobs(jobs, "m")]
+
+
+def test_jobs_stay_in_the_order_of_the_file_by_wave() -> None:
+    """Nothing else orders them."""
+    assert _names(job("b", wave=2), job("z"), job("a")) == ["z", "a", "b"]
+
+
+def test_a_reader_is_moved_before_the_writer_of_its_topic() -> None:
+    """In a chain the last reader is the first to go."""
+    chain = job("a", writes=["x"]), job("b", reads=["x"], writes=["y"]), job("c", reads=["y"])
+    assert _names(*chain) == ["c", "b", "a"]
+    assert [each.after for each in order_jobs(chain, "m")] == [(), ("c",), ("b",)]
+
+
+def test_a_writer_that_is_moved_first_would_cost_its_reader_records(clusters: Clusters) -> None:
+    """The reason of that order: the plan takes the target's end, behind the writer's new record.
+
+    The reader stands at the source's end. The target holds its copies up to 15, and then the
+    record that the moved writer has written there.
+    """
+    pair = replace(clusters.simulation.pair, connect=None)
+    (before,) = plan_failover(pair, {"orders": {0: 10}}).partitions
+    clusters.target.produce("orders", 0, [Record(b"new", b"of the moved writer")])
+    (after,) = plan_failover(pair, {"orders": {0: 10}}).partitions
+    assert (before.start, after.start) == (15, 16)
+
+
+def test_two_readers_of_a_topic_are_in_no_order() -> None:
+    """Each has positions of its own."""
+    assert all(
+        not each.after for each in order_jobs([job("a", reads=["x"]), job("b", reads=["x"])], "m")
+    )
+
+
+def test_a_job_may_read_what_it_writes() -> None:
+    """It waits for itself no more than for others."""
+    assert _names(job("a", reads=["x"], writes=["x"])) == ["a"]
+
+
+def test_a_cycle_is_named_with_its_reasons() -> None:
+    """The whole of it, and why each comes before the next."""
+    jobs = (
+        job("a", reads=["y"], writes=["x"]),
+        job("b", reads=["x"], after=["c"]),
+        job("c", after=["a"]),
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        order_jobs(jobs, "fleet.yaml")
+    message = str(caught.value)
+    assert message.startswith("fleet.yaml: these jobs wait for each other: ")
+    for reason in ("b reads x, which a writes", "b is after c", "c is after a"):
+        assert reason in message
+
+
+def test_a_job_that_is_after_itself_is_a_cycle() -> None:
+    """The shortest one."""
+    with pytest.raises(ConfigurationError, match="a before a"):
+        order_jobs([job("a", after=["a"])], "m")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ({"after": ["b"]}, {}, "a is after b"),
+        ({"writes": ["x"]}, {"reads": ["x"]}, "b reads x, which a writes"),
+    ],
+)
+def test_a_job_after_one_of_a_later_wave_is_refused(
+    first: dict[str, list[str]], second: dict[str, list[str]], reason: str
+) -> None:
+    """It would wait for a wave that waits for its own."""
+    with pytest.raises(ConfigurationError, match=f"job a is in wave 1, and b, .* wave 2 .{reason}"):
+        order_jobs([job("a", **first), job("b", wave=2, **second)], "m")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 3),
+            st.sets(st.sampled_from(NAMES), max_size=2),
+            st.sets(st.sampled_from("xyz"), max_size=1),
+            st.sets(st.sampled_from("xyz"), max_size=1),
+        ),
+        min_size=1,
+        max_size=len(NAMES),
+    )
+)
+def test_every_order_obeys_all_conditions_or_is_refused(
+    drawn: list[tuple[int, set[str], set[str], set[str]]],
+) -> None:
+    """Waves rise, and each job comes behind all that it is after: no job waits for a later one."""
+    names = NAMES[: len(drawn)]
+    jobs = [
+        job(name, wave=wave, after=sorted(after & {*names}), reads=[*reads], writes=[*writes])
+        for name, (wave, after, reads, writes) in zip(names, drawn, strict=True)
+    ]
+    try:
+        ordered = order_jobs(jobs, "m")
+    except ConfigurationError:
+        return
+    assert sorted(each.name for each in ordered) == [*names]
+    places = {each.name: place for place, each in enumerate(ordered)}
+    assert [each.wave for each in ordered] == sorted(each.wave for each in jobs)
+    for each in ordered:
+        assert all(places[name] < places[each.name] for name in each.after)
+        for other in jobs:
+            if other.name != each.name and {*each.writes} & {*other.reads}:
+                assert places[other.name] < places[each.name]
