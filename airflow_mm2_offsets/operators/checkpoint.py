@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
-from airflow_mm2_offsets.core import Positions, check_positions
+from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.times import parse_zoned
@@ -25,7 +25,7 @@ from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
 from airflow_mm2_offsets.spark.fence import Fence, read_fence
 from airflow_mm2_offsets.spark.lost_checkpoint import LostCheckpoint, Substitute
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, to_positions
 from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
 
 
@@ -249,9 +249,7 @@ def parse_positions(task: BaseOperator, field: str) -> Positions | None:
     if positions in (None, "", "None"):
         return None
     try:
-        if isinstance(positions, str):
-            return parse_offsets(positions)
-        return check_positions(positions)
+        return to_positions(positions)
     except (Mm2OffsetsError, TypeError, AttributeError) as error:
         raise ConfigurationError(
             f"task {task.task_id}: {field} is {positions!r}; give topic to partition to next "

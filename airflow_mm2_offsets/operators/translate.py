@@ -14,7 +14,6 @@ from airflow_mm2_offsets.core import (
     OnUnmapped,
     Positions,
     Strategy,
-    check_positions,
     summarize,
 )
 from airflow_mm2_offsets.core.ids import PairIds
@@ -47,7 +46,7 @@ from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.handover import check_unmoved
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets, to_positions
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
@@ -219,11 +218,8 @@ class TranslateOffsetsOperator(BaseOperator):
         return positions, pending
 
     def _parse(self, field: str) -> Positions:
-        positions = getattr(self, field)
         try:
-            if isinstance(positions, str):
-                return parse_offsets(positions)
-            return check_positions(positions)
+            return to_positions(getattr(self, field))
         except PositionError as error:
             message = f"task {self.task_id}: {field}: {error}"
             raise as_class(PositionError, error, message) from error

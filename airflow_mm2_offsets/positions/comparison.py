@@ -1,25 +1,24 @@
 """Compares positions that were read twice: a job may run on in between."""
 
-from airflow_mm2_offsets.core.positions import Positions, by_topic_partition, check_positions
+from airflow_mm2_offsets.core.positions import Positions, by_topic_partition
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.offsets import to_positions
 
 
-def check_unchanged(first: Positions | str, now: Positions) -> None:
+def check_unchanged(first: Positions | str, now: Positions | str) -> None:
     """Raise if a job has moved since its positions were first read.
 
     Call it directly before the job is started on the target.
 
     Args:
-        first: The positions that were translated; an XCom may carry them as text.
-        now: What the same reader returns now.
+        first: The positions that were translated, as a mapping or as Spark's JSON text.
+        now: What the same reader returns now, likewise.
 
     Raises:
         HandoverError: A position differs, is new, or is gone; each is named with both values.
-        PositionError: ``first`` is not positions.
+        PositionError: One of them is not positions.
     """
-    parsed = parse_offsets(first) if isinstance(first, str) else check_positions(first)
-    then, later = by_topic_partition(parsed), by_topic_partition(now)
+    then, later = by_topic_partition(to_positions(first)), by_topic_partition(to_positions(now))
     changes = [
         f"{each}: {later.get(each, 'none')} now, {then.get(each, 'none')} then"
         for each in sorted(then.keys() | later.keys())

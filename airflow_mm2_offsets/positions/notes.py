@@ -7,7 +7,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.errors import StoredPositionsError, TopicNotFoundError
 from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.spark.offsets import format_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets, to_positions
 
 
 class NotedPositions(TypedDict):
@@ -21,7 +21,7 @@ class NotedPositions(TypedDict):
     """The ids of clusters and topics; None stands for an id that could not be read."""
 
 
-def note_positions(pair: ClusterPair, positions: Positions) -> NotedPositions:
+def note_positions(pair: ClusterPair, positions: Positions | str) -> NotedPositions:
     """Return positions with the ids of the clusters and topics that they are of.
 
     Call it when the positions are read. Where the source answers, each partition of a topic must
@@ -29,20 +29,22 @@ def note_positions(pair: ClusterPair, positions: Positions) -> NotedPositions:
 
     Args:
         pair: The clusters: ``Mm2OffsetHook("mm2_default").get_conn()``.
-        positions: What a reader returned.
+        positions: What a reader returned, as a mapping or as Spark's JSON text.
 
     Raises:
+        PositionError: They are not positions.
         StoredPositionsError: A partition of the source's topic has no position, or has one and does
             not exist.
         TopicNotFoundError: The source has no such topic.
         ClusterUnreachableError: The target does not answer.
     """
-    ids = read_known_ids(pair, positions)
+    checked = to_positions(positions)
+    ids = read_known_ids(pair, checked)
     if ids.source.cluster_id is not None:
-        _check_partitions(pair, positions)
+        _check_partitions(pair, checked)
     return NotedPositions(
-        positions=format_offsets(positions),
-        topics=",".join(sorted(positions)),
+        positions=format_offsets(checked),
+        topics=",".join(checked),
         clusters=ids.to_json(),
     )
 

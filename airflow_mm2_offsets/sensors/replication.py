@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_mm2_offsets.core import check_positions
 from airflow_mm2_offsets.errors import ConfigurationError, NotReplicatedError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.settings import is_true
 from airflow_mm2_offsets.sensors.polling import PollingSensor
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.offsets import to_positions
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 
 
@@ -72,14 +71,9 @@ class Mm2ReplicatedSensor(PollingSensor):
 
     def new_trigger(self, **times: float) -> ReplicatedTrigger:
         """Return the trigger that reads both clusters."""
-        positions = self.positions
         return ReplicatedTrigger(
             mm2_conn_id=self.mm2_conn_id,
-            positions=(
-                parse_offsets(positions)
-                if isinstance(positions, str)
-                else check_positions(positions)
-            ),
+            positions=to_positions(self.positions),
             clusters=self.clusters,
             quiet_after=self.parse_settings(),
             exchanged=is_true(self, "exchanged"),

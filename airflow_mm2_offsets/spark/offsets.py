@@ -41,6 +41,15 @@ def parse_offsets(text: str) -> Positions:
     return positions
 
 
+def to_positions(positions: object) -> Positions:
+    """Return positions that come as Spark's offset JSON, or as any mapping.
+
+    Raises:
+        PositionError: They are neither.
+    """
+    return parse_offsets(positions) if isinstance(positions, str) else check_positions(positions)
+
+
 def format_offsets(positions: Positions) -> str:
     """Write positions as Spark's offset JSON, topics by name and partitions by number.
 

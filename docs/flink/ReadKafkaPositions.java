@@ -46,28 +46,39 @@ public final class ReadKafkaPositions {
     private final String uid;
     private final TreeMap<String, TreeMap<Integer, Long>> positions = new TreeMap<>();
 
-    private ReadKafkaPositions(String savepoint, String uid) {
+    ReadKafkaPositions(String savepoint, String uid) {
         this.savepoint = savepoint;
         this.uid = uid;
     }
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length < 2 || arguments.length > 3) {
-            fail("usage: ReadKafkaPositions <savepoint> <uid of the source> [<consumer.properties>]");
+            System.err.println(
+                    "usage: ReadKafkaPositions <savepoint> <uid of the source> [<consumer.properties>]");
+            System.exit(2);
         }
+        try {
+            System.out.println(read(arguments));
+        } catch (Refused refused) {
+            System.err.println(refused.getMessage());
+            System.exit(1);
+        }
+    }
+
+    private static String read(String[] arguments) throws Exception {
         ReadKafkaPositions reader = new ReadKafkaPositions(arguments[0], arguments[1]);
         OperatorState state = reader.findOperator();
         reader.readReaders();
         reader.readEnumerator(state);
         reader.replaceEarliest(arguments.length == 3 ? arguments[2] : null);
-        System.out.println(reader.toJson());
+        return reader.toJson();
     }
 
     private OperatorState findOperator() throws IOException {
         OperatorID id = OperatorIdentifier.forUid(uid).getOperatorId();
         var operators = SavepointLoader.loadSavepointMetadata(savepoint).getOperatorStates();
         if (operators.stream().anyMatch(ReadKafkaPositions::hasRecordsInFlight)) {
-            fail(savepoint + " is an unaligned checkpoint with records in flight: the source "
+            throw new Refused(savepoint + " is an unaligned checkpoint with records in flight: the source "
                     + "counts them as read, and no operator has seen them. Take a savepoint");
         }
         for (OperatorState operator : operators) {
@@ -78,7 +89,7 @@ public final class ReadKafkaPositions {
         String known = operators.stream()
                 .map(each -> each.getOperatorUid().orElse(each.getOperatorID().toString()))
                 .sorted().collect(Collectors.joining(", "));
-        throw fail(savepoint + " has no operator with the uid " + uid + "; it has " + known
+        throw new Refused(savepoint + " has no operator with the uid " + uid + "; it has " + known
                 + ". Give the uid(...) of the Kafka source");
     }
 
@@ -107,9 +118,9 @@ public final class ReadKafkaPositions {
     }
 
     /** Reads what the enumerator knows: the layout is of {@code SourceCoordinator.toBytes}. */
-    private void readEnumerator(OperatorState operator) throws IOException {
+    void readEnumerator(OperatorState operator) throws IOException {
         if (operator.getCoordinatorState() == null) {
-            fail("the operator " + uid + " has no coordinator: it is not a Kafka source");
+            throw new Refused("the operator " + uid + " has no coordinator: it is not a Kafka source");
         }
         KafkaSourceEnumState state;
         try (DataInputStream in = new DataInputStream(
@@ -120,8 +131,8 @@ public final class ReadKafkaPositions {
             state = new KafkaSourceEnumStateSerializer().deserialize(version, bytes);
         }
         if (!state.initialDiscoveryFinished()) {
-            fail("the source " + uid + " had not yet found its partitions: " + savepoint
-                    + " has no position of some; the job begins those where its settings say");
+            throw new Refused("the source " + uid + " had not yet found its partitions, so "
+                    + savepoint + " may lack some: take a savepoint later");
         }
         Set<String> lost = new TreeSet<>();
         for (KafkaPartitionSplit split : state.assignedSplits()) {
@@ -130,7 +141,7 @@ public final class ReadKafkaPositions {
             }
         }
         if (!lost.isEmpty()) {
-            fail("no reader holds " + lost + ", which the enumerator has assigned: the source is "
+            throw new Refused("no reader holds " + lost + ", which the enumerator has assigned: the source is "
                     + "bounded and has read them to the end, or the savepoint is incomplete");
         }
         for (KafkaPartitionSplit split : state.unassignedSplits()) {
@@ -143,11 +154,11 @@ public final class ReadKafkaPositions {
         return partitions != null && partitions.containsKey(split.getPartition());
     }
 
-    private void add(KafkaPartitionSplit split) {
+    void add(KafkaPartitionSplit split) {
         Long other = positions.computeIfAbsent(split.getTopic(), topic -> new TreeMap<>())
                 .put(split.getPartition(), split.getStartingOffset());
         if (other != null) {
-            fail(split.splitId() + " is held twice, at " + other + " and at "
+            throw new Refused(split.splitId() + " is held twice, at " + other + " and at "
                     + split.getStartingOffset());
         }
     }
@@ -161,7 +172,7 @@ public final class ReadKafkaPositions {
             if (position == KafkaPartitionSplit.EARLIEST_OFFSET) {
                 unread.add(place);
             } else if (position < 0) {
-                fail(place + " has no offset but the mark " + position + " (-1 latest, -3 the "
+                throw new Refused(place + " has no offset but the mark " + position + " (-1 latest, -3 the "
                         + "group's, else unknown): let the job read on, then take a savepoint");
             }
         }));
@@ -169,7 +180,7 @@ public final class ReadKafkaPositions {
             return;
         }
         if (propertiesFile == null) {
-            fail("of " + unread + " no record was read, and they begin at the earliest offset; "
+            throw new Refused("of " + unread + " no record was read, and they begin at the earliest offset; "
                     + "give the properties of a consumer of the source cluster, to read it there");
         }
         Properties properties = new Properties();
@@ -183,9 +194,9 @@ public final class ReadKafkaPositions {
         }
     }
 
-    private String toJson() {
+    String toJson() {
         if (positions.isEmpty()) {
-            fail("the source " + uid + " has no split in " + savepoint);
+            throw new Refused("the source " + uid + " has no split in " + savepoint);
         }
         return positions.entrySet().stream()
                 .map(topic -> "\"" + topic.getKey() + "\":" + topic.getValue().entrySet().stream()
@@ -194,10 +205,10 @@ public final class ReadKafkaPositions {
                 .collect(Collectors.joining(",", "{", "}"));
     }
 
-    /** Ends the program, with nothing on the standard output. */
-    private static IllegalStateException fail(String problem) {
-        System.err.println(problem);
-        System.exit(1);
-        return new IllegalStateException(problem);
+    /** What no position can be told for; nothing is printed to the standard output then. */
+    static final class Refused extends RuntimeException {
+        Refused(String problem) {
+            super(problem);
+        }
     }
 }

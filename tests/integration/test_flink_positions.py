@@ -26,7 +26,8 @@ from tests.integration.mirrors import Mirror, Writer, mirror, read
 pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "docs" / "flink" / "ReadKafkaPositions.java"
-JOB = Path(__file__).with_name("flink") / "KafkaJob.java"
+PROGRAMS = Path(__file__).with_name("flink")
+JOB, ENUMERATOR = PROGRAMS / "KafkaJob.java", PROGRAMS / "EnumeratorStates.java"
 OPENED = ("java.base/java.util=ALL-UNNAMED", "java.base/java.lang=ALL-UNNAMED")
 """What Flink asks of Java 17 (``env.java.opts.all`` in its own conf)."""
 PLAIN, TRANSACTIONS, EMPTY = range(3)
@@ -84,11 +85,15 @@ def _flink() -> Path:
     return jars.fetch_flink(ROOT / "build", progress=print)
 
 
+def _compile(*programs: Path, folder: Path) -> None:
+    """Compile programs: Flink loads the classes of a job by their names."""
+    compiler = ["javac", "-cp", f"{_flink()}/*", "-d", str(folder), *map(str, programs)]
+    subprocess.run(compiler, check=True)
+
+
 def _run_job(servers: str, topics: str, folder: Path, partitions: int, kind: str) -> str:
     """Run the job until it has ended, and return where its savepoint or checkpoint is."""
-    # Flink loads the classes of a job by their names: a compiler that keeps them is no use.
-    compiler = ["javac", "-cp", f"{_flink()}/*", "-d", str(folder), str(JOB)]
-    subprocess.run(compiler, check=True)
+    _compile(JOB, folder=folder)
     arguments = (servers, topics, folder / "records", str(partitions), folder / "states", kind)
     return _java(JOB.stem, *arguments, folder=folder).splitlines()[-1]
 
@@ -157,3 +162,15 @@ def test_a_checkpoint_with_records_in_flight_is_refused(stopped: Stopped, tmp_pa
     checkpoint = _run_job(stopped.mirror.stack.source, topic, tmp_path, 2, "UNALIGNED")
     with pytest.raises(ProgramError, match="is an unaligned checkpoint with records in flight"):
         _java(READER, checkpoint, "orders-source", folder=tmp_path)
+
+
+def test_what_only_the_enumerator_knows_is_not_left_out(tmp_path: Path) -> None:
+    """A split without a reader has its own position, or is an error that names it."""
+    _compile(READER, ENUMERATOR, folder=tmp_path)
+    lines = _java(ENUMERATOR.stem, folder=tmp_path).splitlines()
+    answers = dict(line.split(": ", 1) for line in lines)
+    assert answers["assigned"] == '{"orders":{"0":42}}'
+    assert answers["unassigned"] == '{"orders":{"0":42,"1":7}}'
+    assert answers["lost"].startswith("no reader holds [orders-1], which the enumerator has assi")
+    assert answers["twice"] == "orders-0 is held twice, at 42 and at 0"
+    assert answers["undiscovered"].startswith("the source orders-source had not yet found its par")
