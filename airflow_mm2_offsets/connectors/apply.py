@@ -13,6 +13,7 @@ from airflow_mm2_offsets.connectors.differences import (
     find_setting_differences,
     redactor_of,
 )
+from airflow_mm2_offsets.core.naming import HEARTBEATS_TOPIC
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, as_class
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.topic_filter import copied_by_both
@@ -114,15 +115,10 @@ def missing_topics(pair: ClusterPair, kinds: Sequence[ConnectorKind]) -> list[st
     Raises:
         ClusterUnreachableError: A cluster did not answer.
     """
-    naming = pair.naming
-    separator = naming.separator if naming.internal_separator else "."
     expected = {
         ConnectorKind.SOURCE: (pair.syncs_cluster, pair.syncs_topic),
-        ConnectorKind.CHECKPOINT: (
-            pair.target,
-            f"{naming.source_alias}{separator}checkpoints{separator}internal",
-        ),
-        ConnectorKind.HEARTBEAT: (pair.source, "heartbeats"),
+        ConnectorKind.CHECKPOINT: (pair.target, pair.naming.checkpoints_topic()),
+        ConnectorKind.HEARTBEAT: (pair.source, HEARTBEATS_TOPIC),
     }
     return [
         f"topic {topic} on the {cluster.name}"

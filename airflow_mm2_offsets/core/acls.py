@@ -72,6 +72,8 @@ class Place(StrEnum):
     SOURCE_HEARTBEATS = "MirrorMaker 2's heartbeats on the source"
     HEARTBEATS_TOPIC = "MirrorMaker 2's heartbeats on the target"
     SOURCE_GROUPS = "all consumer groups of the source"
+    TARGET_GROUPS = "all consumer groups of the target"
+    CHECKPOINTS_TOPIC = "MirrorMaker 2's checkpoints on the target"
     SOURCE_CLUSTER = "the source cluster"
 
 
@@ -169,6 +171,20 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         used_by=("the task group mm2_failover", "the DAGs mm2_failover and mm2_drill"),
         rights=_CHECK,
     ),
+    TaskRights(
+        task="apply",
+        used_by=("ApplyMirrorMakerOperator",),
+        rights=(
+            Right(Operation.DESCRIBE, Place.SYNCS_TOPIC),
+            Right(Operation.DESCRIBE, Place.SOURCE_HEARTBEATS),
+            Right(Operation.DESCRIBE, Place.CHECKPOINTS_TOPIC),
+        ),
+    ),
+    TaskRights(
+        task="offsets",
+        used_by=("AlterConnectorOffsetsOperator",),
+        rights=(_SOURCE_IDS,),
+    ),
     TaskRights(task="stream", used_by=("the Spark job itself",), rights=(_SOURCE, _TARGET)),
 )
 """A failover checks, waits, translates and migrates: it needs what its checks need."""
@@ -176,6 +192,8 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
 WITHOUT_RIGHTS = (
     *("ApproveFailoverOperator", "ReportFailoverOperator", "RollbackFailoverOperator"),
     *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),
+    *("ReadConnectorOffsetsOperator", "ResetConnectorOffsetsOperator"),
+    *("RestartFailedTasksOperator", "SetConnectorStateOperator", "ConnectorStateSensor"),
     *("SparkStartedSensor", "acls", "archive show", "checkpoint show", "fence", "lock"),
 )
 """What asks no Kafka cluster."""

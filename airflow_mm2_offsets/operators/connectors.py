@@ -20,7 +20,7 @@ from airflow_mm2_offsets.triggers.polling import NotYet
 _ALL_KINDS = tuple(kind.value for kind in ConnectorKind)
 
 
-class ConnectorOperator(DeferrablePolling):
+class ConnectorTask(DeferrablePolling):
     """The base of operators that tell connectors something, and wait until they have done it.
 
     Args:
@@ -70,7 +70,7 @@ class ConnectorOperator(DeferrablePolling):
         return self.execute_complete(context, event)
 
 
-class ApplyMirrorMakerOperator(ConnectorOperator):
+class ApplyMirrorMakerOperator(ConnectorTask):
     """Creates or updates MirrorMaker 2's connectors by one description, and waits until they run.
 
     What differs is shown in the log, without secrets. A connector of another class or of other
@@ -93,7 +93,7 @@ class ApplyMirrorMakerOperator(ConnectorOperator):
         checkpoint_settings: Likewise.
         heartbeat_settings: Likewise.
         is_dry_run: Show what differs, and change nothing. May be a templated string.
-        kwargs: See ``ConnectorOperator``.
+        kwargs: See ``ConnectorTask``.
 
     Returns:
         ``connectors`` (their names), ``state``, ``is_dry_run``, and ``changes``: for each connector
@@ -196,14 +196,14 @@ class ApplyMirrorMakerOperator(ConnectorOperator):
         )
 
 
-class SetConnectorStateOperator(ConnectorOperator):
+class SetConnectorStateOperator(ConnectorTask):
     """Tells a connector to run, to pause or to stop, and waits until it and its tasks do so.
 
     Args:
         connector: Its name.
         state: ``RUNNING`` (resume), ``PAUSED``, or ``STOPPED`` (KIP-875, Connect 3.5): its tasks
             are gone then, and its offsets can be changed.
-        kwargs: See ``ConnectorOperator``.
+        kwargs: See ``ConnectorTask``.
 
     Returns:
         ``connectors`` and ``state``.
@@ -230,7 +230,7 @@ class SetConnectorStateOperator(ConnectorOperator):
         return self.wait_for_state(context, [self.connector], state)
 
 
-class RestartFailedTasksOperator(ConnectorOperator):
+class RestartFailedTasksOperator(ConnectorTask):
     """Restarts a connector's failed parts, and only those (KIP-745), and waits until all run.
 
     What fails again and again fails the task when the time has passed, with the reason that the
@@ -238,7 +238,7 @@ class RestartFailedTasksOperator(ConnectorOperator):
 
     Args:
         connector: Its name.
-        kwargs: See ``ConnectorOperator``.
+        kwargs: See ``ConnectorTask``.
 
     Returns:
         ``connectors`` and ``state``.

@@ -29,7 +29,7 @@ from tests.unit.operators.worker import Worker
 
 pytestmark = pytest.mark.timeout(3600)
 ROUNDS = int(os.environ.get("ROUNDS", "6"))
-POSITIONS = 3
+POSITIONS = int(os.environ.get("POSITIONS", "3"))
 PARTITIONS = 2
 OPTIONS = (
     PlanOptions(),
@@ -58,6 +58,7 @@ class Judge:
                     for number, end in enumerate(self.writer.ends)
                 }
                 self._judge(moment, positions, options, counts)
+        print(f"{moment:24} {dict(counts)}", flush=True)  # noqa: T201 - a soak takes minutes
 
     def _judge(
         self, moment: str, positions: dict[int, int], options: PlanOptions, counts: Counter[str]
