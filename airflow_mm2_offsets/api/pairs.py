@@ -10,10 +10,11 @@ from fastapi import Depends, Query, Request
 
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.api.models import MAX_NAME
-from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.api.problems import Problem, problem_of
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex
+from airflow_mm2_offsets.errors import ConfigurationError
 
 CLUSTER_SECONDS = 10.0
 """The time until a broker must have answered: a client of the API waits meanwhile."""
@@ -52,10 +53,9 @@ class ServedPair:
         """The syncs of the last successful refresh.
 
         Raises:
-            Problem: No refresh has succeeded yet.
-            ConfigurationError: The copies keep offsets, so that there are no syncs.
+            Problem: No refresh has succeeded yet, or the pair has no syncs.
         """
-        self.pair.require_syncs()
+        self.require_syncs()
         state = self.cache.state
         if state.syncs is None:
             reason = f": {state.error}" if state.error else "; the first read is under way"
@@ -69,10 +69,21 @@ class ServedPair:
         """Return the syncs that the topic holds now; see ``SyncCache.latest``.
 
         Raises:
-            ConfigurationError: The copies keep offsets, so that there are no syncs.
+            Problem: The pair has no syncs.
         """
-        self.pair.require_syncs()
+        self.require_syncs()
         return self.cache.latest().index
+
+    def require_syncs(self) -> None:
+        """Raise unless the pair has offset syncs.
+
+        Raises:
+            Problem: Its copies keep offsets.
+        """
+        try:
+            self.pair.require_syncs()
+        except ConfigurationError as error:
+            raise problem_of(error, HTTPStatus.CONFLICT) from None
 
 
 class PairProvider(Protocol):

@@ -95,6 +95,7 @@ def _sync(index: SyncIndex, topic_partition: TopicPartition, number: int) -> dic
 
 
 def _status(served: ServedPair) -> dict[str, Any]:
+    served.require_syncs()
     state, naming = served.cache.state, served.pair.naming
     syncs = state.syncs
     return {

@@ -72,17 +72,19 @@ class SameOffsetReader:
         pair = self._pair
         filled = {key: each for key, each in ranges.items() if each.size}
         names = {key: pair.on_target(key) for key in filled}
-        source, target = self._watermarks.source, self._watermarks.target
-        originals = _read(pair.source, _longer(filled, source, beyond), max_bytes)
-        longer = _longer({key: filled[key] for key in originals}, target, beyond)
-        by_name = {names[key]: each for key, each in longer.items()}
+        on_source = _longer(filled, self._watermarks.source, beyond)
+        on_target = _longer(filled, self._watermarks.target, beyond)
+        originals = _read(pair.source, on_source, max_bytes)
+        by_name = {names[key]: on_target[key] for key in originals}
         copies = _read(pair.target, by_name, max_bytes)
         both = [key for key in originals if names[key] in copies]
         lows = pair.source.watermarks(both)
         target_lows = pair.target.watermarks(names[key] for key in both)
         for key in both:
             low = max(lows[key].low, target_lows[names[key]].low)
-            self._add(key, filled[key], low, (originals[key], copies[names[key]]))
+            last = min(on_source[key].last, on_target[key].last)
+            offsets = OffsetRange(max(filled[key].first, low), last)
+            self._add(key, offsets, (originals[key], copies[names[key]]))
 
     def compared(self, key: TopicPartition) -> ComparedRecords:
         """Return what was read of a partition."""
@@ -107,20 +109,18 @@ class SameOffsetReader:
         self,
         key: TopicPartition,
         offsets: OffsetRange,
-        low: int,
         records: tuple[list[RangeRecord], list[RangeRecord]],
     ) -> None:
-        first = max(offsets.first, low)
-        if first > offsets.last:
+        if not offsets.size:
             return
         self.source_records += len(records[0])
         self.target_records += len(records[1])
-        self._ranges.setdefault(key, []).append((first, offsets.last))
+        self._ranges.setdefault(key, []).append((offsets.first, offsets.last))
         for side, read in zip(self._sides, records, strict=True):
             side.setdefault(key, {}).update(
                 (each.offset, (each.digest, each.milliseconds))
                 for each in read
-                if each.offset >= first
+                if each.offset >= offsets.first
             )
 
     def _compacted(self, keys: list[TopicPartition]) -> dict[TopicPartition, tuple[bool, bool]]:
