@@ -49,9 +49,7 @@ def _batches(root: Path, *seconds: float) -> Path:
     """Write batches that began at these times."""
     files = {}
     for number, at in enumerate(seconds):
-        metadata = (
-            f'{{"batchWatermarkMs":0,"batchTimestampMs":{int(1_800_000_000_000 + at * 1000)}}}'
-        )
+        metadata = json.dumps({"batchTimestampMs": int(1_800_000_000_000 + at * 1000)})
         files[f"offsets/{number}"] = checkpoints.batch(checkpoints.orders(1), metadata=metadata)
         files[f"commits/{number}"] = checkpoints.commit()
     return checkpoints.write(root, files)
