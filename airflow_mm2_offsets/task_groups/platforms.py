@@ -69,7 +69,7 @@ def call_factory(name: str, factory: OperatorFactory, **arguments: Any) -> BaseO
     if rule is not None and operator.trigger_rule != rule:
         raise ConfigurationError(
             f"{name} made the task {operator.task_id!r} with the trigger rule "
-            f"{operator.trigger_rule}, and not {rule}: it would run after a failure; hand on the "
-            f"arguments that the group gives"
+            f"{operator.trigger_rule.value}, and not {rule}: it would run after a failure; hand on "
+            f"the arguments that the group gives"
         )
     return operator

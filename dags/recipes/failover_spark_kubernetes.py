@@ -2,7 +2,9 @@
 
 Needs ``apache-airflow-providers-cncf-kubernetes``. The cancel deletes the SparkApplication, and
 with it its driver; where there is none of that name it fails, and moves nothing. The submit creates
-another one, named by the run: of a second try Kubernetes creates none (``409 AlreadyExists``).
+another one, named by the run: of a second try Kubernetes creates none (``409 AlreadyExists``). The
+operator repeats a call that Kubernetes refused for a moment, and has nothing left to create then:
+it may succeed without an application. ``wait_started`` then ends; clear ``submit_target``.
 ``SparkKubernetesOperator`` waits for the end of its driver, which a streaming job never has: so a
 failover creates the resource. To keep the operator, let it run the job in a DAG of its own, and
 name that as ``stream_dag_id``.

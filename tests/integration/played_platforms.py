@@ -143,7 +143,6 @@ class Kubernetes(Platform):
     """The API of custom objects, for sparkoperator.k8s.io/v1beta2."""
 
     name, params = "spark_kubernetes", {"application": JOB}
-    refuses_twice = True
     needs = "airflow.providers.cncf.kubernetes"
 
     def connect(self, monkeypatch: pytest.MonkeyPatch, port: int) -> None:

@@ -1,0 +1,262 @@
+"""``failover_tasks`` with a user's own operators that cancel and submit the job."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.python import PythonOperator
+from upath import UPath
+
+from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError
+from airflow_mm2_offsets.spark.claim import read_claim
+from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
+from airflow_mm2_offsets.spark.submission import submission_file
+from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
+from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.worker import Worker
+
+STOP = "evacuate:manual__1:failover"
+BEFORE = ("check", "cancel_source", "stop_source", "read_positions", "wait_replicated")
+HANDED = ("translate", "forecast", "approve", "hand_over")
+
+
+class Own(Failover):
+    """A run of a group with operators of the user's own."""
+
+    def __init__(self, worker: Worker, source: Job, **settings: Any) -> None:
+        self.cancelled: list[str] = []
+        self.submitted: list[tuple[str, str]] = []
+        self.when_cancelled: Callable[[], object] = lambda: None
+        target = source.folder.parent / "target"
+        with DAG("evacuate", schedule=None) as dag:
+            failover_tasks(
+                source_folder=str(source.folder),
+                target_folder=str(target),
+                stop=partial(
+                    PythonOperator, python_callable=self._cancel, op_kwargs={"job": "{{ run_id }}"}
+                ),
+                submit=partial(
+                    PythonOperator,
+                    python_callable=lambda offsets, token: self.submitted.append((offsets, token)),
+                    op_args=[from_hand_over("starting_offsets"), from_hand_over("token")],
+                ),
+                **{"dry_run": "{{ dag_run.conf.get('dry_run', False) }}", **settings},
+            )
+        super().__init__(worker, dag, source, prefix="failover.")
+        vars(self.task("stop_source")).update(poke_interval=0.02, quiet_period=0.05)
+        self.target_checkpoint = UPath(target) / "checkpoint"
+
+    def _cancel(self, job: str) -> None:
+        self.cancelled.append(job)
+        self.when_cancelled()
+
+    def play(self, task_id: str) -> None:
+        if task_id == "wait_started":
+            super().play(task_id)
+
+    def run_all(self, *task_ids: str) -> None:
+        for each in task_ids:
+            self.run(each)
+
+
+@pytest.fixture
+def own(worker: Worker, source: Job) -> Own:
+    return Own(worker, source)
+
+
+def test_the_hand_over_marks_and_the_own_operator_starts(own: Own) -> None:
+    """The submit gets the plan's offsets as they are, and no DAG is triggered."""
+    own.run_all(*BEFORE, *HANDED)
+    assert own.submitted == []
+    assert read_claim(own.target_checkpoint) == STOP
+    own.run_all("submit_target", "wait_started", "report")
+    ((offsets, token),) = own.submitted
+    assert offsets == STARTING
+    assert token == own.worker.xcoms["failover.hand_over", "token"]
+    assert len(token) == 36
+    assert own.cancelled == ["manual__1"]
+    assert not own.worker.triggered
+
+
+def test_a_job_that_came_back_before_the_hand_over_is_not_moved(own: Own) -> None:
+    """A platform restarts the driver after the proof: the checkpoint is compared again."""
+    own.run_all(*BEFORE, *HANDED[:-1])
+    own.source.commit(1, 5, 0, 0, 0)
+    with pytest.raises(HandoverError, match="was written to since its stop was proved"):
+        own.run("hand_over")
+    assert read_claim(own.target_checkpoint) is None
+
+
+def test_a_job_that_came_back_before_the_submit_is_not_joined_by_another(own: Own) -> None:
+    """Hours may lie between the hand-over and a submit that is cleared."""
+    own.run_all(*BEFORE, *HANDED)
+    own.source.commit(1, 5, 0, 0, 0)
+    with pytest.raises(HandoverError, match=r"nothing was submitted by this try: .* written to"):
+        own.run("submit_target")
+    assert own.submitted == []
+
+
+def test_a_second_try_submits_nothing_unless_the_platform_knows_the_first(own: Own) -> None:
+    """The first try's worker may have died after the platform had taken the job."""
+    own.run_all(*BEFORE, *HANDED, "submit_target")
+    with pytest.raises(HandoverError, match="an earlier try of this task may have submitted"):
+        own.run("submit_target")
+    assert len(own.submitted) == 1
+    submission_file(own.target_checkpoint, STOP).unlink()
+    own.run("submit_target")
+    assert len(own.submitted) == 2
+    assert own.task("submit_target").retries == 0
+
+
+def test_a_platform_with_a_token_is_asked_again(worker: Worker, source: Job) -> None:
+    """By the same token; once the job has begun, it is not."""
+    own = Own(worker, source, submit_is_idempotent=True)
+    own.run_all(*BEFORE, *HANDED, "submit_target", "hand_over", "submit_target")
+    assert len(own.submitted) == 2
+    assert len(set(own.submitted)) == 1
+    own.run_all("wait_started", "hand_over", "submit_target")
+    assert len(own.submitted) == 2
+    assert own.task("submit_target").retries == 2
+
+
+@pytest.mark.parametrize("task_id", ["submit_target", "hand_over"])
+def test_a_success_by_hand_hands_nothing_over(own: Own, task_id: str) -> None:
+    """Neither that of the cancel, nor that of the hand-over."""
+    own.run("check")
+    if task_id == "hand_over":
+        with pytest.raises(Exception, match="no task has cancelled the job in this run"):
+            own.run("stop_source")
+        return
+    own.run_all("read_positions", "wait_replicated", *HANDED[:-1])
+    with pytest.raises(HandoverError, match="has not handed the job over"):
+        own.run("submit_target")
+    assert own.submitted == []
+
+
+def test_a_run_that_was_rolled_back_hands_over_after_another_cancel_only(own: Own) -> None:
+    """The job may run again since the roll-back, and be idle."""
+    own.run_all(*BEFORE, "roll_back")
+    answer = own.worker.xcoms["failover.roll_back", "return_value"]
+    assert answer["done"] == "rolled_back"
+    assert "start it on its platform with its checkpoint" in answer["next"]
+    own.run_all("stop_source", "read_positions", "wait_replicated", *HANDED[:-1])
+    with pytest.raises(HandoverError, match="does not hold the lock any more"):
+        own.run("hand_over")
+    own.run_all(*BEFORE[1:], *HANDED, "submit_target")
+    assert len(own.submitted) == 1
+
+
+def test_a_job_that_another_run_works_on_is_not_cancelled(own: Own) -> None:
+    """The lock is taken before the platform is called."""
+    places = LockPlaces(source=UPath(own.source.checkpoint), target=None)
+    acquire_lock(places, new_lock("another:1", "planned"))
+    with pytest.raises(LockedError, match="another:1"):
+        own.run("cancel_source")
+    assert own.cancelled == []
+
+
+def test_a_source_that_is_gone_is_not_cancelled(worker: Worker, source: Job) -> None:
+    """By the user's word; nothing answers there."""
+    own = Own(worker, source, mode="disaster", source_is_gone=True)
+    source.folder.rename(source.folder.with_name("lost"))
+    message = worker.run(own.task("cancel_source"))
+    assert message.state == "skipped"
+    own.run("stop_source")
+    assert worker.xcoms["failover.stop_source", "return_value"]["proof"] == "asserted"
+    assert own.cancelled == []
+
+
+def test_a_restart_is_refused_before_anything_is_stopped(worker: Worker, source: Job) -> None:
+    """No DAG runs the job, so nothing could restart it."""
+    own = Own(worker, source, arguments={"roll_back": {"on_failure": "restart"}})
+    with pytest.raises(ConfigurationError, match="on_failure is restart, and no DAG runs the job"):
+        own.run("check")
+
+
+def test_a_drill_is_refused_before_anything_is_started(worker: Worker, source: Job) -> None:
+    """It starts the job's DAG beside the job, and ends it through its control location."""
+    own = Own(worker, source, mode="{{ dag_run.conf.mode }}")
+    worker.conf = {**worker.conf, "mode": "drill"}
+    with pytest.raises(ConfigurationError, match="mode is drill, and this failover has its own"):
+        own.run("check")
+    assert "failover.start_drill" not in own.dag.task_ids
+
+
+def _mapped(**arguments: Any) -> Any:  # noqa: ANN401 - no operator
+    return PythonOperator.partial(python_callable=print, **arguments).expand(op_args=[[1], [2]])
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (lambda **_: None, "made NoneType, and no operator"),
+        (_mapped, "made MappedOperator, and no operator"),
+        (lambda **_: EmptyOperator(task_id="mine"), "made the task 'failover.mine', and not"),
+        (
+            lambda task_id, **_: EmptyOperator(task_id=task_id),
+            "without pre_execute, which decides whether",
+        ),
+        (
+            lambda trigger_rule, **rest: EmptyOperator(trigger_rule="always", **rest),  # noqa: ARG005
+            "with the trigger rule always, and not none_failed",
+        ),
+    ],
+)
+def test_a_factory_hands_on_what_it_is_given(
+    factory: Callable[..., BaseOperator], message: str
+) -> None:
+    """Without the gate, its operator would run in a dry run."""
+    with DAG("evacuate", schedule=None), pytest.raises(ConfigurationError, match=message):
+        failover_tasks(source_folder="/a", target_folder="/b", submit=factory)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "stream_dag_id is None and submit is None: give one of both"),
+        ({"stream_dag_id": "s", "submit": EmptyOperator}, "stream_dag_id is 's' and submit is"),
+        ({"submit": EmptyOperator, "mode": "drill"}, "mode is drill, and stop or submit is given"),
+        ({"stream_dag_id": "s", "arguments": {"cancel_source": {}}}, "arguments names cancel_sou"),
+    ],
+)
+def test_a_group_starts_the_job_in_one_way(settings: dict[str, Any], message: str) -> None:
+    """What is given says how."""
+    with DAG("evacuate", schedule=None), pytest.raises(ConfigurationError, match=message):
+        failover_tasks(source_folder="/a", target_folder="/b", **settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "added", "absent"),
+    [
+        ({"stop": EmptyOperator, "stream_dag_id": "s"}, {"cancel_source"}, {"hand_over"}),
+        ({"submit": EmptyOperator}, {"hand_over"}, {"cancel_source"}),
+    ],
+)
+def test_either_may_be_given_alone(
+    given: dict[str, Any], added: set[str], absent: set[str]
+) -> None:
+    """A job that is asked to stop may be submitted, and one that is cancelled have a DAG."""
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(source_folder="/a", target_folder="/b", prefix_group_id=False, **given)
+    assert added <= set(dag.task_ids)
+    assert not absent & set(dag.task_ids)
+    assert {"stop_source", "submit_target", "roll_back", "report"} <= set(dag.task_ids)
+
+
+def test_an_unknown_value_of_the_hand_over_is_refused() -> None:
+    """A misspelt one would be None when the job is submitted."""
+    with pytest.raises(ConfigurationError, match="gives no 'offsets' to submit; name one of"):
+        from_hand_over("offsets")
+
+
+def test_a_skip_is_no_failure_of_a_gate(own: Own) -> None:
+    """In a dry run no operator of the user's own runs, and no lock is taken."""
+    own.worker.conf = {**own.worker.conf, "dry_run": True}
+    for each in ("cancel_source", "submit_target"):
+        assert own.worker.run(own.task(each)).state == "skipped"
+    assert (own.cancelled, own.submitted) == ([], [])
+    assert not list(own.source.folder.parent.glob("**/*.locks*"))
