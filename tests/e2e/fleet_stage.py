@@ -57,7 +57,8 @@ class FleetStage:
             opened.enter_context(self.stack)
             for name in self.names:
                 create_topic(self.stack.source, self.topic(name), PARTITIONS)
-            self.stack.create_mirror("fleet-.*", **{"offset.lag.max": "5"})
+            mirror = {"offset.lag.max": "5", "offset-syncs.topic.location": "source"}
+            self.stack.create_mirror("fleet-.*", **mirror)
             opened.enter_context(self.cluster.running())
             self._writer.start()
             opened.callback(self.stop_writing)

@@ -18,6 +18,7 @@ PAGES = sorted(
     [
         ("README.md", ["evacuate", "translate_orders"]),
         ("docs/failover.md", ["evacuate"]),
+        ("docs/fleet.md", ["evacuate_fleet"]),
     ],
 )
 def test_the_documented_dags_are_built(page: str, dag_ids: list[str]) -> None:
