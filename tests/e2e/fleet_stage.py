@@ -158,8 +158,9 @@ class FleetStage:
         folder = self.folder / "dags"
         folder.mkdir(parents=True)
         text = (ROOT / "dags" / "mm2_fleet.py").read_text()
+        stop = {"timeout": self.stop_timeout, "quiet_period": 2.0}
         told = (
-            f'        arguments={{"stop_source": {{"timeout": {self.stop_timeout}}}}},\n'
+            f'        arguments={{"stop_source": {stop}}},\n'
             f'        default_args={{"retry_delay": timedelta(seconds=3)}},\n'
         )
         end = '        reports_folder="{{ params.reports_folder }}",\n'
