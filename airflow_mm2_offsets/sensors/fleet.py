@@ -7,7 +7,12 @@ from typing import Any
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import HandoverError, NotReadyError, StopError
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    HandoverError,
+    NotReadyError,
+    StopError,
+)
 from airflow_mm2_offsets.fleet.manifest import FleetJob
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -88,10 +93,16 @@ class FleetTurnSensor(PollingSensor):
             run_id=run_id,
             task_id=self.last_task_id,
             map_index=map_index,
-            at_once=whole_number(self, "at_once"),
+            at_once=self._places(),
             after=self.job["waits_for"],
             **times,
         )
+
+    def _places(self) -> int:
+        places = whole_number(self, "at_once")
+        if not places:
+            raise ConfigurationError(f"task {self.task_id}: at_once is 0; give a number from 1")
+        return places
 
     def execute_complete(
         self, context: Mapping[str, Any], event: Mapping[str, Any]

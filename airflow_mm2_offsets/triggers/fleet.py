@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_mm2_offsets.errors import HandoverError
@@ -50,7 +51,10 @@ class FleetTurnTrigger(PollingTrigger):
 
     def poll(self) -> Done | NotYet:
         """Ask Airflow for the states of the wave's last tasks."""
-        states = self._states()
+        try:
+            states = self._states()
+        except AirflowRuntimeError as error:  # its API server may be started again
+            return NotYet(reason=f"Airflow did not answer: {error}")
         ended = {name: states.get(index) for name, index in self.after.items()}
         if failed := sorted(name for name, state in ended.items() if state in BAD):
             raise HandoverError(

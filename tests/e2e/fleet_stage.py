@@ -57,7 +57,8 @@ class FleetStage:
             opened.enter_context(self.stack)
             for name in self.names:
                 create_topic(self.stack.source, self.topic(name), PARTITIONS)
-            self.stack.create_mirror("fleet-.*", **{"offset.lag.max": "5"})
+            mirror = {"offset.lag.max": "5", "offset-syncs.topic.location": "source"}
+            self.stack.create_mirror("fleet-.*", **mirror)
             opened.enter_context(self.cluster.running())
             self._writer.start()
             opened.callback(self.stop_writing)
@@ -157,8 +158,9 @@ class FleetStage:
         folder = self.folder / "dags"
         folder.mkdir(parents=True)
         text = (ROOT / "dags" / "mm2_fleet.py").read_text()
+        stop = {"timeout": self.stop_timeout, "quiet_period": 2.0}
         told = (
-            f'        arguments={{"stop_source": {{"timeout": {self.stop_timeout}}}}},\n'
+            f'        arguments={{"stop_source": {stop}}},\n'
             f'        default_args={{"retry_delay": timedelta(seconds=3)}},\n'
         )
         end = '        reports_folder="{{ params.reports_folder }}",\n'

@@ -14,7 +14,7 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
 
     Every record is written once, by one job at a time.
     """
-    with FleetStage(tmp_path, 3, stop_timeout=8.0).running() as stage:
+    with FleetStage(tmp_path, 3, stop_timeout=20.0).running() as stage:
         well, broken, later = stage.names
         stage.write_manifest({well: 1, broken: 1, later: 2})
         stage.cluster.jobs[1].is_deaf.set()

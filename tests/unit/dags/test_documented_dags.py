@@ -20,6 +20,7 @@ PAGES = sorted(
         ("docs/failover.md", ["evacuate"]),
         ("docs/positions.md", ["move_orders"]),
         ("docs/connect.md", ["copy_again", "forget", "mirror"]),
+        ("docs/fleet.md", ["evacuate_fleet"]),
     ],
 )
 def test_the_documented_dags_are_built(page: str, dag_ids: list[str]) -> None:

@@ -185,6 +185,14 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
     assert fleet.turn(2).type == "SucceedTask"
 
 
+def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
+    """Each job would wait for a day."""
+    fleet.worker.conf = {**fleet.worker.conf, "at_once": 0}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    with pytest.raises(ConfigurationError, match="at_once is 0; give a number from 1"):
+        fleet.turn(0)
+
+
 def test_a_job_after_a_failed_one_fails_and_names_it(fleet: Fleet) -> None:
     """Nothing was done to it, and its other neighbours go on."""
     fleet.write({"orders": {}, "refunds": {"after": ["orders"]}, "search": {}})
