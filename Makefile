@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ soak-failback: $(READY)  ## Move a job to the target and home, five times under 
 
 soak-drill: $(READY)  ## Compare clusters and files before and after drills, one of them killed
 	@$(BIN)/python -m pytest tests/integration/soak_drill.py
+
+soak-groups: $(READY)  ## Sync groups beside MirrorMaker 2's own sync, and count what each repeats
+	@$(BIN)/python -m pytest tests/integration/soak_groups.py -s
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

@@ -72,6 +72,8 @@ class Place(StrEnum):
     SOURCE_HEARTBEATS = "MirrorMaker 2's heartbeats on the source"
     HEARTBEATS_TOPIC = "MirrorMaker 2's heartbeats on the target"
     SOURCE_GROUPS = "all consumer groups of the source"
+    TARGET_GROUPS = "all consumer groups of the target"
+    CHECKPOINTS_TOPIC = "MirrorMaker 2's checkpoints on the target"
     SOURCE_CLUSTER = "the source cluster"
 
 
@@ -146,6 +148,30 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         task="forecast",
         used_by=("ForecastFailoverOperator", "forecast"),
         rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
+    ),
+    TaskRights(
+        task="groups",
+        used_by=("SyncConsumerGroupsOperator", "groups", "the DAG mm2_sync_groups"),
+        rights=(
+            *(_SYNCS, _SOURCE, _TARGET),
+            Right(Operation.DESCRIBE, Place.SOURCE_GROUPS),
+            Right(Operation.DESCRIBE, Place.SOURCE_CLUSTER),
+            Right(Operation.READ, Place.TARGET_GROUPS),
+        ),
+    ),
+    TaskRights(
+        task="checkpointed_groups",
+        used_by=("groups --offsets-from checkpoints",),
+        rights=(
+            Right(Operation.READ, Place.CHECKPOINTS_TOPIC),
+            _TARGET,
+            Right(Operation.READ, Place.TARGET_GROUPS),
+        ),
+    ),
+    TaskRights(
+        task="publish",
+        used_by=("PublishPositionsOperator",),
+        rights=(_SOURCE, Right(Operation.READ, Place.SOURCE_GROUPS)),
     ),
     TaskRights(task="check", used_by=("CheckFailoverOperator", "check"), rights=_CHECK),
     TaskRights(

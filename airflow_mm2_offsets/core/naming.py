@@ -82,6 +82,11 @@ class Naming:
         separator = self.separator if self.internal_separator else "."
         return f"{SYNCS_TOPIC_PREFIX}{separator}{other}{separator}internal"
 
+    def checkpoints_topic(self) -> str:
+        """Return the name of the checkpoints topic, which lies on the target."""
+        separator = self.separator if self.internal_separator else "."
+        return f"{self.source_alias}{separator}checkpoints{separator}internal"
+
     def heartbeats_topic(self) -> str:
         """Return what the source's heartbeats topic is called on the target, by either policy."""
         return f"{self.source_alias}{self.separator}{HEARTBEATS_TOPIC}"

@@ -52,20 +52,27 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
         case Place.TARGET_TOPICS:
             for each in map(pair.naming.target_topic, topics):
                 yield ClusterAcl("target", _on_topic(operation, each))
-        case Place.SYNCS_TOPIC:
-            side = _side(pair, pair.syncs_cluster)
-            yield ClusterAcl(side, _on_topic(operation, pair.syncs_topic))
-        case Place.SOURCE_HEARTBEATS:
-            side = _side(pair, pair.mirrored.source)
-            yield ClusterAcl(side, _on_topic(operation, HEARTBEATS_TOPIC))
-        case Place.HEARTBEATS_TOPIC:
-            side = _side(pair, pair.mirrored.target)
-            yield ClusterAcl(side, _on_topic(operation, pair.naming.heartbeats_topic()))
-        case Place.SOURCE_GROUPS:
-            yield ClusterAcl("source", Acl(resource=Resource.GROUP, name=_ALL, operation=operation))
+        case Place.SOURCE_GROUPS | Place.TARGET_GROUPS:
+            acl = Acl(resource=Resource.GROUP, name=_ALL, operation=operation)
+            yield ClusterAcl("source" if right.place is Place.SOURCE_GROUPS else "target", acl)
         case Place.SOURCE_CLUSTER:
             acl = Acl(resource=Resource.CLUSTER, name="kafka-cluster", operation=operation)
             yield ClusterAcl("source", acl)
+        case place:
+            cluster, topic = _own_topic(pair, place)
+            yield ClusterAcl(_side(pair, cluster), _on_topic(operation, topic))
+
+
+def _own_topic(pair: ClusterPair, place: Place) -> tuple[KafkaCluster, str]:
+    """Return a topic of MirrorMaker 2's own, and its cluster."""
+    naming, mirrored = pair.naming, pair.mirrored
+    topics = {
+        Place.SYNCS_TOPIC: (pair.syncs_cluster, pair.syncs_topic),
+        Place.SOURCE_HEARTBEATS: (mirrored.source, HEARTBEATS_TOPIC),
+        Place.HEARTBEATS_TOPIC: (mirrored.target, naming.heartbeats_topic()),
+        Place.CHECKPOINTS_TOPIC: (mirrored.target, naming.checkpoints_topic()),
+    }
+    return topics[place]
 
 
 def _side(pair: ClusterPair, cluster: KafkaCluster) -> Literal["source", "target"]:

@@ -83,12 +83,8 @@ def plan_failover(
     ids = read_ids(pair, positions, ask_source=options.read_source)
     if options.first_plan is not None:
         check_first_plan(options.first_plan, pair, ids)
-    connector = _find_connector(pair)
-    if connector is not None and connector.changes_records:
-        # Records can't be counted any more. On the way home nothing is counted: the word stays.
-        is_forward = pair.direction is Direction.FORWARD
-        word = options.sole_writer and not is_forward
-        options = replace(options, changed_records=True, sole_writer=word)
+    connector = find_connector(pair)
+    options = with_connector(options, connector, pair.direction)
     collector, syncs = collect_evidence(
         pair, positions, options, connector=connector.name if connector else None
     )
@@ -124,9 +120,7 @@ def collect_evidence(
         options=options,
         connector=connector,
     )
-    collector.compare_records()
-    collector.collect_offsets()
-    collector.collect_records()
+    collector.collect_all()
     return collector, syncs
 
 
@@ -154,7 +148,18 @@ def _make_plan(
     )
 
 
-def _find_connector(pair: ClusterPair) -> MirrorConnector | None:
+def with_connector(
+    options: PlanOptions, connector: MirrorConnector | None, direction: Direction
+) -> PlanOptions:
+    """Return the options as the connector's own settings allow them."""
+    if connector is None or not connector.changes_records:
+        return options
+    # Records can't be counted any more. On the way home nothing is counted: the word stays.
+    word = options.sole_writer and direction is not Direction.FORWARD
+    return replace(options, changed_records=True, sole_writer=word)
+
+
+def find_connector(pair: ClusterPair) -> MirrorConnector | None:
     """Return the pair's connector; None where Connect can't be asked.
 
     Raises:
