@@ -134,13 +134,13 @@ def commit_group_offsets(
 def _refusals(
     admin: ClientSession[AdminClient], request: ConsumerGroupTopicPartitions, future: Future[Any]
 ) -> Iterator[tuple[tuple[str, TopicPartition], str]]:
-    group = request.group_id
-    try:
+    group, partitions = request.group_id, request.topic_partitions or []
+    failure = future.exception()
+    if isinstance(failure, KafkaException):
+        errors = [failure.args[0]] * len(partitions)
+    else:
         partitions = future.result().topic_partitions
         errors = [each.error for each in partitions]
-    except KafkaException as error:
-        partitions = request.topic_partitions
-        errors = [error.args[0]] * len(partitions)
     for each, error in zip(partitions, errors, strict=True):
         if error is not None:
             reason = _why_refused(admin, group, each, error)

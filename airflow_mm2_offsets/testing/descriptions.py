@@ -92,7 +92,7 @@ class DescribingAdmin:
         if outage is not None:
             return {request.group_id: failed(outage)}
         offsets = self._cluster.group_offsets.setdefault(request.group_id, {})
-        for each in request.topic_partitions:
+        for each in request.topic_partitions or ():
             key = TopicPartition(each.topic, each.partition)
             offsets[key] = (each.offset, each.metadata or "")
         return {request.group_id: done(request)}
