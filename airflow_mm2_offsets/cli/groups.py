@@ -59,7 +59,7 @@ class GroupOptions:
 @grouped
 @answering
 def groups(*, group: GroupOptions, archive: ArchiveOptions, pair_options: ClusterOptions) -> Answer:
-    """Commit the source groups' offsets, translated, on the target.
+    """Commit the groups' translated offsets on the target.
 
     A group with members there is left alone, and only our own commits are overwritten.
     """

@@ -7,7 +7,7 @@ are sent at once.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from confluent_kafka import (
     ConsumerGroupState,
@@ -21,11 +21,9 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.group_offsets import GroupCommit
+from airflow_mm2_offsets.errors import ErrorFields, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER
 from airflow_mm2_offsets.kafka.session import ClientSession, is_unanswered
-
-if TYPE_CHECKING:
-    from airflow_mm2_offsets.errors import ErrorFields
 
 GroupOffsets: TypeAlias = dict[str, dict[TopicPartition, GroupCommit]]
 """Group, then topic-partition, then what the group has committed."""
@@ -156,10 +154,23 @@ def _why_refused(
             f"({error.name()})"
         )
     subject: ErrorFields = {"topic": partition.topic, "partition": partition.partition}
-    failure = admin.failure(error, operation=Operation.READ, group=group, **subject)
+    failure = _failure(admin, error, group, subject, Operation.READ)
     if error.code() in NO_ANSWER or error.code() in _NOT_ALLOWED:
         raise failure
     return str(failure)
+
+
+def _failure(
+    admin: ClientSession[AdminClient],
+    error: KafkaError,
+    group: str,
+    subject: ErrorFields,
+    operation: Operation,
+) -> Mm2OffsetsError:
+    """Return the error; only one about the group's own rights is about the group."""
+    is_about_group = error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+    named = group if is_about_group else None
+    return admin.failure(error, operation=operation, group=named, **subject)
 
 
 def _ask_each(
