@@ -1,4 +1,4 @@
-"""Commits the offsets of the source's consumer groups, translated, on the target every minute.
+"""Commits the translated offsets of the source's consumer groups on the target, every 5 minutes.
 
 An example to copy. It does what MirrorMaker 2's ``sync.group.offsets.enabled`` does, with this
 package's translation: switch that off for these groups. The groups find the offsets when they are
@@ -20,7 +20,7 @@ with DAG(
     dag_id="mm2_sync_groups",
     description="Commits translated offsets of consumer groups on the target",
     doc_md=__doc__,
-    schedule=CronTriggerTimetable("* * * * *", timezone="UTC"),
+    schedule=CronTriggerTimetable("*/5 * * * *", timezone="UTC"),
     catchup=False,
     max_active_runs=1,
     is_paused_upon_creation=True,

@@ -9,6 +9,11 @@ from airflow_mm2_offsets.core.summary import table
 
 SCHEMA_VERSION = 1
 _MAX_LINES = 100
+_BY_NEED = (
+    *(CommitStatus.FAILED, CommitStatus.REFUSED, CommitStatus.KEPT),
+    *(CommitStatus.COMMITTED, CommitStatus.UNCHANGED),
+)
+"""What needs a look first."""
 _HEADER = ("group", "partition", "source position", "offset", "before", "status", "read again")
 
 
@@ -30,11 +35,25 @@ class GroupsReport:
     @property
     def max_reread(self) -> int | None:
         """The most records that the groups read again from our commits; None when not known."""
-        counts = [each.max_reread for each in self.decisions if each.commit is not None]
-        return None if None in counts else sum(each for each in counts if each is not None)
+        return None if self.unknown_reread else self._known_reread
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain JSON; offsets are text, for they may pass 2**53."""
+    @property
+    def unknown_reread(self) -> int:
+        """How many of our commits read again an unknown number of records."""
+        return sum(each.commit is not None and each.max_reread is None for each in self.decisions)
+
+    @property
+    def _known_reread(self) -> int:
+        return sum(each.max_reread or 0 for each in self.decisions)
+
+    def to_json(self, *, max_lines: int | None = None) -> dict[str, Any]:
+        """Return the report as plain JSON; offsets are text, for they may pass 2**53.
+
+        Args:
+            max_lines: How many offsets to list at most, those first that need a look; None: all.
+                The totals count all.
+        """
+        lines = sorted(self.decisions, key=lambda each: _BY_NEED.index(each.status))[:max_lines]
         return {
             "schema_version": SCHEMA_VERSION,
             "offsets_from": self.offsets_from,
@@ -44,16 +63,19 @@ class GroupsReport:
                 "partitions": len(self.decisions),
                 **{status.value: self.count(status) for status in CommitStatus},
                 "max_reread": self.max_reread,
+                "unknown_reread": self.unknown_reread,
             },
             "reads": dict(self.reads),
-            "offsets": [_to_json(each) for each in self.decisions],
+            "offsets": [_to_json(each) for each in lines],
+            "offsets_left_out": len(self.decisions) - len(lines),
             "summary": self.summary(),
         }
 
     def summary(self) -> str:
         """Return one sentence, a table of what is new or needs a look, and the reasons."""
-        shown = [each for each in self.decisions if each.status is not CommitStatus.UNCHANGED]
-        lines, left = shown[:_MAX_LINES], len(shown) - _MAX_LINES
+        changed = [each for each in self.decisions if each.status is not CommitStatus.UNCHANGED]
+        changed.sort(key=lambda each: _BY_NEED.index(each.status))
+        lines, left = changed[:_MAX_LINES], len(changed) - _MAX_LINES
         more = f"\n... and {left} more" if left > 0 else ""
         if not lines:
             return self._sentence()
@@ -67,10 +89,11 @@ class GroupsReport:
         groups = len({each.position.group for each in self.decisions})
         counts = ", ".join(f"{self.count(status)} {status.value}" for status in CommitStatus)
         dry = "DRY RUN, nothing was committed: " if self.is_dry_run else ""
-        again = "an unknown number of" if self.max_reread is None else f"at most {self.max_reread}"
+        unknown = self.unknown_reread
+        more = f", and an unknown number from {unknown} offsets" if unknown else ""
         return (
             f"{dry}{len(self.decisions)} offsets of {groups} groups ({counts}), "
-            f"{again} records read again."
+            f"at most {self._known_reread} records read again{more}."
         )
 
 

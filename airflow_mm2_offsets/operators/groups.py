@@ -26,6 +26,9 @@ from airflow_mm2_offsets.operators.settings import check_location, given, is_tru
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 
+_MAX_LINES = 1000
+"""Offsets that an XCom lists: Airflow keeps one for each run in its database."""
+
 
 class SyncConsumerGroupsOperator(BaseOperator):
     """Commits the offsets of the source's consumer groups, translated, on the target.
@@ -50,7 +53,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
 
     Returns:
         The report (``groups.report``): ``totals``, ``offsets`` with a line for each group and
-        topic-partition, ``reads`` and ``summary``. Beside it the XComs ``summary`` and ``table``
+        topic-partition (1,000 at most, those first that need a look), ``reads`` and ``summary``. Beside it the XComs ``summary`` and ``table``
         (its lines).
 
     Raises:
@@ -227,7 +230,7 @@ def _rules(task: BaseOperator) -> GroupRules:
 
 def _show(task: BaseOperator, context: Context, report: GroupsReport) -> dict[str, Any]:
     """Log, push and send what was done."""
-    content = report.to_json()
+    content = report.to_json(max_lines=_MAX_LINES)
     emit_groups(content)
     context["ti"].xcom_push(key="summary", value=content["summary"])
     # Airflow's page shows a text as one paragraph, and a list line by line.

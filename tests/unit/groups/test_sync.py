@@ -229,3 +229,13 @@ def test_published_positions_are_a_group(mm2: Mm2Simulation) -> None:
     assert publish(300, "s3://b/other") == "refused"
     mm2.source.group_offsets["spark-orders"][ORDERS] = (250, "")
     assert publish(400) == "kept"
+
+
+def test_a_long_report_lists_first_what_needs_a_look(mm2: Mm2Simulation) -> None:
+    """Airflow's database keeps each XCom; the totals count all."""
+    _commit(mm2, **{f"group-{number}": number for number in range(10)})
+    mm2.target.groups["group-7"] = [COPY]
+    report = sync_groups(mm2.pair, ALL, is_dry_run=False).to_json(max_lines=3)
+    assert [each["group"] for each in report["offsets"]] == ["group-7", "group-0", "group-1"]
+    assert report["offsets_left_out"] == 7
+    assert report["totals"]["partitions"] == 10
