@@ -53,8 +53,8 @@ class SyncConsumerGroupsOperator(BaseOperator):
 
     Returns:
         The report (``groups.report``): ``totals``, ``offsets`` with a line for each group and
-        topic-partition (1,000 at most, those first that need a look), ``reads`` and ``summary``. Beside it the XComs ``summary`` and ``table``
-        (its lines).
+        topic-partition (1,000 at most, those first that need a look), ``reads`` and ``summary``.
+        Beside it the XComs ``summary`` and ``table`` (its lines).
 
     Raises:
         ConfigurationError: A regular expression or another setting is wrong.
