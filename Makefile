@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 DEV := --constraint constraints.txt --editable '.[dev]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ soak-connect: $(READY)  ## Reset and alter the offsets of MirrorMaker 2 under wr
 
 soak-fleet: $(READY)  ## Move 20 light jobs in three waves, one broken, while Airflow is killed
 	@$(BIN)/python -m tests.e2e.soak_fleet
+
+soak-groups: $(READY)  ## Sync groups beside MirrorMaker 2's own sync, and count what each repeats
+	@$(BIN)/python -m pytest tests/integration/soak_groups.py -s
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Exit, Option, Typer, echo
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import acls, doctor, forecast, inspect, plan, readiness, serve
+from airflow_mm2_offsets.cli import acls, doctor, forecast, groups, inspect, plan, readiness, serve
 from airflow_mm2_offsets.cli.archives import archive
 from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES
@@ -23,6 +23,7 @@ app = Typer(
 app.command(epilog=plan.TRANSLATE_EXAMPLE)(plan.translate)
 app.command(epilog=plan.PLAN_EXAMPLE)(plan.plan)
 app.command(epilog=forecast.EXAMPLE)(forecast.forecast)
+app.command(epilog=groups.EXAMPLE)(groups.groups)
 app.command(epilog=readiness.EXAMPLE)(readiness.check)
 app.command(epilog=inspect.SYNCS_EXAMPLE)(inspect.syncs)
 app.add_typer(checkpoint, name="checkpoint")

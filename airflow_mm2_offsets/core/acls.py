@@ -149,6 +149,30 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         used_by=("ForecastFailoverOperator", "forecast"),
         rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
     ),
+    TaskRights(
+        task="groups",
+        used_by=("SyncConsumerGroupsOperator", "groups", "the DAG mm2_sync_groups"),
+        rights=(
+            *(_SYNCS, _SOURCE, _TARGET),
+            Right(Operation.DESCRIBE, Place.SOURCE_GROUPS),
+            Right(Operation.DESCRIBE, Place.SOURCE_CLUSTER),
+            Right(Operation.READ, Place.TARGET_GROUPS),
+        ),
+    ),
+    TaskRights(
+        task="checkpointed_groups",
+        used_by=("groups --offsets-from checkpoints",),
+        rights=(
+            Right(Operation.READ, Place.CHECKPOINTS_TOPIC),
+            _TARGET,
+            Right(Operation.READ, Place.TARGET_GROUPS),
+        ),
+    ),
+    TaskRights(
+        task="publish",
+        used_by=("PublishPositionsOperator",),
+        rights=(_SOURCE, Right(Operation.READ, Place.SOURCE_GROUPS)),
+    ),
     TaskRights(task="check", used_by=("CheckFailoverOperator", "check"), rights=_CHECK),
     TaskRights(
         task="doctor",

@@ -1,4 +1,4 @@
-"""The records of MirrorMaker 2's offset-syncs topic and of its heartbeats, as bytes.
+"""The records of MirrorMaker 2's offset-syncs topic, heartbeats and checkpoints, as bytes.
 
 The layout is that of ``org.apache.kafka.connect.mirror.OffsetSync`` (KIP-382): big-endian, no
 version header, STRING is an INT16 length and UTF-8. ``kafka`` decodes,
@@ -15,6 +15,7 @@ _LENGTH = struct.Struct(">h")
 _PARTITION = struct.Struct(">i")
 _OFFSETS = struct.Struct(">qq")
 _HEARTBEAT = struct.Struct(">hq")
+_CHECKPOINT = struct.Struct(">hqq")
 _SIGN = 0x80  # in the first byte of a negative number
 
 
@@ -26,6 +27,25 @@ class Heartbeat:
     target_alias: str
     timestamp: int
     """Milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """MirrorMaker 2's own translation of a group's commit.
+
+    Its layout is that of ``org.apache.kafka.connect.mirror.Checkpoint`` (KIP-382).
+    """
+
+    group: str
+    topic: str
+    """The topic's name on the target."""
+    partition: int
+    upstream: int
+    """What the group had committed on the source."""
+    downstream: int
+    """Where it continues on the target."""
+    metadata: str = ""
+    """What the group had committed with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +75,7 @@ def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
 
 def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
     """Return the key and the value of ``sync``, as MirrorMaker 2 writes them."""
-    name = sync.topic.encode()
-    key = _LENGTH.pack(len(name)) + name + _PARTITION.pack(sync.partition)
+    key = _encode_string(sync.topic) + _PARTITION.pack(sync.partition)
     return key, _OFFSETS.pack(sync.upstream, sync.downstream)
 
 
@@ -80,9 +99,56 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
 
 def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
     """Return the key and the value of ``heartbeat``, as MirrorMaker 2 writes them."""
-    names = (heartbeat.source_alias.encode(), heartbeat.target_alias.encode())
-    key = b"".join(_LENGTH.pack(len(name)) + name for name in names)
+    key = b"".join(map(_encode_string, (heartbeat.source_alias, heartbeat.target_alias)))
     return key, _HEARTBEAT.pack(0, heartbeat.timestamp)
+
+
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
+    """Decode one record of a checkpoints topic.
+
+    The key is STRING group, STRING topic, INT32 partition; the value INT16 version 0, INT64
+    upstream, INT64 downstream, STRING metadata.
+
+    Raises:
+        WireFormatError: Key or value is absent, has another layout, or holds a negative number.
+    """
+    key, value = key or b"", value or b""
+    group, after_group = _decode_string(key, 0)
+    topic, after_topic = _decode_string(key, after_group)
+    if len(key) != after_topic + _PARTITION.size or len(value) < _CHECKPOINT.size:
+        raise WireFormatError(
+            f"a checkpoint has a group, a topic, a partition and {_CHECKPOINT.size} bytes with a "
+            f"text, not {key!r} and {value!r}"
+        )
+    (partition,) = _PARTITION.unpack_from(key, after_topic)
+    version, upstream, downstream = _CHECKPOINT.unpack_from(value)
+    metadata, end = _decode_string(value, _CHECKPOINT.size)
+    if version != 0 or end != len(value) or min(partition, upstream, downstream) < 0:
+        raise WireFormatError(
+            f"a checkpoint of version {version}, partition {partition}, offsets {upstream} and "
+            f"{downstream}, {len(value) - end} bytes too long"
+        )
+    return Checkpoint(
+        group=group,
+        topic=topic,
+        partition=partition,
+        upstream=upstream,
+        downstream=downstream,
+        metadata=metadata,
+    )
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    """Return the key and the value of ``checkpoint``, as MirrorMaker 2 writes them."""
+    names = b"".join(map(_encode_string, (checkpoint.group, checkpoint.topic)))
+    offsets = _CHECKPOINT.pack(0, checkpoint.upstream, checkpoint.downstream)
+    value = offsets + _encode_string(checkpoint.metadata)
+    return names + _PARTITION.pack(checkpoint.partition), value
+
+
+def _encode_string(text: str) -> bytes:
+    data = text.encode()
+    return _LENGTH.pack(len(data)) + data
 
 
 def _decode_string(data: bytes, offset: int) -> tuple[str, int]:

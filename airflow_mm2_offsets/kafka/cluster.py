@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer
 from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core.group_offsets import GroupCommit
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.clients import ClientPool, make_admin, make_consumer, walk_to_brokers
 from airflow_mm2_offsets.kafka.config import admin_config
@@ -18,6 +19,14 @@ from airflow_mm2_offsets.kafka.descriptions import (
     describe_settings,
     describe_topics,
     find_unreadable,
+    list_group_names,
+)
+from airflow_mm2_offsets.kafka.groups import (
+    CommitErrors,
+    GroupOffsets,
+    commit_group_offsets,
+    count_members,
+    read_group_offsets,
 )
 from airflow_mm2_offsets.kafka.network_path import StepResult
 from airflow_mm2_offsets.kafka.partition_offsets import read_offsets, read_offsets_at
@@ -133,6 +142,38 @@ class KafkaCluster:
         with self._admin() as admin:
             admin.metadata()
             return describe_readers(admin, topics)
+
+    def group_names(self) -> frozenset[str]:
+        """Return the names of all consumer groups; refuse to name only a part of them."""
+        with self._admin() as admin:
+            admin.metadata()
+            return list_group_names(admin)
+
+    def group_members(self, groups: Collection[str]) -> dict[str, int]:
+        """Return how many members each group has; one that does not exist has none."""
+        if not groups:
+            return {}
+        with self._admin() as admin:
+            admin.metadata()
+            return count_members(admin, groups)
+
+    def group_offsets(self, groups: Collection[str]) -> GroupOffsets:
+        """Return what groups have committed; a group without a commit is absent."""
+        if not groups:
+            return {}
+        with self._admin() as admin:
+            admin.metadata()
+            return read_group_offsets(admin, groups)
+
+    def commit_group_offsets(
+        self, offsets: Mapping[str, Mapping[TopicPartition, GroupCommit]]
+    ) -> CommitErrors:
+        """Commit for groups without members; see ``kafka.groups.commit_group_offsets``."""
+        if not offsets:
+            return {}
+        with self._admin() as admin:
+            admin.metadata()
+            return commit_group_offsets(admin, offsets)
 
     def watermarks(
         self, partitions: Iterable[TopicPartition], *, isolation: str = "read_uncommitted"

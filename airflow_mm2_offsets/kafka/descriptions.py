@@ -84,6 +84,16 @@ def describe_readers(
     return {name: shared for name, names in read.items() if (shared := names & {*topics})}
 
 
+def list_group_names(admin: ClientSession[AdminClient]) -> frozenset[str]:
+    """Return the names of all consumer groups.
+
+    Raises:
+        ClusterRefusedError: The user may not see all groups: some could be missing.
+    """
+    _refuse_partial_listing(admin)
+    return frozenset(group.group_id for group in _list_groups(admin))
+
+
 def find_unreadable(admin: ClientSession[AdminClient], topics: Collection[str]) -> frozenset[str]:
     """Return the topics that the user may not read, or not describe; see ``KafkaCluster``."""
     if not topics:

@@ -125,7 +125,7 @@ class ClientSession(Generic[ClientT]):
         while True:
             futures = send(request_timeout=self.remaining)
             self._wait_all(futures.values())
-            if self.is_over or not any(_is_unanswered(each) for each in futures.values()):
+            if self.is_over or not any(is_unanswered(each) for each in futures.values()):
                 return futures
             time.sleep(ASK_AGAIN)
 
@@ -244,6 +244,13 @@ class ClientSession(Generic[ClientT]):
         self.check()
 
 
-def _is_unanswered(future: Future[Any]) -> bool:
+def is_unanswered(future: Future[Any]) -> bool:
+    """Tell whether a request that is done may get an answer when it is sent again.
+
+    Answers about a group's offsets have an error for each partition, the coordinator's too.
+    """
     error = future.exception()
-    return isinstance(error, KafkaException) and error.args[0].code() in NO_ANSWER
+    if error is not None:
+        return isinstance(error, KafkaException) and error.args[0].code() in NO_ANSWER
+    partitions = getattr(future.result(), "topic_partitions", None) or ()
+    return any(each.error is not None and each.error.code() in NO_ANSWER for each in partitions)

@@ -8,6 +8,7 @@ from airflow_mm2_offsets.observability.metrics import METRICS, Metric, MetricKin
 from airflow_mm2_offsets.observability.numbers import (
     emit_archive,
     emit_forecast,
+    emit_groups,
     emit_plan,
     emit_readiness,
     emit_report,
@@ -24,6 +25,7 @@ __all__ = [
     "emit",
     "emit_archive",
     "emit_forecast",
+    "emit_groups",
     "emit_plan",
     "emit_readiness",
     "emit_report",

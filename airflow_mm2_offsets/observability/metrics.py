@@ -75,6 +75,15 @@ METRICS: Mapping[str, Metric] = {
     "at_risk_records": _gauge(
         "Records that can be lost, at most, by the forecast; -1: not known", "conn_id", "mode"
     ),
+    "group_offsets": _gauge(
+        "Offsets of consumer groups with this status after the last run: committed, unchanged, "
+        "kept, refused or failed",
+        "conn_id",
+        "status",
+    ),
+    "group_read_again_records": _gauge(
+        "Records that the groups read again from our commits, at most; -1: not known", "conn_id"
+    ),
     "step_seconds": _gauge(
         "From a step's first start to its end; the time in the triggerer counts", "mode", "step"
     ),

@@ -14,6 +14,7 @@ from opentelemetry import trace
 from airflow_mm2_offsets.observability.metrics import NOT_KNOWN, emit
 
 _STATUSES = ("exact", "bounded", "refused")
+_COMMIT_STATUSES = ("committed", "unchanged", "kept", "refused", "failed")
 _READINESS = {
     "replication_lag": "replication_lag_records",
     "lag_seconds": "replication_lag_seconds",
@@ -34,6 +35,18 @@ def emit_plan(plan: Mapping[str, Any]) -> None:
                 emit("positions", count, status=name)
     if "max_reread" in totals:
         _emit_known("read_again_records", totals["max_reread"])
+
+
+def emit_groups(report: Mapping[str, Any]) -> None:
+    """Send how many offsets of consumer groups have which status; a dry run commits none."""
+    totals = _part(report, "totals")
+    if report.get("is_dry_run"):
+        return
+    for status in _COMMIT_STATUSES:
+        if (count := _number(totals.get(status))) is not None:
+            emit("group_offsets", count, status=status)
+    if "max_reread" in totals:
+        _emit_known("group_read_again_records", totals["max_reread"])
 
 
 def emit_forecast(forecast: Mapping[str, Any]) -> None:

@@ -76,6 +76,12 @@ class EvidenceCollector:
             )
         return [self._answers[key] for key in self.positions]
 
+    def collect_all(self) -> None:
+        """Read all evidence, each kind where it can still settle an answer."""
+        self.compare_records()
+        self.collect_offsets()
+        self.collect_records()
+
     def collect_offsets(self) -> None:
         """Read how far MirrorMaker 2 has copied, unless ``read_source`` is False."""
         if not self.options.read_source:

@@ -5,7 +5,7 @@ calls ``still_copying``.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeAlias
@@ -95,14 +95,8 @@ def plan_failover(
     ids = read_ids(pair, positions, ask_source=options.read_source)
     if options.first_plan is not None:
         check_first_plan(options.first_plan, pair, ids)
-    connectors = _find_connectors(pair)
-    copying = that_copy(connectors, _originals(pair, positions))
-    check_names(pair, copying)
-    if any(each.changes_records for each in copying):
-        # Records can't be counted any more. On the way home nothing is counted: the word stays.
-        is_forward = pair.direction is Direction.FORWARD
-        word = options.sole_writer and not is_forward
-        options = replace(options, changed_records=True, sole_writer=word)
+    connectors = find_connectors(pair)
+    options = with_connectors(options, connectors, pair, positions)
     collector, syncs = collect_evidence(
         pair, positions, options, connectors=[each.name for each in connectors]
     )
@@ -147,9 +141,7 @@ def _collect_by_syncs(
         options=options,
         connectors=connectors,
     )
-    collector.compare_records()
-    collector.collect_offsets()
-    collector.collect_records()
+    collector.collect_all()
     return collector, syncs
 
 
@@ -200,7 +192,27 @@ def _make_plan(
     )
 
 
-def _find_connectors(pair: ClusterPair) -> list[MirrorConnector]:
+def with_connectors(
+    options: PlanOptions,
+    connectors: Collection[MirrorConnector],
+    pair: ClusterPair,
+    topics: Iterable[str],
+) -> PlanOptions:
+    """Return the options as the connectors that copy these topics allow them.
+
+    Raises:
+        ConfigurationError: A connector names topics, or places its syncs, otherwise than the pair.
+    """
+    copying = that_copy(connectors, _originals(pair, topics))
+    check_names(pair, copying)
+    if not any(each.changes_records for each in copying):
+        return options
+    # Records can't be counted any more. On the way home nothing is counted: the word stays.
+    word = options.sole_writer and pair.direction is not Direction.FORWARD
+    return replace(options, changed_records=True, sole_writer=word)
+
+
+def find_connectors(pair: ClusterPair) -> list[MirrorConnector]:
     """Return the pair's connectors; none where Connect can't be asked."""
     if pair.connect is None:
         return []
@@ -211,10 +223,10 @@ def _find_connectors(pair: ClusterPair) -> list[MirrorConnector]:
         return []
 
 
-def _originals(pair: ClusterPair, positions: Positions) -> list[str]:
+def _originals(pair: ClusterPair, topics: Iterable[str]) -> list[str]:
     """Return the job's topics by the names that they have on MirrorMaker 2's source."""
     is_forward = pair.direction is Direction.FORWARD
-    return [topic if is_forward else pair.naming.target_topic(topic) for topic in positions]
+    return [topic if is_forward else pair.naming.target_topic(topic) for topic in topics]
 
 
 def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:

@@ -39,6 +39,8 @@ class InMemoryCluster:
     topics: dict[str, InMemoryTopic] = field(default_factory=dict, repr=False)
     groups: dict[str, Collection[TopicPartition]] = field(default_factory=dict)
     """The partitions that the members of each consumer group are assigned."""
+    group_offsets: dict[str, dict[TopicPartition, tuple[int, str]]] = field(default_factory=dict)
+    """What each consumer group has committed: the next offset to read, and the metadata."""
     before_answer: Callable[[], None] = field(default=lambda: None, repr=False)
     """Called before each answer, so that a test can change the cluster while it is read."""
     is_running: bool = True

@@ -5,13 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation, Resource
+from airflow_mm2_offsets.core.group_offsets import GroupCommit
+from airflow_mm2_offsets.core.wire import Checkpoint, encode_checkpoint
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
+from airflow_mm2_offsets.groups import (
+    OffsetsFrom,
+    parse_selection,
+    publish_positions,
+    sync_groups,
+)
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
 from airflow_mm2_offsets.planning.heartbeats import read_heartbeats
@@ -20,6 +30,7 @@ from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.storage import open_location
 from stack.acls import grant, revoke_all
 from stack.mirror import Broker
+from stack.topics import create_topic
 from stack.waiting import wait_until
 from tests.integration.secured import Secured, scram
 
@@ -50,6 +61,33 @@ def _forecast(pair: ClusterPair, secured: Secured, _: Path) -> object:
     return plan_failover(pair, secured.positions)
 
 
+def _groups(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    """List, read and commit; the live consumer is on the source alone."""
+    assert GROUP in pair.source.group_names()
+    pair.source.group_offsets([GROUP])
+    plan_failover(pair, secured.positions)
+    return _commit(pair.target, secured)
+
+
+def _checkpointed_groups(pair: ClusterPair, *_: object) -> object:
+    return sync_groups(
+        pair, parse_selection(GROUP), offsets_from=OffsetsFrom.CHECKPOINTS, is_dry_run=False
+    )
+
+
+def _publish(pair: ClusterPair, secured: Secured, _: Path) -> object:
+    """Publish for a group that is active here, and commit nevertheless, as if it were not."""
+    publish_positions(pair.source, GROUP, secured.positions, "s3://bucket/orders")
+    return _commit(pair.source, secured)
+
+
+def _commit(cluster: KafkaCluster, secured: Secured) -> object:
+    cluster.group_members([GROUP])
+    cluster.group_offsets([GROUP])
+    key = TopicPartition(secured.mirrored.topic, 0)
+    return cluster.commit_group_offsets({GROUP: {key: GroupCommit(offset=0)}})
+
+
 TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "syncs": lambda pair, *_: read_syncs(pair.syncs_cluster, pair.syncs_topic),
     "ids": lambda pair, secured, _: read_ids(pair, secured.positions, ask_source=True),
@@ -58,6 +96,9 @@ TASKS: dict[str, Callable[[ClusterPair, Secured, Path], object]] = {
     "archive": _archive,
     "forecast": _forecast,
     "check": _check,
+    "groups": _groups,
+    "checkpointed_groups": _checkpointed_groups,
+    "publish": _publish,
 }
 """What the tasks ask the clusters; a reconciliation's records are read by a Spark job."""
 
@@ -77,6 +118,20 @@ def reader(secured: Secured) -> Iterator[None]:
     wait_until(lambda: consumer.poll(0.5) is not None, "a member of the group shop")
     yield
     consumer.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checkpoint(secured: Secured) -> None:
+    """A checkpoint of that group, as MirrorMaker 2 writes it."""
+    topic = secured.open_pair.naming.checkpoints_topic()
+    create_topic(secured.stack.target, topic)
+    written = Checkpoint(
+        group=GROUP, topic=secured.mirrored.topic, partition=0, upstream=0, downstream=0
+    )
+    key, value = encode_checkpoint(written)
+    producer = Producer({"bootstrap.servers": secured.stack.target, "log_level": 0})
+    producer.produce(topic, value, key)
+    assert producer.flush(30) == 0
 
 
 def _rights(secured: Secured, task: str) -> list[ClusterAcl]:

@@ -1,13 +1,21 @@
 """The bytes of the offset-syncs topic."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.core import OffsetSync, decode_offset_sync, encode_offset_sync
-from airflow_mm2_offsets.core.wire import Heartbeat, decode_heartbeat, encode_heartbeat
+from airflow_mm2_offsets.core.wire import (
+    Checkpoint,
+    Heartbeat,
+    decode_checkpoint,
+    decode_heartbeat,
+    encode_checkpoint,
+    encode_heartbeat,
+)
 from airflow_mm2_offsets.errors import WireFormatError
 
 OFFSETS = st.integers(0, 2**63 - 1)
@@ -111,3 +119,40 @@ def test_heartbeats_are_those_of_java() -> None:
         decode_heartbeat(key, b"\x00\x01" + value[2:])
     with pytest.raises(WireFormatError, match=r"not UTF-8"):
         decode_heartbeat(b"\x00\x01\xff\x00\x00", value)
+
+
+CHECKPOINT = Checkpoint(
+    group="shop", topic="eu.orders", partition=3, upstream=1234, downstream=999, metadata="m"
+)
+
+
+def test_a_checkpoints_bytes_are_those_of_java() -> None:
+    """The schemas of ``org.apache.kafka.connect.mirror.Checkpoint``.
+
+    Key: STRING group, STRING topic, INT32 partition. Value: INT16 version, INT64 upstream, INT64
+    downstream, STRING metadata.
+    """
+    key = b"\x00\x04shop\x00\x09eu.orders\x00\x00\x00\x03"
+    value = b"\x00\x00" + VALUE + b"\x00\x01m"
+    assert encode_checkpoint(CHECKPOINT) == (key, value)
+    assert decode_checkpoint(key, value) == CHECKPOINT
+
+
+@given(st.data())
+def test_a_cut_checkpoint_is_refused(data: st.DataObject) -> None:
+    """Any part that is missing, and any byte too many, is an error; so is a tombstone."""
+    key, value = encode_checkpoint(CHECKPOINT)
+    cut_key = key[: data.draw(st.integers(0, len(key) - 1))]
+    cut_value = value[: data.draw(st.integers(0, len(value) - 1))]
+    for bad in ((cut_key, value), (key, cut_value), (key + b"x", value), (key, value + b"x")):
+        with pytest.raises(WireFormatError):
+            decode_checkpoint(*bad)
+    with pytest.raises(WireFormatError):
+        decode_checkpoint(key, None)
+
+
+@pytest.mark.parametrize("field", ["partition", "upstream", "downstream"])
+def test_a_negative_number_of_a_checkpoint_is_refused(field: str) -> None:
+    """MirrorMaker 2 writes none: -1 would be taken for an offset."""
+    with pytest.raises(WireFormatError):
+        decode_checkpoint(*encode_checkpoint(replace(CHECKPOINT, **{field: -1})))

@@ -11,9 +11,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.result import Strategy
+from airflow_mm2_offsets.groups.report import GroupsReport
 from airflow_mm2_offsets.observability import (
     emit_archive,
     emit_forecast,
+    emit_groups,
     emit_plan,
     emit_readiness,
     emit_report,
@@ -49,6 +51,24 @@ def test_the_names_are_those_of_a_real_plan(exporter: Exporter) -> None:
     emit_plan(plan.to_json())
     assert len(exporter.tags("positions")) == 3
     assert exporter.values()["read_again_records"] == 0
+
+
+def test_groups(exporter: Exporter) -> None:
+    """Offsets by status, and the records read again; the names are those of a real report."""
+    report = GroupsReport(offsets_from="translation", is_dry_run=False, decisions=()).to_json()
+    report["totals"] |= {"committed": 3, "kept": 1}
+    emit_groups(report)
+    sent = {
+        tags["status"]: value for name, value, tags in exporter.sent if tags and "status" in tags
+    }
+    assert sent == {"committed": 3, "unchanged": 0, "kept": 1, "refused": 0, "failed": 0}
+    assert exporter.values()["group_read_again_records"] == 0
+
+
+def test_a_dry_run_of_groups_sends_nothing(exporter: Exporter) -> None:
+    """Its numbers would pass for those of the schedule."""
+    emit_groups(GroupsReport(offsets_from="translation", is_dry_run=True, decisions=()).to_json())
+    assert exporter.sent == []
 
 
 @pytest.mark.parametrize(("at_most", "sent"), [("12", 12), (None, -1), ("0", 0)])

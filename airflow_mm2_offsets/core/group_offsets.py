@@ -1,0 +1,276 @@
+"""The rules by which a consumer group's offsets are committed for it; ``groups`` asks them.
+
+A group is moved before its consumers are: they find the offsets when they start. Kafka takes such
+a commit only while the group has no members (KIP-396), and keeps a text with it, the metadata. Ours
+is a marker, so that a later run knows which commits are ours, and of which origin.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from airflow_mm2_offsets.core.evidence import Watermarks
+from airflow_mm2_offsets.core.positions import TopicPartition
+
+_MARKER = re.compile(
+    r"airflow-mm2-offsets/1 source=(\d{1,19}) offset=(\d{1,19}) origin=(.+)", re.DOTALL
+)
+
+
+class CommitStatus(StrEnum):
+    """What happens to a group's offset of one topic-partition."""
+
+    COMMITTED = "committed"
+    """It is ours, and new. In a dry run: it would be committed."""
+    UNCHANGED = "unchanged"
+    """Our earlier commit stays. It is written again, so that Kafka does not expire it."""
+    KEPT = "kept"
+    """Somebody else's commit stays: a consumer's, or that of MirrorMaker 2's own sync."""
+    REFUSED = "refused"
+    """Nothing is committed, because it could lose records."""
+    FAILED = "failed"
+    """The broker refused the commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCommit:
+    """An offset that a group has committed, as the broker holds it."""
+
+    offset: int
+    """The next offset to read."""
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPosition:
+    """Where a group continues on one topic-partition, by its origin."""
+
+    group: str
+    """The group that is to be committed for."""
+    topic_partition: TopicPartition
+    """On the cluster of that group."""
+    origin: str
+    """Where the position comes from: two origins must not share a group's topic-partition."""
+    source_offset: int
+    """The position at the origin: it rises unless somebody rewinds the origin."""
+    offset: int | None
+    """The next offset to read; None: refused, for ``reason``."""
+    reason: str
+    """What the offset rests on, or why there is none."""
+    max_reread: int | None = None
+    """The most records that are read again from ``offset``; None when not known."""
+
+    def refused(self, reason: str) -> "GroupPosition":
+        """Return the refusal of the same position."""
+        return replace(self, offset=None, reason=reason, max_reread=None)
+
+    def marked(self) -> GroupCommit:
+        """Return the commit with its marker."""
+        assert self.offset is not None  # noqa: S101 - nothing refused is committed
+        marker = (
+            f"airflow-mm2-offsets/1 source={self.source_offset} offset={self.offset} "
+            f"origin={self.origin}"
+        )
+        return GroupCommit(offset=self.offset, metadata=marker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRules:
+    """What a user allows beyond the rules."""
+
+    overwrite_others: bool = False
+    """Move commits without our marker too, never backwards."""
+    allow_rewind: bool = False
+    """Follow an origin that was rewound: move our own commits backwards."""
+
+
+DEFAULT_RULES = GroupRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDecision:
+    """What is done about one position."""
+
+    position: GroupPosition
+    status: CommitStatus
+    reason: str
+    previous: int | None = None
+    """What was committed before; None: nothing."""
+    commit: GroupCommit | None = None
+    """What is written."""
+
+    def failed(self, reason: str) -> "GroupDecision":
+        """Return the decision after the broker has refused the commit."""
+        return replace(self, status=CommitStatus.FAILED, reason=reason, commit=None)
+
+    @property
+    def max_reread(self) -> int | None:
+        """The most records read again; None when not known, or nothing of ours is committed."""
+        is_its_own = self.commit is not None and self.commit.offset == self.position.offset
+        return self.position.max_reread if is_its_own else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    source_offset: int
+    origin: str
+
+
+def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:
+    """Return the positions; those that share a group's topic-partition are refused."""
+    origins: dict[tuple[str, TopicPartition], set[str]] = defaultdict(set)
+    listed = list(positions)
+    for each in listed:
+        origins[each.group, each.topic_partition].add(each.origin)
+    return [
+        each.refused(
+            f"several origins would commit it: {', '.join(sorted(shared))}; give each a group of "
+            f"its own, or leave all but one out"
+        )
+        if len(shared := origins[each.group, each.topic_partition]) > 1
+        else each
+        for each in listed
+    ]
+
+
+def decide(
+    position: GroupPosition,
+    current: GroupCommit | None,
+    watermarks: Watermarks | None,
+    *,
+    members: int,
+    rules: GroupRules = DEFAULT_RULES,
+) -> GroupDecision:
+    """Decide about one position.
+
+    Args:
+        position: Where the group is to continue.
+        current: What the group has committed there; None: nothing.
+        watermarks: Those of the topic-partition; None: it does not exist.
+        members: How many members the group has.
+        rules: What the user allows.
+    """
+    offset = position.offset
+    previous = current.offset if current is not None and current.offset >= 0 else None
+    blank = GroupDecision(
+        position=position, status=CommitStatus.REFUSED, reason=position.reason, previous=previous
+    )
+    if offset is None:
+        return blank
+    if problem := _outside(offset, watermarks) or _active(members):
+        return replace(blank, reason=problem)
+    if current is None or previous is None:
+        return _commit(blank)
+    marker = _read_marker(current)
+    if marker is None:
+        return _beside_others(blank, offset, previous, rules)
+    if marker.origin != position.origin:
+        return replace(
+            blank,
+            reason=f"its commit {previous} comes from another origin, {marker.origin}, and this "
+            f"one is {position.origin}: give each a group of its own, or delete the group's offset",
+        )
+    return _after_ours(blank, current, marker, watermarks, rules)
+
+
+def _outside(offset: int, watermarks: Watermarks | None) -> str | None:
+    if watermarks is None:
+        return "the topic or the partition does not exist on the cluster of the group"
+    if offset < watermarks.low:
+        return (
+            f"offset {offset} is below the first offset {watermarks.low}: records were deleted; "
+            f"choose by hand where the group starts"
+        )
+    if offset > watermarks.high:
+        return (
+            f"offset {offset} is beyond the end offset {watermarks.high}: it is not replicated "
+            f"yet, or the topic was recreated"
+        )
+    return None
+
+
+def _active(members: int) -> str | None:
+    if not members:
+        return None
+    return (
+        f"the group has {members} members: consumers commit for themselves, and Kafka refuses "
+        f"commits of others; stop them, if they are not to read here yet"
+    )
+
+
+def _read_marker(commit: GroupCommit) -> _Marker | None:
+    """Return our marker; None if the commit is somebody else's.
+
+    MirrorMaker 2 copies metadata from one cluster to the other: a marker at another offset than the
+    one that it names was copied.
+    """
+    match = _MARKER.fullmatch(commit.metadata)
+    if match is None or int(match[2]) != commit.offset:
+        return None
+    return _Marker(int(match[1]), match[3])
+
+
+def _beside_others(
+    blank: GroupDecision, offset: int, previous: int, rules: GroupRules
+) -> GroupDecision:
+    if not rules.overwrite_others:
+        reason = (
+            f"commit {previous} is not ours: a consumer or MirrorMaker 2's own sync made it; set "
+            f"overwrite_others to move it to {offset}"
+        )
+    elif previous >= offset:
+        reason = f"commit {previous} is not ours, and not below {offset}: never backwards"
+    else:
+        return _commit(blank)
+    return replace(blank, status=CommitStatus.KEPT, reason=reason)
+
+
+def _after_ours(
+    blank: GroupDecision,
+    current: GroupCommit,
+    marker: _Marker,
+    watermarks: Watermarks | None,
+    rules: GroupRules,
+) -> GroupDecision:
+    position, before = blank.position, current.offset
+    if watermarks is not None and before > watermarks.high:
+        return replace(
+            blank,
+            reason=f"our commit {before} is beyond the end offset {watermarks.high}: the topic was "
+            f"recreated; delete the group's offset, and run again",
+        )
+    assert position.offset is not None  # noqa: S101 - refused before
+    if position.offset > before:
+        return _commit(blank)
+    reason = position.reason
+    if position.offset < before:
+        if marker.source_offset > position.source_offset and rules.allow_rewind:
+            return _commit(blank)
+        reason = _why_not_back(position, before, marker)
+    commit = position.marked() if position.offset == before else current
+    return replace(blank, status=CommitStatus.UNCHANGED, reason=reason, commit=commit)
+
+
+def _why_not_back(position: GroupPosition, before: int, marker: _Marker) -> str:
+    if marker.source_offset > position.source_offset:
+        return (
+            f"never backwards: our commit {before} is of position {marker.source_offset}, and the "
+            f"position is {position.source_offset} now, either rewound or of an older state; set "
+            f"allow_rewind to move it back to {position.offset}"
+        )
+    return (
+        f"never backwards: our commit {before} of position {marker.source_offset} lost nothing, "
+        f"and less is known now: {position.offset}"
+    )
+
+
+def _commit(blank: GroupDecision) -> GroupDecision:
+    position = blank.position
+    return replace(
+        blank,
+        status=CommitStatus.COMMITTED,
+        reason=position.reason,
+        commit=position.marked(),
+    )

@@ -1,0 +1,40 @@
+"""The groups' positions on the target as MirrorMaker 2's checkpoints have them."""
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core.group_offsets import GroupPosition
+from airflow_mm2_offsets.groups.origins import origin_of
+from airflow_mm2_offsets.groups.selection import GroupSelection
+from airflow_mm2_offsets.kafka.mm2_checkpoints import read_checkpoints
+
+
+def positions_from_checkpoints(
+    pair: ClusterPair, selection: GroupSelection
+) -> tuple[list[GroupPosition], dict[str, int]]:
+    """Read the checkpoints topic once for all groups; the source is not asked.
+
+    Returns:
+        The positions, and how many records were read.
+
+    Raises:
+        SyncsTopicError: There is no checkpoints topic.
+    """
+    topic_read = read_checkpoints(pair.target, pair.naming.checkpoints_topic())
+    selected = {*selection.of(group for group, _ in topic_read.checkpoints)}
+    positions = [
+        GroupPosition(
+            group=group,
+            topic_partition=partition,
+            origin=origin_of(pair, group),
+            source_offset=checkpoint.upstream,
+            offset=checkpoint.downstream,
+            reason=f"MirrorMaker 2's checkpoint of {checkpoint.upstream}",
+        )
+        for (group, partition), checkpoint in topic_read.checkpoints.items()
+        if group in selected
+    ]
+    reads = {
+        "checkpoints_topic_reads": 1,
+        "checkpoints_read": topic_read.records_read,
+        "checkpoints_skipped": topic_read.skipped_count,
+    }
+    return positions, reads

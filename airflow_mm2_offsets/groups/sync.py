@@ -1,0 +1,78 @@
+"""Commits the offsets of the source's consumer groups for the same groups on the target."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import Direction
+from airflow_mm2_offsets.core.group_offsets import DEFAULT_RULES, GroupPosition, GroupRules
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.groups.commit import commit_positions
+from airflow_mm2_offsets.groups.from_checkpoints import positions_from_checkpoints
+from airflow_mm2_offsets.groups.from_translation import positions_from_translation
+from airflow_mm2_offsets.groups.report import GroupsReport
+from airflow_mm2_offsets.groups.selection import GroupSelection
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+
+
+class OffsetsFrom(StrEnum):
+    """Who translates a group's offsets."""
+
+    TRANSLATION = "translation"
+    """This package, by the offset syncs: it needs both clusters."""
+    CHECKPOINTS = "checkpoints"
+    """MirrorMaker 2, in its checkpoints topic: it needs the target alone."""
+
+
+def sync_groups(
+    pair: ClusterPair,
+    selection: GroupSelection,
+    *,
+    offsets_from: OffsetsFrom = OffsetsFrom.TRANSLATION,
+    rename: Mapping[str, str] | None = None,
+    rules: GroupRules = DEFAULT_RULES,
+    options: PlanOptions = DEFAULT_OPTIONS,
+    is_dry_run: bool = True,
+) -> GroupsReport:
+    """Translate the groups' offsets, and commit them on the target.
+
+    Args:
+        pair: The clusters.
+        selection: Which groups, by their names on the source.
+        offsets_from: Who translates.
+        rename: Names on the target of groups that have another name there.
+        rules: What the user allows beyond the rules of ``core.group_offsets``.
+        options: What the user decides about the translation.
+        is_dry_run: Decide, and commit nothing.
+
+    Raises:
+        ConfigurationError: The pair leads back, or checkpoints are to follow a rewind.
+        SyncsTopicError: There is no sync, or no checkpoints topic.
+        Mm2OffsetsError: See ``plan_failover``.
+    """
+    if pair.direction is not Direction.FORWARD:
+        raise ConfigurationError(
+            "groups are synced as MirrorMaker 2 copies; for the way home take the connection of "
+            "the MirrorMaker 2 that copies back"
+        )
+    if offsets_from is OffsetsFrom.CHECKPOINTS and rules.allow_rewind:
+        raise ConfigurationError(
+            "a checkpoint does not tell a rewound group from an older state of it; take "
+            "offsets_from=translation to follow a rewind",
+            setting="allow_rewind",
+        )
+    if offsets_from is OffsetsFrom.CHECKPOINTS:
+        positions, reads = positions_from_checkpoints(pair, selection)
+    else:
+        positions, reads = positions_from_translation(pair, selection, options)
+    decisions = commit_positions(
+        pair.target, _renamed(positions, rename or {}), rules=rules, is_dry_run=is_dry_run
+    )
+    return GroupsReport(
+        offsets_from=offsets_from.value, is_dry_run=is_dry_run, decisions=decisions, reads=reads
+    )
+
+
+def _renamed(positions: Iterable[GroupPosition], rename: Mapping[str, str]) -> list[GroupPosition]:
+    return [replace(each, group=rename.get(each.group, each.group)) for each in positions]

@@ -1,0 +1,76 @@
+"""Translates several positions of one topic-partition, as consumer groups have them.
+
+``groups`` calls it. The syncs are read once; evidence is collected for one position of each
+topic-partition at a time.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import TopicPartition, Translation
+from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.plan import find_connectors, with_connectors
+from airflow_mm2_offsets.planning.syncs import explain_recreation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyTranslations:
+    """The answers for positions, and what was read for them."""
+
+    answers: Mapping[tuple[TopicPartition, int], Translation]
+    """By topic-partition and position, by the source's names."""
+    rounds: int
+    """How often evidence was collected: the most positions of one topic-partition."""
+
+
+def translate_many(
+    pair: ClusterPair,
+    positions: Mapping[TopicPartition, Collection[int]],
+    syncs: SyncsSnapshot,
+    *,
+    options: PlanOptions = DEFAULT_OPTIONS,
+) -> ManyTranslations:
+    """Translate positions with syncs that were read before; see ``plan_failover``.
+
+    Args:
+        pair: The clusters, in the direction in which MirrorMaker 2 copies.
+        positions: The positions of each topic-partition; all must exist on both clusters.
+        syncs: Read after the positions.
+        options: What the user decides; ``max_evidence_bytes`` is for all positions together.
+
+    Raises:
+        Mm2OffsetsError: See ``plan_failover``.
+    """
+    rounds = _rounds(positions)
+    connectors = find_connectors(pair)
+    topics = dict.fromkeys(partition.topic for partition in positions)
+    options = with_connectors(options, connectors, pair, topics)
+    options = replace(options, max_evidence_bytes=options.max_evidence_bytes // max(1, len(rounds)))
+    answers: dict[tuple[TopicPartition, int], Translation] = {}
+    for number, some in enumerate(rounds):
+        collector = EvidenceCollector(
+            pair=pair,
+            index=syncs.index,
+            positions=some,
+            options=options,
+            connectors=[each.name for each in connectors],
+        )
+        collector.collect_all()
+        if not connectors and number == 0:  # It has a position of every partition.
+            collector.check_direction()
+        for answer in collector.translations():
+            key = (answer.topic_partition, answer.position)
+            answers[key] = explain_recreation(answer, syncs)
+    return ManyTranslations(answers=answers, rounds=len(rounds))
+
+
+def _rounds(
+    positions: Mapping[TopicPartition, Collection[int]],
+) -> list[dict[TopicPartition, int]]:
+    """Return the positions, at most one of each topic-partition together."""
+    columns = [[(key, each) for each in sorted(set(some))] for key, some in positions.items()]
+    return [dict(filter(None, row)) for row in zip_longest(*columns)]
