@@ -5,7 +5,7 @@ calls ``still_copying``.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeAlias
@@ -194,7 +194,7 @@ def _make_plan(
 
 def with_connectors(
     options: PlanOptions,
-    connectors: Collection[MirrorConnector],
+    connectors: Sequence[MirrorConnector],
     pair: ClusterPair,
     topics: Iterable[str],
 ) -> PlanOptions:
