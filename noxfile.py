@@ -31,6 +31,7 @@ PINNED = dict(
 TOOLS = (
     *("hypothesis", "jsonschema", "psutil", "pyyaml"),
     *("pytest", "pytest-timeout", "pytest-xdist", "testcontainers"),
+    "sqlalchemy",  # the catalog of the Iceberg tables in tests
 )
 AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "statsd", "flask-cors")
 PARALLEL = ("--numprocesses=2", "--dist=loadfile")

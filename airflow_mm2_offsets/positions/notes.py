@@ -76,7 +76,7 @@ def _differing_partitions(
         )
     return StoredPositionsError(
         f"has no position, and the source's topic has {count} partitions: the job would begin "
-        f"there wherever its own settings say. Has it read nothing of the partition yet, give it "
+        f"there wherever its own settings say. If it has read nothing of the partition, give it "
         f"a position yourself (0, or the first offset that it holds)",
         topic=topic,
         partition=partition,
