@@ -104,6 +104,20 @@ def test_a_difference_is_named_by_its_parts_alone() -> None:
         assert "secret" not in reason
 
 
+def test_records_that_are_too_much_to_read_settle_nothing() -> None:
+    """Fewer around the position may; else the option is named."""
+    large = [each.record for each in LONG if each.record]
+    entries = entries_of(
+        [each._replace(value=(each.value or b"") + b"." * 1_000) for each in large]
+    )
+    copies = Copies().fill(entries, entries)
+    answer = _answer(copies, 3_000, PlanOptions(max_evidence_bytes=1_000_000))
+    assert (answer.status, answer.target) == (Status.EXACT, 3_000)
+    answer = _answer(copies, 3_000, PlanOptions(max_evidence_bytes=1_000))
+    assert (answer.status, answer.basis) == (Status.BOUNDED, Basis.NOT_COMPARED)
+    assert "max_evidence_bytes" in answer.reason
+
+
 def test_equal_records_leave_a_range() -> None:
     """All from the position back to the last record that tells itself apart may be its copy."""
     same = entries_of([numbered(0), *[numbered(1)] * 10])
@@ -160,9 +174,10 @@ def test_a_transaction_in_flight_is_waited_for() -> None:
     copies.log(copies.target).open_from = 8
     assert _answer(copies, 8).status is Status.EXACT
     assert "a transaction is open on the target from 8 on" in _answer(copies, 8).reason
-    assert _answer(copies, 9).basis is Basis.NOT_REPLICATED_YET
+    assert _answer(copies, 9).basis is Basis.OPEN_TRANSACTION
+    assert _answer(copies, 9).status is Status.REFUSED
     assert [each.basis for each in still_copying(copies.pair, {TOPIC: {0: 9}})] == [
-        Basis.NOT_REPLICATED_YET
+        Basis.OPEN_TRANSACTION
     ]
     # The job itself reads uncommitted records: the source has not decided them, either.
     copies.log(copies.source).open_from = 8
