@@ -272,3 +272,44 @@ def test_settings_that_contradict_the_mapping_are_refused(
         load_settings(file, {})
     file.write_text(f"{servers}mapping = identity\n")
     assert not load_settings(file, {}).pair().has_syncs
+
+
+def _same(*values: int) -> list[Entry]:
+    return entries_of([numbered(value) for value in values])
+
+
+def test_a_record_that_the_source_has_twice_proves_nothing() -> None:
+    """The one copy may be that of the second record, beyond the end of the copy."""
+    copies = Copies().fill(_same(1, 1), [Entry(origin=1, record=numbered(1))])
+    answer = _answer(copies, 1)
+    assert (answer.status, answer.target) == (Status.BOUNDED, 0)
+    assert not copies.lost(1, 0)
+
+
+def test_a_record_that_home_has_twice_proves_nothing() -> None:
+    """The copy that the job has read may be that of the second record."""
+    copies = Copies().fill(_same(1, 1), _same(1))
+    home = plan_failover(copies.pair.exchanged(), {TOPIC: {0: 1}}).partitions[0].translation
+    assert (home.status, home.target) == (Status.BOUNDED, 0)
+
+
+def test_a_compacted_record_at_the_position_leaves_a_range() -> None:
+    """Its copy is gone, or lies among the equal ones before it."""
+    copy = [*_same(1, 1), Entry(origin=2, record=None), *_same(0, 0, 0, 3)[3:]]
+    copies = Copies().fill(_same(1, 1, 2, 3), copy)
+    copies.compact(copies.target)
+    answer = _answer(copies, 2)
+    assert (answer.status, answer.target, answer.high) == (Status.BOUNDED, 0, 3)
+
+
+def test_what_is_copied_while_the_ends_are_read_is_no_longer_copy() -> None:
+    """The end of the copy is read first."""
+    copies = Copies().fill(RECORDS, RECORDS)
+
+    def write() -> None:
+        record = numbered(copies.log(copies.source).high)
+        for cluster in (copies.source, copies.target):
+            cluster.produce(TOPIC, 0, [record])
+
+    copies.target.before_answer = write
+    assert (_answer(copies, 9).status, _answer(copies, 9).target) == (Status.EXACT, 9)
