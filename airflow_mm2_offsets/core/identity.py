@@ -135,7 +135,7 @@ def _refuse_not_copied(blank: Translation, evidence: IdentityEvidence) -> Transl
     decided = blank.position if stable is None else min(blank.position, stable)
     if evidence.target_stable < decided:
         return blank.refused(
-            Basis.NOT_REPLICATED_YET,
+            Basis.OPEN_TRANSACTION,
             f"a transaction is open on the target from {evidence.target_stable} on, and the "
             f"source has decided all before {decided}: wait until the end of the transaction is "
             f"copied; if it never will be, {ABORT_STEP}",
@@ -174,9 +174,7 @@ def _without_source(blank: Translation, evidence: IdentityEvidence) -> Translati
 def _unproven(blank: Translation, evidence: IdentityEvidence, target: int) -> Translation:
     """Answer by the user's word, else from the last offset that is known to lie before."""
     compared, end = evidence.compared, evidence.target.high
-    why = (
-        "the source was not asked" if evidence.source is None else "no record around it settles it"
-    )
+    why = _why_unproven(evidence)
     clamped = f", the target's end ({blank.position} is above it)" if blank.position > end else ""
     if evidence.sole_writer:
         reason = (
@@ -200,6 +198,14 @@ def _unproven(blank: Translation, evidence: IdentityEvidence, target: int) -> Tr
     basis = Basis.NOT_COMPARED if anchor is None else Basis.IDENTITY
     reason = f"lies after {begin} ({why}): the answer is {low} or later; {step} for a closer one"
     return _answer(blank, evidence, basis, reason, low=low, high=compared.anchor_from(target))
+
+
+def _why_unproven(evidence: IdentityEvidence) -> str:
+    if evidence.source is None:
+        return "the source was not asked"
+    if evidence.compared.count:
+        return "equal records around it can't be told apart"
+    return "no record was compared: see max_evidence_bytes, and whether both clusters hold records"
 
 
 def _answer(

@@ -22,14 +22,14 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.same_offsets import (
-    WHOLE,
     SameOffsetReader,
     look_around,
     samples,
 )
 
-_NEAR, _FAR = 200, 10_000
-"""Offsets on either side of a position: far ones are read where the near ones settle nothing."""
+_FEW, _NEAR, _FAR = 20, 200, 10_000
+"""Offsets on either side of a position: far ones are read where the near ones settle nothing, and
+few where the near ones are too much to read."""
 
 
 class IdentityCollector:
@@ -94,10 +94,11 @@ class IdentityCollector:
         if not self.options.read_source or not most:
             return
         common = {key: self._common(key) for key in self.positions}
-        near = look_around(self.positions, common, _NEAR)
-        self._reader.read(near, max_bytes=most // 4, beyond=WHOLE)
-        for sample in samples(common):
-            self._reader.read(sample, max_bytes=most // 32)
+        for reach, max_bytes in ((_NEAR, most // 2), (_FEW, most // 8)):
+            around = look_around(self._reader.unread(self.positions), common, reach)
+            self._reader.read(around, max_bytes=max_bytes, beyond=reach)
+        for sample in samples(common, _NEAR):
+            self._reader.read(sample, max_bytes=most // 64)
         self._take_compared()
         unsettled = {
             answer.topic_partition: answer.position
@@ -105,7 +106,7 @@ class IdentityCollector:
             if answer.status is not Status.EXACT and self._is_open(answer.topic_partition)
         }
         far = look_around(unsettled, common, _FAR)
-        self._reader.read(far, max_bytes=most // 2, beyond=_FAR)
+        self._reader.read(far, max_bytes=most // 4, beyond=_FAR)
         self._take_compared()
 
     def _is_open(self, key: TopicPartition) -> bool:

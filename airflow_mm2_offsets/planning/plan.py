@@ -56,6 +56,7 @@ STILL_COPYING = frozenset(
         Basis.COPYING_AGAIN,
         Basis.NEVER_REPLICATED,
         Basis.NOT_REPLICATED_YET,
+        Basis.OPEN_TRANSACTION,
     }
 )
 """The bases of answers that may become better while MirrorMaker 2 copies."""

@@ -17,8 +17,8 @@ from airflow_mm2_offsets.planning.topic_settings import is_compacted
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.evidence import Content
 
-WHOLE = 2_000
-"""So many offsets that both clusters hold are compared as a whole."""
+_WHOLE = 5
+"""What both clusters hold is compared as a whole, if it is so many times the reach of a look."""
 _SAMPLES, _OFFSETS = 8, 10
 """How many samples of more offsets are read, and the offsets of each: the last ones, too."""
 _UNCOMMITTED = "read_uncommitted"
@@ -30,19 +30,28 @@ Ranges = Mapping[TopicPartition, OffsetRange]
 def look_around(
     positions: Mapping[TopicPartition, int], common: Mapping[TopicPartition, Watermarks], reach: int
 ) -> dict[TopicPartition, OffsetRange]:
-    """Return the offsets around positions that both clusters hold; all, if these are few."""
+    """Return the offsets around positions that both clusters hold; all, if these are few.
+
+    Args:
+        positions: By topic-partition.
+        common: What both clusters hold.
+        reach: How many offsets to look at on either side.
+    """
     ranges = {}
     for key, position in positions.items():
         low, high = common[key].low, common[key].high
-        if high - low > WHOLE:
+        if high - low > _WHOLE * reach:
             low, high = max(low, position - reach), min(high, position + reach)
         ranges[key] = OffsetRange(low, high - 1)
     return ranges
 
 
-def samples(common: Mapping[TopicPartition, Watermarks]) -> Iterator[Ranges]:
-    """Yield some offsets of what both clusters hold, evenly spread; the last ones first."""
-    large = {key: each for key, each in common.items() if each.high - each.low > WHOLE}
+def samples(common: Mapping[TopicPartition, Watermarks], reach: int) -> Iterator[Ranges]:
+    """Yield some offsets of what both clusters hold, evenly spread; the last ones first.
+
+    Nothing is left to sample where a look of that reach sees everything.
+    """
+    large = {key: each for key, each in common.items() if each.high - each.low > _WHOLE * reach}
     for number in range(_SAMPLES if large else 0):
         ranges = {}
         for key, each in large.items():
@@ -85,6 +94,10 @@ class SameOffsetReader:
             last = min(on_source[key].last, on_target[key].last)
             offsets = OffsetRange(max(filled[key].first, low), last)
             self._add(key, offsets, (originals[key], copies[names[key]]))
+
+    def unread(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the positions of whose partitions nothing was read."""
+        return {key: each for key, each in positions.items() if key not in self._ranges}
 
     def compared(self, key: TopicPartition) -> ComparedRecords:
         """Return what was read of a partition."""

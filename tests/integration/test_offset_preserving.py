@@ -166,10 +166,10 @@ def test_a_transaction_in_flight_is_waited_for(copied: Pair) -> None:
     copied.replay(steps, copied=len(steps) - 1)
     assert copied.translate(132).target == 132
     refused = copied.translate(137)
-    assert refused.basis is Basis.NOT_REPLICATED_YET
+    assert (refused.status, refused.basis) == (Status.REFUSED, Basis.OPEN_TRANSACTION)
     assert "a transaction is open on the target from 132 on" in refused.reason
     (waited,) = still_copying(copied.pair, {copied.topic: {0: 137}})
-    assert waited.basis is Basis.NOT_REPLICATED_YET
+    assert waited.basis is Basis.OPEN_TRANSACTION
     lost = copied.translate(137, PlanOptions(read_source=False, sole_writer=True))
     assert (lost.status, lost.basis, lost.target) == (
         Status.BOUNDED,

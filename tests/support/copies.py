@@ -48,8 +48,8 @@ class Copies:
     def pair(self) -> ClusterPair:
         """The clusters as planning takes them."""
         return ClusterPair(
-            source=self.source.cluster("source"),
-            target=self.target.cluster("target"),
+            source=self.source.cluster("source", timeout=0.3),
+            target=self.target.cluster("target", timeout=0.3),
             naming=self.naming,
             mapping=OffsetMapping.IDENTITY,
         )

@@ -104,6 +104,20 @@ def test_a_difference_is_named_by_its_parts_alone() -> None:
         assert "secret" not in reason
 
 
+def test_records_that_are_too_much_to_read_settle_nothing() -> None:
+    """Fewer around the position may; else the option is named."""
+    large = [each.record for each in LONG if each.record]
+    entries = entries_of(
+        [each._replace(value=(each.value or b"") + b"." * 1_000) for each in large]
+    )
+    copies = Copies().fill(entries, entries)
+    answer = _answer(copies, 3_000, PlanOptions(max_evidence_bytes=1_000_000))
+    assert (answer.status, answer.target) == (Status.EXACT, 3_000)
+    answer = _answer(copies, 3_000, PlanOptions(max_evidence_bytes=1_000))
+    assert (answer.status, answer.basis) == (Status.BOUNDED, Basis.NOT_COMPARED)
+    assert "max_evidence_bytes" in answer.reason
+
+
 def test_equal_records_leave_a_range() -> None:
     """All from the position back to the last record that tells itself apart may be its copy."""
     same = entries_of([numbered(0), *[numbered(1)] * 10])
@@ -160,9 +174,10 @@ def test_a_transaction_in_flight_is_waited_for() -> None:
     copies.log(copies.target).open_from = 8
     assert _answer(copies, 8).status is Status.EXACT
     assert "a transaction is open on the target from 8 on" in _answer(copies, 8).reason
-    assert _answer(copies, 9).basis is Basis.NOT_REPLICATED_YET
+    assert _answer(copies, 9).basis is Basis.OPEN_TRANSACTION
+    assert _answer(copies, 9).status is Status.REFUSED
     assert [each.basis for each in still_copying(copies.pair, {TOPIC: {0: 9}})] == [
-        Basis.NOT_REPLICATED_YET
+        Basis.OPEN_TRANSACTION
     ]
     # The job itself reads uncommitted records: the source has not decided them, either.
     copies.log(copies.source).open_from = 8
@@ -257,3 +272,44 @@ def test_settings_that_contradict_the_mapping_are_refused(
         load_settings(file, {})
     file.write_text(f"{servers}mapping = identity\n")
     assert not load_settings(file, {}).pair().has_syncs
+
+
+def _same(*values: int) -> list[Entry]:
+    return entries_of([numbered(value) for value in values])
+
+
+def test_a_record_that_the_source_has_twice_proves_nothing() -> None:
+    """The one copy may be that of the second record, beyond the end of the copy."""
+    copies = Copies().fill(_same(1, 1), [Entry(origin=1, record=numbered(1))])
+    answer = _answer(copies, 1)
+    assert (answer.status, answer.target) == (Status.BOUNDED, 0)
+    assert not copies.lost(1, 0)
+
+
+def test_a_record_that_home_has_twice_proves_nothing() -> None:
+    """The copy that the job has read may be that of the second record."""
+    copies = Copies().fill(_same(1, 1), _same(1))
+    home = plan_failover(copies.pair.exchanged(), {TOPIC: {0: 1}}).partitions[0].translation
+    assert (home.status, home.target) == (Status.BOUNDED, 0)
+
+
+def test_a_compacted_record_at_the_position_leaves_a_range() -> None:
+    """Its copy is gone, or lies among the equal ones before it."""
+    copy = [*_same(1, 1), Entry(origin=2, record=None), *_same(0, 0, 0, 3)[3:]]
+    copies = Copies().fill(_same(1, 1, 2, 3), copy)
+    copies.compact(copies.target)
+    answer = _answer(copies, 2)
+    assert (answer.status, answer.target, answer.high) == (Status.BOUNDED, 0, 3)
+
+
+def test_what_is_copied_while_the_ends_are_read_is_no_longer_copy() -> None:
+    """The end of the copy is read first."""
+    copies = Copies().fill(RECORDS, RECORDS)
+
+    def write() -> None:
+        record = numbered(copies.log(copies.source).high)
+        for cluster in (copies.source, copies.target):
+            cluster.produce(TOPIC, 0, [record])
+
+    copies.target.before_answer = write
+    assert (_answer(copies, 9).status, _answer(copies, 9).target) == (Status.EXACT, 9)
