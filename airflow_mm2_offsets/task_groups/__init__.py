@@ -167,9 +167,10 @@ def _check_start(
 ) -> None:
     """Raise unless the job is started in one way, which the mode allows."""
     if (stream_dag_id is None) == (submit is None):
+        both = "both are given" if submit else "neither is given"
         raise ConfigurationError(
-            f"stream_dag_id is {stream_dag_id!r} and submit is {submit!r}: give one of both, the "
-            f"DAG that runs the job, or what submits it to its platform"
+            f"stream_dag_id or submit: {both}; give one of them, the DAG that runs the job, or "
+            f"what submits it to its platform"
         )
     if mode == FailoverMode.DRILL and (stop or submit):
         raise ConfigurationError(
