@@ -118,6 +118,11 @@ def failover_tasks(
     _check_start(mode, stream_dag_id, stop, submit)
     defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        if submit and getattr(group.dag, "render_template_as_native_obj", False):
+            raise ConfigurationError(
+                "the DAG has render_template_as_native_obj: the offsets that submit pulls would be "
+                "a dict, and no text that Spark takes; leave it out of this DAG"
+            )
         # Part of the stop's name, so that no group takes the fence of another for its own.
         names = ["{{ dag.dag_id }}", "{{ run_id }}", *([group.group_id] if prefix_group_id else [])]
         FailoverTasks(

@@ -19,6 +19,9 @@ BACK = {"done": "rolled_back", "next": "The job may run."}
 NONE = {"done": "nothing_to_undo", "next": "There was nothing to undo."}
 
 
+IN_STOP = "failed_in_stop"
+
+
 def _steps(**states: str) -> tuple[Step, ...]:
     return tuple(Step(task_id=name, state=state) for name, state in states.items())
 
@@ -38,6 +41,11 @@ def _steps(**states: str) -> tuple[Step, ...]:
          False, BACK, BEFORE),
         ("planned", {"submit_target": "failed", "roll_back": "failed"}, True, None, AFTER),
         ("disaster", {"wait_started": "success", "verify": "failed"}, True, None, AFTER),
+        ("planned", {"cancel_source": "failed", "roll_back": "success"}, False, NONE, IN_STOP),
+        ("planned", {"cancel_source": "success", "stop_source": "failed"}, False, None, IN_STOP),
+        ("planned", {"cancel_source": "success", "stop_source": "success", "forecast": "failed"},
+         False, None, BEFORE),
+        ("planned", {"hand_over": "success", "submit_target": "failed"}, None, None, AFTER),
         ("planned", {"check": "skipped"}, False, None, "unfinished"),
         ("planned", {}, False, None, "unfinished"),
     ],

@@ -269,6 +269,27 @@ def test_either_may_be_given_alone(
     assert {"stop_source", "submit_target", "roll_back", "report"} <= set(dag.task_ids)
 
 
+def test_a_dag_with_native_templates_is_refused() -> None:
+    """The platform would be given a dict in place of Spark's JSON text."""
+    dag = DAG("evacuate", schedule=None, render_template_as_native_obj=True)
+    with dag, pytest.raises(ConfigurationError, match="the offsets that submit pulls would be a"):
+        failover_tasks(source_folder="/a", target_folder="/b", submit=EmptyOperator)
+
+
+def test_arguments_do_not_replace_the_gate() -> None:
+    """The operator would run in a dry run."""
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(
+            source_folder="/a",
+            target_folder="/b",
+            submit=EmptyOperator,
+            arguments={"submit_target": {"pre_execute": print, "owner": "me", "retries": 5}},
+        )
+    submit = dag.get_task("failover.submit_target")
+    assert vars(submit)["_pre_execute_hook"] is not print
+    assert (submit.owner, submit.retries) == ("me", 5)
+
+
 def test_an_unknown_value_of_the_hand_over_is_refused() -> None:
     """A misspelt one would be None when the job is submitted."""
     with pytest.raises(ConfigurationError, match="gives no 'offsets' to submit; name one of"):
