@@ -15,11 +15,9 @@ from airflow_mm2_offsets.core.report import (
 )
 
 BEFORE, AFTER = "failed_before_handover", "failed_after_handover"
+IN_STOP = "failed_in_stop"
 BACK = {"done": "rolled_back", "next": "The job may run."}
 NONE = {"done": "nothing_to_undo", "next": "There was nothing to undo."}
-
-
-IN_STOP = "failed_in_stop"
 
 
 def _steps(**states: str) -> tuple[Step, ...]:
