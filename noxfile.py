@@ -136,7 +136,9 @@ def recipes(session: nox.Session) -> None:
     Google's needs an older protobuf than constraints.txt has. With Kubernetes' installed, the Spark
     provider takes 4 s longer to import, in each process of every test.
     """
-    providers = (f"apache-airflow-providers-{name}" for name in ("cncf-kubernetes", "google"))
+    # Without a floor the resolver may go back to a provider of years ago.
+    names = ("cncf-kubernetes>=10", "google>=22")
+    providers = (f"apache-airflow-providers-{name}" for name in names)
     session.install("-e", ".[dev]", *providers)
     ran = _test(session, "recipes of all platforms", "tests/integration/test_recipes.py")
     _record(session, "Platforms", "apache-airflow-providers-google", [ran])

@@ -17,9 +17,10 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.settings import given, parse_mode, parse_truth
+from airflow_mm2_offsets.spark.claim import has_claimed
 from airflow_mm2_offsets.spark.homecoming import files_at_target
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.rollback import FailoverRun, check_not_handed_over, handed_over
+from airflow_mm2_offsets.spark.rollback import FailoverRun, handed_over
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 from airflow_mm2_offsets.spark.submission import note_submission, submission_file, submitted_by
 
@@ -78,8 +79,13 @@ class BeforeCancel:
         task: Any = context["task"]
         own = _render(task, self.settings, context)
         lost = why_lost(storage_path(own.checkpoint)) if own.is_gone else None
-        if not lost:
-            check_not_handed_over(own.run)
+        if has_claimed(own.target, own.request_id):
+            raise HandoverError(
+                f"{own.request_id!r} has handed the job over before, to {own.target_checkpoint}, "
+                f"and the job may have come home since: nothing was cancelled by this try. If the "
+                f"target job has not begun, clear submit_target; to move the job once more, start "
+                f"a new run of the failover"
+            )
         for problem in take_lock(own, source_may_be_gone=own.is_gone):
             task.log.warning("%s", problem)
         forget_roll_back(own.target_checkpoint, own.request_id)
@@ -124,6 +130,11 @@ class BeforeSubmit:
         """
         task: Any = context["task"]
         own = _render(task, self.settings, context)
+        # The same for a deferred task that goes on, and another one for each try.
+        this_try = str(context["ti"].id)
+        earlier = submitted_by(own.target, own.request_id)
+        if earlier == this_try:
+            return
         is_home = parse_mode(task.task_id, own.mode) is FailoverMode.FAILBACK
         if files_at_target(own.target, is_home=is_home):
             raise AirflowSkipException(
@@ -131,11 +142,6 @@ class BeforeSubmit:
                 f"again"
             )
         _check_handed_over(own)
-        # The same for a deferred task that goes on, and another one for each try.
-        this_try = str(context["ti"].id)
-        earlier = submitted_by(own.target, own.request_id)
-        if earlier == this_try:
-            return
         if earlier is not None and not self.is_idempotent:
             raise HandoverError(_second_try(own))
         self._check_stopped(own, context)

@@ -138,8 +138,8 @@ def handed_over(run: FailoverRun) -> str | None:
     if not has_decided:
         return None
     return (
-        f"{gone}{run.request_id!r} has claimed {run.target_checkpoint}, so it may have triggered "
-        f"the target job. If that DAG run does not exist, delete "
+        f"{gone}{run.request_id!r} has claimed {run.target_checkpoint}, so it may have started "
+        f"the target job. If neither its DAG run nor a job on its platform exists, delete "
         f"{claim_file(run.target_checkpoint, run.request_id)} and clear this task"
     )
 

@@ -132,6 +132,11 @@ def failover_tasks(
     _check_start(mode, stream_dag_id, stop, submit)
     defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        if submit and getattr(group.dag, "render_template_as_native_obj", False):
+            raise ConfigurationError(
+                "the DAG has render_template_as_native_obj: the offsets that submit pulls would be "
+                "a dict, and no text that Spark takes; leave it out of this DAG"
+            )
         # Part of the stop's name, so that no group takes the fence of another for its own.
         names = ["{{ dag.dag_id }}", "{{ run_id }}", *([group.group_id] if prefix_group_id else [])]
         names += [job_name] if job_name else []
@@ -191,9 +196,10 @@ def _check_start(
 ) -> None:
     """Raise unless the job is started in one way, which the mode allows."""
     if (stream_dag_id is None) == (submit is None):
+        both = "both are given" if submit else "neither is given"
         raise ConfigurationError(
-            f"stream_dag_id is {stream_dag_id!r} and submit is {submit!r}: give one of both, the "
-            f"DAG that runs the job, or what submits it to its platform"
+            f"stream_dag_id or submit: {both}; give one of them, the DAG that runs the job, or "
+            f"what submits it to its platform"
         )
     if mode == FailoverMode.DRILL and (stop or submit):
         raise ConfigurationError(

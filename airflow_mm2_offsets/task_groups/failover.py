@@ -245,7 +245,7 @@ class FailoverTasks:
                         is_idempotent=self.submit_is_idempotent,
                     ),
                     # Airflow's retry would be refused.
-                    **({} if self.submit_is_idempotent else {"retries": 0}),
+                    defaults={} if self.submit_is_idempotent else {"retries": 0},
                 ),
             ]
         # Cleared together with the task whose XComs its conf pulls, it must wait for that one.
@@ -266,6 +266,7 @@ class FailoverTasks:
         task_id: str,
         *,
         then: Callable[[Context], None],
+        defaults: Mapping[str, Any] | None = None,
         **arguments: Any,
     ) -> BaseOperator:
         """Add a task of the user's own operator, behind the gate of the group."""
@@ -277,10 +278,11 @@ class FailoverTasks:
             then=then,
             left_out=self.left_out,
         )
-        given = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}
-        told = self.arguments.get(task_id, {})
+        # The group's rule and hooks hold whatever else the user gives.
+        own = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}
+        told = {**(defaults or {}), **self.arguments.get(task_id, {})}
         name = "stop" if task_id == OF_STOP else "submit"
-        task = call_factory(name, factory, task_id=task_id, **{**given, **told})
+        task = call_factory(name, factory, task_id=task_id, **{**told, **own})
         self.gates[task.task_id] = gate
         return task
 

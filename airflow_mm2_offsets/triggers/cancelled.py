@@ -86,7 +86,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         before, self._files_before = self._files_before, files
         if files == before:
             return files
-        if not any("/offsets/" in file.path for file in files):
+        if not any(_is_batch(file) for file in files):
             raise ConfigurationError(
                 f"{self.checkpoint} holds no batch: its silence proves nothing; give the "
                 f"checkpoint location of the job that was cancelled"
@@ -148,3 +148,8 @@ class CancelledJobTrigger(SparkStoppedTrigger):
             "quiet_seconds": round(unchanged, 1),
             "longest_gap": self._longest_gap(),
         }
+
+
+def _is_batch(file: ListedFile) -> bool:
+    folder, name = file.path.split("/")[-2:]
+    return folder == "offsets" and name.isdecimal()

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core.report import (
 )
 
 BEFORE, AFTER = "failed_before_handover", "failed_after_handover"
+IN_STOP = "failed_in_stop"
 BACK = {"done": "rolled_back", "next": "The job may run."}
 NONE = {"done": "nothing_to_undo", "next": "There was nothing to undo."}
 
@@ -38,6 +39,11 @@ def _steps(**states: str) -> tuple[Step, ...]:
          False, BACK, BEFORE),
         ("planned", {"submit_target": "failed", "roll_back": "failed"}, True, None, AFTER),
         ("disaster", {"wait_started": "success", "verify": "failed"}, True, None, AFTER),
+        ("planned", {"cancel_source": "failed", "roll_back": "success"}, False, NONE, IN_STOP),
+        ("planned", {"cancel_source": "success", "stop_source": "failed"}, False, None, IN_STOP),
+        ("planned", {"cancel_source": "success", "stop_source": "success", "forecast": "failed"},
+         False, None, BEFORE),
+        ("planned", {"hand_over": "success", "submit_target": "failed"}, None, None, AFTER),
         ("planned", {"check": "skipped"}, False, None, "unfinished"),
         ("planned", {}, False, None, "unfinished"),
     ],

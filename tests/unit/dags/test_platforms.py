@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.common.compat.sdk import DAG, AirflowSkipException, BaseOperator
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
@@ -13,7 +14,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError
 from airflow_mm2_offsets.spark.claim import read_claim
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
-from airflow_mm2_offsets.spark.submission import submission_file
+from airflow_mm2_offsets.spark.submission import note_submission, submission_file
 from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.operators.spark_job import Job
@@ -159,6 +160,27 @@ def test_a_job_that_another_run_works_on_is_not_cancelled(own: Own) -> None:
     assert own.cancelled == []
 
 
+def test_a_run_that_has_moved_the_job_cancels_nothing(own: Own) -> None:
+    """Cleared later, when the job has come home under its old name."""
+    own.run_all(*BEFORE, *HANDED, "submit_target", "wait_started")
+    with pytest.raises(HandoverError, match=r"has handed the job over before.* nothing was cancel"):
+        own.run("cancel_source")
+    assert own.cancelled == ["manual__1"]
+
+
+def test_a_deferred_submit_goes_on(own: Own) -> None:
+    """Airflow calls the gate again when the task's wait is over: it is the same try."""
+    own.run_all(*BEFORE, *HANDED, "submit_target")
+    gate: Any = vars(own.task("submit_target"))["_pre_execute_hook"]
+    own.run("wait_started")
+    instance = SimpleNamespace(id=own.worker.try_id)
+    note_submission(own.target_checkpoint, STOP, str(instance.id))
+    context = {"task": own.task("submit_target"), "dag": own.dag, "run_id": "manual__1"}
+    gate.then({**context, "ti": instance})
+    with pytest.raises(AirflowSkipException, match="the target job has begun"):
+        gate.then({**context, "ti": SimpleNamespace(id="another")})
+
+
 def test_a_source_that_is_gone_is_not_cancelled(worker: Worker, source: Job) -> None:
     """By the user's word; nothing answers there."""
     own = Own(worker, source, mode="disaster", source_is_gone=True)
@@ -217,8 +239,8 @@ def test_a_factory_hands_on_what_it_is_given(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "stream_dag_id is None and submit is None: give one of both"),
-        ({"stream_dag_id": "s", "submit": EmptyOperator}, "stream_dag_id is 's' and submit is"),
+        ({}, "stream_dag_id or submit: neither is given; give one"),
+        ({"stream_dag_id": "s", "submit": EmptyOperator}, "submit: both are given; give one"),
         ({"submit": EmptyOperator, "mode": "drill"}, "mode is drill, and stop or submit is given"),
         ({"stream_dag_id": "s", "arguments": {"cancel_source": {}}}, "arguments names cancel_sou"),
     ],
@@ -245,6 +267,27 @@ def test_either_may_be_given_alone(
     assert added <= set(dag.task_ids)
     assert not absent & set(dag.task_ids)
     assert {"stop_source", "submit_target", "roll_back", "report"} <= set(dag.task_ids)
+
+
+def test_a_dag_with_native_templates_is_refused() -> None:
+    """The platform would be given a dict in place of Spark's JSON text."""
+    dag = DAG("evacuate", schedule=None, render_template_as_native_obj=True)
+    with dag, pytest.raises(ConfigurationError, match="the offsets that submit pulls would be a"):
+        failover_tasks(source_folder="/a", target_folder="/b", submit=EmptyOperator)
+
+
+def test_arguments_do_not_replace_the_gate() -> None:
+    """The operator would run in a dry run."""
+    with DAG("evacuate", schedule=None) as dag:
+        failover_tasks(
+            source_folder="/a",
+            target_folder="/b",
+            submit=EmptyOperator,
+            arguments={"submit_target": {"pre_execute": print, "owner": "me", "retries": 5}},
+        )
+    submit = dag.get_task("failover.submit_target")
+    assert vars(submit)["_pre_execute_hook"] is not print
+    assert (submit.owner, submit.retries) == ("me", 5)
 
 
 def test_an_unknown_value_of_the_hand_over_is_refused() -> None:

@@ -26,7 +26,7 @@ MODES = [
 
 
 def _sensor(checkpoint: Path, *, has_cancel: bool = True, **settings: Any) -> SparkStoppedSensor:
-    defaults = {"quiet_period": 0.05, "timeout": 5, "poke_interval": 0.01}
+    defaults: dict[str, Any] = {"quiet_period": 0.05, "timeout": 5, "poke_interval": 0.01}
     with DAG("failover", schedule=None):
         sensor = SparkStoppedSensor(
             task_id="wait", checkpoint=str(checkpoint), **{**defaults, **settings}

@@ -7,6 +7,7 @@ import pytest
 from airflow.providers.common.compat.module_loading import import_string
 
 from airflow_mm2_offsets.core import check_positions
+from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.drill import DagRunEndedTrigger, DrillStoppedTrigger
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
@@ -24,6 +25,9 @@ from tests.unit.triggers.times import TIMES
         *(
             kind(control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES)
             for kind in (SparkStoppedTrigger, DrillStoppedTrigger)
+        ),
+        CancelledJobTrigger(
+            checkpoint="/b", quiet_period=6.0, request_id="c", cancelled_by="d", **TIMES
         ),
         SparkStartedTrigger(checkpoint="/c", starting_offsets=None, min_records=9, **TIMES),
         DagRunEndedTrigger(dag_id="orders_stream", run_id="manual__1+00:00", **TIMES),
