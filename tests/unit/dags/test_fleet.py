@@ -187,7 +187,7 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
 
 def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
     """Each job would wait for a day."""
-    fleet.worker.conf = {**fleet.worker.conf, "at_once": 0}
+    vars(fleet.task("wave_1.turn"))["at_once"] = 0
     fleet.run(*BEFORE, "jobs_of_wave_1")
     with pytest.raises(ConfigurationError, match="at_once is 0; give a number from 1"):
         fleet.turn(0)
