@@ -303,6 +303,13 @@ def test_each_task_waits_itself_for_what_it_reads() -> None:
         assert names <= task.get_flat_relative_ids(upstream=True) | {task_id}, task_id
 
 
+def test_the_report_waits_for_every_job_of_every_wave() -> None:
+    """A failure ends the later waves at once, while its neighbours are still at work."""
+    dag = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
+    ends = {f"wave_{wave}.move.report" for wave in (1, 2, 3)}
+    assert dag.get_task("report_fleet").upstream_task_ids == {*ends, "read_manifest"}
+
+
 def test_only_tasks_of_the_modes_of_a_fleet_are_added() -> None:
     """Each task of a group costs each job a worker's start."""
     dag = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
