@@ -76,13 +76,12 @@ class FleetJob:
     def from_json(cls, values: Mapping[str, Any]) -> "FleetJob":
         """Return the job that ``to_json`` wrote; further keys are ignored."""
         names = {each.name for each in fields(cls)}
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-                if name in names
-            }
-        )
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+            if name in names
+        }
+        return cls(**known)
 
 
 def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[FleetJob, ...]:

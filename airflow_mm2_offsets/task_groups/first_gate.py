@@ -47,9 +47,10 @@ class FirstGate:
         self.gate(context)
         task: Any = context["task"]
         self._check_mode(task, context)
+        pulled: dict[str, Any] = {}
         # ``gates`` is complete: the group was built before any task runs.
         found = [
-            _find_problem(task.dag.get_task(task_id), gate, context)
+            _find_problem(task.dag.get_task(task_id), gate, context, pulled)
             for task_id, gate in self.gates.items()
         ]
         problems = [*dict.fromkeys(filter(None, found))]
@@ -70,10 +71,15 @@ class FirstGate:
             )
 
 
-def _find_problem(task: Any, gate: Gate, context: Context) -> str | None:  # noqa: ANN401 - Airflow's kinds
+def _find_problem(
+    task: Any,  # noqa: ANN401 - Airflow's kinds
+    gate: Gate,
+    context: Context,
+    pulled: dict[str, Any],
+) -> str | None:
     """Return which setting of a task is invalid, as a sentence; None if all are valid."""
     upstream = context["task"].get_flat_relative_ids(upstream=True)
-    own_context = _context_of(task, context)
+    own_context = _context_of(task, context, pulled)
     try:
         gate.is_dry_run(task, own_context)
         if gate.why_left_out(task, own_context) is None:
@@ -94,10 +100,25 @@ def _of_task(task: BaseOperator, problem: str) -> str:
     return problem if problem.startswith("task ") else f"task {task.task_id}: {problem}"
 
 
-def _context_of(task: BaseOperator, context: Context) -> Context:
+def _remember_pulls(instance: Any, pulled: dict[str, Any]) -> None:  # noqa: ANN401 - Airflow's
+    """Let a task instance ask once for each XCom: a fleet's job has all its settings in one."""
+    pull = instance.xcom_pull
+
+    def remembered(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as of Airflow's
+        # Without a task id it is the task's own.
+        key = repr((named.get("task_ids", instance.task_id), arguments, sorted(named.items())))
+        if key not in pulled:
+            pulled[key] = pull(*arguments, **named)
+        return pulled[key]
+
+    vars(instance)["xcom_pull"] = remembered
+
+
+def _context_of(task: BaseOperator, context: Context, pulled: dict[str, Any]) -> Context:
     """Return the context with another task in place of the first: templates may ask for its id."""
     instance: Any = copy.copy(context["ti"])
     instance.task_id, instance.task = task.task_id, task
+    _remember_pulls(instance, pulled)
     own: Any = {**context, "task": task, "ti": instance, "task_instance": instance}
     return own  # type: ignore[no-any-return]
 

@@ -165,7 +165,7 @@ class FleetTasks:
         )
         before: Any = approve
         chain(read, archive, preview, approve)
-        turns, ends = {}, {}
+        turns, ends, groups = {}, {}, []
         for wave in range(1, self.waves + 1):
             jobs = self._add(
                 FleetWaveOperator,
@@ -177,6 +177,7 @@ class FleetTasks:
             )
             chain(before, jobs)
             before, turns[wave], ends[wave] = self._add_wave(jobs, wave)
+            groups.append(before)
         report = self._add(
             ReportFleetOperator,
             "report_fleet",
@@ -185,7 +186,8 @@ class FleetTasks:
             turns=turns,
             ends=ends,
         )
-        chain(before, report)
+        # Of each wave: the first failure ends the later waves, while its neighbours are at work.
+        chain(groups, report)
 
     def _add_wave(self, jobs: BaseOperator, wave: int) -> tuple[Any, str, str]:
         """Add the group that is expanded over the jobs of a wave; return first and last task."""

@@ -130,12 +130,12 @@ class LightJob:
         if (not found and number > 0) or self._is_fenced_away():
             return number
         for each in found:
-            self._positions[each.partition()] = each.offset() + 1
+            self._positions[int(each.partition() or 0)] = int(each.offset() or 0) + 1
         line = json.dumps({self.topic: {str(k): v for k, v in self._positions.items()}})
         checkpoints.write(self.checkpoint, {f"offsets/{number}": checkpoints.batch(line)})
         assert self.output is not None
         self.output.mkdir(parents=True, exist_ok=True)
-        rows = [{"value": each.value().decode(), "at": time.time()} for each in found]
+        rows = [{"value": (each.value() or b"").decode(), "at": time.time()} for each in found]
         (self.output / f"rows-{number}.json").write_text(json.dumps(rows))
         checkpoints.write(self.checkpoint, {f"commits/{number}": checkpoints.commit()})
         return number + 1
@@ -168,7 +168,8 @@ class LightJob:
         fence, stopped = self._read("fence.json"), self._read("stopped.json") or {}
         if fence is None:
             return False
-        return fence["state"] == "moved" or stopped.get("request_id") == fence["request_id"]
+        is_own = stopped.get("request_id") == fence["request_id"]
+        return is_own or fence["state"] == "moved"
 
     def _refuse(self) -> None:
         if (fence := self._read("fence.json")) is not None:

@@ -65,7 +65,7 @@ def disturbed(stage: FleetStage, at_once: int) -> list[str]:
     assert stage.wait_end(first, 3600) == "failed"
     outcomes = stage.outcomes(first)
     say(f"after the first run: {outcomes}")
-    assert outcomes[stage.names[broken]] == "rolled_back"
+    assert outcomes[stage.names[broken]] == "failed_before_stop"
     assert all(stage.outcomes(first)[name] == "moved" for name in stage.names[:2])
     stage.cluster.jobs[broken].is_deaf.clear()
     second = stage.trigger(at_once=at_once)

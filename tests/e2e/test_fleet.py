@@ -22,7 +22,7 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
         assert stage.wait_end(first) == "failed"
         assert stage.outcomes(first) == {
             well: "moved",
-            broken: "rolled_back",
+            broken: "failed_before_stop",
             later: "not_begun",
         }
         stage.cluster.jobs[1].is_deaf.clear()

@@ -187,7 +187,7 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
 
 def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
     """Each job would wait for a day."""
-    fleet.worker.conf = {**fleet.worker.conf, "at_once": 0}
+    vars(fleet.task("wave_1.turn"))["at_once"] = 0
     fleet.run(*BEFORE, "jobs_of_wave_1")
     with pytest.raises(ConfigurationError, match="at_once is 0; give a number from 1"):
         fleet.turn(0)
@@ -301,6 +301,13 @@ def test_each_task_waits_itself_for_what_it_reads() -> None:
     for task_id, names in templated_reads(dag).items():
         task = dag.get_task(task_id)
         assert names <= task.get_flat_relative_ids(upstream=True) | {task_id}, task_id
+
+
+def test_the_report_waits_for_every_job_of_every_wave() -> None:
+    """A failure ends the later waves at once, while its neighbours are still at work."""
+    dag = parse(FOLDER / "mm2_fleet.py").dags["mm2_fleet"]
+    ends = {f"wave_{wave}.move.report" for wave in (1, 2, 3)}
+    assert dag.get_task("report_fleet").upstream_task_ids == {*ends, "read_manifest"}
 
 
 def test_only_tasks_of_the_modes_of_a_fleet_are_added() -> None:
