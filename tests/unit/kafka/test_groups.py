@@ -45,9 +45,22 @@ def test_only_what_was_not_answered_is_sent_again(monkeypatch: pytest.MonkeyPatc
     assert cluster.group_offsets["slow"] == {KEY: (3, "")}
 
 
-def test_a_group_of_many_partitions_is_committed_in_parts() -> None:
-    """And all parts arrive."""
+def test_a_group_of_many_partitions_is_committed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All parts arrive, and none is larger than a broker takes, however long the metadata is."""
+    alter, sizes = getattr(DescribingAdmin, ALTER), list[int]()
+
+    def answer(
+        self: DescribingAdmin, requests: list[ConsumerGroupTopicPartitions], **options: Any
+    ) -> dict[str, Future[Any]]:
+        partitions = requests[0].topic_partitions or []
+        sizes.append(sum(len(each.metadata or "") for each in partitions))
+        answers: dict[str, Future[Any]] = alter(self, requests, **options)
+        return answers
+
+    monkeypatch.setattr(DescribingAdmin, ALTER, answer)
     cluster = InMemoryCluster()
-    commits = {TopicPartition("wide", number): GroupCommit(offset=1) for number in range(1201)}
+    commit = GroupCommit(offset=1, metadata="m" * 4000)
+    commits = {TopicPartition("wide", number): commit for number in range(1201)}
     assert cluster.cluster("target").commit_group_offsets({"wide": commits}) == {}
     assert len(cluster.group_offsets["wide"]) == 1201
+    assert max(sizes) < 2**19
