@@ -32,9 +32,11 @@ CommitErrors: TypeAlias = dict[tuple[str, TopicPartition], str]
 KeyT = TypeVar("KeyT")
 ItemT = TypeVar("ItemT")
 
-MAX_PARTITIONS = 500
-"""Partitions of one commit. The broker writes it as one batch of __consumer_offsets, whose
-``max.message.bytes`` is 1 MiB by default, and a commit with its marker takes some 300 bytes."""
+_MAX_BYTES = 2**19
+"""The size of one commit, about. The broker writes it as one batch of __consumer_offsets, whose
+``max.message.bytes`` is 1 MiB by default."""
+_RECORD_BYTES = 100
+"""What a record of that batch takes beside its texts."""
 _AT_A_TIME = 200
 """Requests that are under way at once: librdkafka has a thread for each client, not for each."""
 _WITHOUT_MEMBERS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
@@ -112,7 +114,7 @@ def commit_group_offsets(
         What was refused, with the reason.
 
     Raises:
-        ClusterRefusedError: A right is missing. What may be committed was.
+        ClusterRefusedError: A right is missing. Some commits may have been written.
         ClusterUnreachableError: No answer came in time. Some commits may have been written.
     """
     requests = {
@@ -121,12 +123,21 @@ def commit_group_offsets(
             [PartitionOffset(*key, each.offset, each.metadata) for key, each in some],
         )
         for group, commits in offsets.items()
-        for number, some in enumerate(_batched(sorted(commits.items()), MAX_PARTITIONS))
+        for number, some in enumerate(_batched(sorted(commits.items()), _at_once(group, commits)))
     }
     answers = _ask_each(admin, admin.client.alter_consumer_group_offsets, requests)
     return dict(
         chain.from_iterable(_refusals(admin, requests[key], future) for key, future in answers)
     )
+
+
+def _at_once(group: str, commits: Mapping[TopicPartition, GroupCommit]) -> int:
+    """Return how many partitions of a group fit into one commit."""
+    largest = max(
+        (len(f"{group}{key.topic}{each.metadata}".encode()) for key, each in commits.items()),
+        default=0,
+    )
+    return max(1, _MAX_BYTES // (largest + _RECORD_BYTES))
 
 
 def _refusals(
