@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from upath import UPath
@@ -50,7 +51,7 @@ def check_places(jobs: Sequence[FleetJob], file: str, open_place: Callable[[str]
         place
         for job in jobs
         for name in _FIELDS
-        if (place := problems.attempt(lambda j=job, n=name: _place(j, n, open_place))) is not None
+        if (place := problems.attempt(partial(_place, job, name, open_place))) is not None
     ]
     problems.add(*_shared(sorted(places, key=lambda each: each.folder)))
     problems.raise_all(file=file)

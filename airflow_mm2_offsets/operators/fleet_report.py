@@ -63,13 +63,14 @@ class ReportFleetOperator(BaseOperator):
         if not self.manifest:
             raise AirflowFailException("nothing was moved: the manifest was not read; see its task")
         remarks: list[str] = []
+        nothing: dict[str, Any] = {}
         jobs = [*self._jobs(context["ti"])]
         moved = sum(job["outcome"] in _WELL for job in jobs)
         document: dict[str, Any] = without_logins(
             {
                 "schema_version": 1,
                 "manifest": self.manifest["file"],
-                "run": attempt(lambda: run_facts(context), {}, "the DAG run", remarks),
+                "run": attempt(lambda: run_facts(context), nothing, "the DAG run", remarks),
                 "totals": {"jobs": len(jobs), "moved": moved},
                 "jobs": jobs,
                 "remarks": remarks,

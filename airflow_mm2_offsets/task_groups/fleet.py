@@ -241,8 +241,9 @@ class FleetTasks:
         }
         names = ("stream_dag_id", "source_folder", "target_folder", "source_output")
         more = ("target_output", "source_is_gone", "changed_records")
+        settings: dict[str, Any] = {name: job(name) for name in (*names, *more)}
         return failover_tasks(
-            **{name: job(name) for name in (*names, *more)},
+            **settings,
             **self.failover,
             job_name=job("name"),
             left_out=f"{{{{ {_xcom(turn, MOVED)} or '' }}}}",

@@ -47,7 +47,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         cancelled_by: str,
         control: str | None = None,
         trigger_interval: float | None = None,
-        **times: float,
+        **times: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(

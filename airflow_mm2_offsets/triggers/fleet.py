@@ -76,7 +76,7 @@ class FleetTurnTrigger(PollingTrigger):
     def _states(self) -> dict[int, str | None]:
         """Return the state of the last task of each job by its number in the wave."""
         runs: Mapping[str, Mapping[str, Any]] = RuntimeTaskInstance.get_task_states(
-            dag_id=self.dag_id, task_ids=[self.task_id], run_ids=[self.run_id]
+            dag_id=self.dag_id, task_ids=[str(self.task_id)], run_ids=[self.run_id]
         )
         found = {}
         for name, state in runs.get(self.run_id, {}).items():

@@ -1,7 +1,7 @@
 """The wait for the proof that a Spark job has stopped; ``StopSparkStreamingOperator`` uses it."""
 
 import time
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from asgiref.sync import sync_to_async
 
@@ -101,7 +101,7 @@ class SparkStoppedTrigger(PollingTrigger):
     """
 
     wait_for = "the proof that the Spark job has stopped"
-    settings = (
+    settings: ClassVar[tuple[str, ...]] = (
         *("control", "checkpoint", "request_id", "quiet_period", "heartbeat_timeout"),
         *("proof_if_silent", "spark_control", "spark_checkpoint", "checkpoint_may_be_lost"),
     )

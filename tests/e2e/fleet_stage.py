@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,15 @@ class FleetStage:
         self._stopping.set()
         self._writer.join()
 
+    def _has_all(self, name: str, due: set[str]) -> bool:
+        return due <= self.delivered(name).keys()
+
     def check_all_once(self) -> None:
         """See that each record was written once, and by one job at a time."""
         self.stop_writing()
         for name in self.names:
             due = {str(number) for number in range(self.numbers[name])}
-            self.wait(f"all records of {name}", lambda n=name, d=due: d <= self.delivered(n).keys())
+            self.wait(f"all records of {name}", partial(self._has_all, name, due))
             assert set(self.delivered(name).values()) == {1}, name
             before = written_at(self.source(name) / "output")
             after = written_at(self.target(name) / "output")

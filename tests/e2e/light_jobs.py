@@ -169,7 +169,7 @@ class LightJob:
         if fence is None:
             return False
         is_own = stopped.get("request_id") == fence["request_id"]
-        return is_own or fence["state"] == "moved"
+        return bool(is_own or fence["state"] == "moved")
 
     def _refuse(self) -> None:
         if (fence := self._read("fence.json")) is not None:

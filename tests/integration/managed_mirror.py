@@ -146,7 +146,7 @@ class ManagedMirror:
         found: dict[int, dict[int, list[int]]] = {number: {} for number in range(count)}
         starts = dict.fromkeys(topic_partitions(name, range(count)), 0)
         for record in chain.from_iterable(drain(self.pair.target, starts)):
-            at = found[record.partition()].setdefault(int(record.value()), [])
+            at = found[record.partition()].setdefault(int(record.value() or b""), [])
             at.append(record.offset())
         return found
 

@@ -123,7 +123,12 @@ class Databricks(Platform):
     name, params = "databricks", {"databricks_run_id": JOB}
 
     def connect(self, monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-        place = {"host": "127.0.0.1", "port": port, "schema": "http", "password": "token"}
+        place: dict[str, Any] = {
+            "host": "127.0.0.1",
+            "port": port,
+            "schema": "http",
+            "password": "token",
+        }
         define(monkeypatch, "databricks_default", conn_type="databricks", **place)
 
     def answer(self, _: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -5,7 +5,7 @@ from importlib.metadata import entry_points, version
 from importlib.resources import files
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 from airflow.providers_manager import ProvidersManager

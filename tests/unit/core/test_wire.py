@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -154,5 +155,6 @@ def test_a_cut_checkpoint_is_refused(data: st.DataObject) -> None:
 @pytest.mark.parametrize("field", ["partition", "upstream", "downstream"])
 def test_a_negative_number_of_a_checkpoint_is_refused(field: str) -> None:
     """MirrorMaker 2 writes none: -1 would be taken for an offset."""
+    number: dict[str, Any] = {field: -1}
     with pytest.raises(WireFormatError):
-        decode_checkpoint(*encode_checkpoint(replace(CHECKPOINT, **{field: -1})))
+        decode_checkpoint(*encode_checkpoint(replace(CHECKPOINT, **number)))

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.fleet.manifest import FleetJob
 from airflow_mm2_offsets.fleet.preview import JobPreview, PreviewRequest, preview_fleet
+from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import Mm2Simulation, Record
@@ -64,7 +65,7 @@ def fleet(tmp_path: Path) -> Fleet:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many records of the syncs topic each read has taken."""
     counts: list[int] = []
-    read = incremental_read.read_syncs_topic
+    read = sync_log.read_syncs_topic
 
     def counted(*arguments: object, **named: object) -> object:
         result = read(*arguments, **named)  # type: ignore[arg-type]
