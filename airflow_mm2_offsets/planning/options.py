@@ -47,7 +47,7 @@ class PlanOptions:
         metadata=_metadata(
             "Your word that only MirrorMaker 2 writes to the target's topics, in order, that they "
             "are not compacted, and that no transform makes two copies of one record differ: then "
-            "records may be counted."
+            "records may be counted. With mapping identity: positions that can't be compared count."
         ),
     )
     changed_records: bool = field(
