@@ -116,19 +116,20 @@ class ManagedMirror:
             poll_interval=0.1,
         )
 
-    def read_offsets(self) -> list[dict[str, Any]]:
+    def read_offsets(self, connector: str | None = None) -> list[dict[str, Any]]:
         """Return the offsets of the stopped source connector."""
-        told = self.run(ReadConnectorOffsetsOperator, connector=self.source_connector)
+        name = connector or self.source_connector
+        told = self.run(ReadConnectorOffsetsOperator, connector=name)
         offsets: list[dict[str, Any]] = told["offsets"]
         return offsets
 
-    def alter(self, offsets: object) -> Any:  # noqa: ANN401 - JSON
+    def alter(self, offsets: object, connector: str | None = None) -> Any:  # noqa: ANN401 - JSON
         """Alter the offsets of the stopped source connector, with a new backup."""
         return self.run(
             AlterConnectorOffsetsOperator,
-            connector=self.source_connector,
+            connector=connector or self.source_connector,
             offsets=offsets,
-            backup=self.read_offsets(),
+            backup=self.read_offsets(connector),
             confirm=WORDS,
         )
 

@@ -216,7 +216,7 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
     night.job.read_to({QUIET: COPIED, BUSY: COPIED})
     night.give(mode="failback", reverse_mm2_conn_id="mm2_back")
     message = night.fails("check", NotReadyError)
-    assert f"MirrorSourceConnectors for {aliases.target_alias}->{aliases.source_alias}" in message
+    assert f"MirrorSourceConnector for {aliases.target_alias}->{aliases.source_alias}" in message
     with mirror(made.stack, f"{made.name}-back") as back:
         _make_reverse(made, back, writer.topic)
         message = night.fails("check", NotReadyError)
