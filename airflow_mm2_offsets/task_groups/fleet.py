@@ -165,7 +165,9 @@ class FleetTasks:
         )
         before: Any = approve
         chain(read, archive, preview, approve)
-        turns, ends, groups = {}, {}, []
+        turns: dict[int, str] = {}
+        ends: dict[int, str] = {}
+        groups: list[Any] = []
         for wave in range(1, self.waves + 1):
             jobs = self._add(
                 FleetWaveOperator,
