@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, sync_groups
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
+from airflow_mm2_offsets.kafka.session import is_unanswered
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -114,9 +116,9 @@ class Ground:
                 for request in requests
                 for future in admin.alter_consumer_group_offsets([request]).values()
             ]
-            return not any(
-                each.error for future in futures for each in future.result().topic_partitions
-            )
+            wait(futures)
+            # The coordinator of a new broker loads its groups first.
+            return not any(is_unanswered(each) for each in futures)
 
         wait_until(commit, "the commits on the source", seconds=60)
 
