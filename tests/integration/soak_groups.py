@@ -6,7 +6,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, sync_groups
+from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, publish_positions, sync_groups
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
 from airflow_mm2_offsets.kafka.session import is_unanswered
@@ -253,3 +253,13 @@ def test_a_thousand_groups_in_one_read(ground: Ground, capsys: pytest.CaptureFix
     assert by_checkpoints.reads["checkpoints_topic_reads"] == 1
     assert translated.reads["syncs_topic_reads"] == 1
     assert len({each.position.group for each in by_checkpoints.decisions}) == FLEET
+
+
+def test_a_group_of_five_thousand_partitions(ground: Ground) -> None:
+    """One commit of all would be larger than a batch of __consumer_offsets may be."""
+    cluster, wide = replace(ground.pair.target, timeout=300.0), "wide-groups"
+    create_topic(ground.stack.target, wide, 5000)
+    positions = {wide: dict.fromkeys(range(5000), 0)}
+    report = publish_positions(cluster, "wide", positions, f"s3://bucket/{'x' * 150}")
+    assert report.to_json()["totals"]["committed"] == 5000
+    assert len(cluster.group_offsets(["wide"])["wide"]) == 5000
