@@ -30,6 +30,8 @@ from stack.waiting import wait_until
 if TYPE_CHECKING:
     from airflow_mm2_offsets.groups.report import GroupsReport
 
+pytestmark = pytest.mark.timeout(1200)
+
 TOPIC = "orders-groups"
 PARTITIONS = 2
 RECORDS = 20_000
