@@ -5,7 +5,8 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import wait
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,18 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, sync_groups
+from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, publish_positions, sync_groups
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
+from airflow_mm2_offsets.kafka.session import is_unanswered
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.groups.report import GroupsReport
+
+pytestmark = pytest.mark.timeout(1200)
 
 TOPIC = "orders-groups"
 PARTITIONS = 2
@@ -114,9 +118,9 @@ class Ground:
                 for request in requests
                 for future in admin.alter_consumer_group_offsets([request]).values()
             ]
-            return not any(
-                each.error for future in futures for each in future.result().topic_partitions
-            )
+            wait(futures)
+            # The coordinator of a new broker loads its groups first.
+            return not any(is_unanswered(each) for each in futures)
 
         wait_until(commit, "the commits on the source", seconds=60)
 
@@ -251,3 +255,13 @@ def test_a_thousand_groups_in_one_read(ground: Ground, capsys: pytest.CaptureFix
     assert by_checkpoints.reads["checkpoints_topic_reads"] == 1
     assert translated.reads["syncs_topic_reads"] == 1
     assert len({each.position.group for each in by_checkpoints.decisions}) == FLEET
+
+
+def test_a_group_of_five_thousand_partitions(ground: Ground) -> None:
+    """One commit of all would be larger than a batch of __consumer_offsets may be."""
+    cluster, wide = replace(ground.pair.target, timeout=300.0), "wide-groups"
+    create_topic(ground.stack.target, wide, 5000)
+    positions = {wide: dict.fromkeys(range(5000), 0)}
+    report = publish_positions(cluster, "wide", positions, f"s3://bucket/{'x' * 150}")
+    assert report.to_json()["totals"]["committed"] == 5000
+    assert len(cluster.group_offsets(["wide"])["wide"]) == 5000

@@ -178,18 +178,6 @@ def test_other_origins_rewinds_and_lost_topics(
     assert _publish(cluster, group, topic, 1, rules=GroupRules(allow_rewind=True))[0] == "committed"
 
 
-def test_a_group_of_five_thousand_partitions(
-    stack: Stack, cluster: KafkaCluster, group: str
-) -> None:
-    """One commit of all would be larger than a batch of __consumer_offsets may be."""
-    wide = f"wide-{uuid4().hex[:8]}"
-    create_topic(stack.target, wide, 5000)
-    positions = {wide: dict.fromkeys(range(5000), 0)}
-    report = publish_positions(cluster, group, positions, f"{CHECKPOINT}/{'x' * 150}")
-    assert report.to_json()["totals"]["committed"] == 5000
-    assert len(cluster.group_offsets([group])[group]) == 5000
-
-
 def test_what_the_broker_does_not_take_is_named(
     cluster: KafkaCluster, topic: str, group: str
 ) -> None:
