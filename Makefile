@@ -5,11 +5,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RECIPES := build/recipes
+PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apache-airflow-providers-cncf-kubernetes apache-airflow-providers-google
 # uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
 DEV := --constraint constraints.txt --editable '.[dev]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,13 +42,22 @@ down: $(READY)  ## Stop what `make up` started
 spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
 	@$(BIN)/python -m stack.spark_cluster
 
-test: unit integration e2e  ## Run all tests
+test: unit integration recipes e2e  ## Run all tests
 
 unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile tests/integration
+
+recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
+	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"
+
+$(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
+	@echo "making the environment of Kubernetes' and Google's providers (once, about a minute)"
+	@$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(RECIPES)
+	@$(BIN)/uv pip install --quiet --python $(RECIPES)/bin/python $(PLATFORMS) || $(RECIPES)/bin/python -m pip install --quiet $(PLATFORMS)
+	@touch $@
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
 	@$(BIN)/python -m pytest tests/e2e

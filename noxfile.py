@@ -132,7 +132,7 @@ def spark(session: nox.Session, pyspark: str) -> None:
 
 @nox.session(python="3.11")
 def recipes(session: nox.Session) -> None:
-    """Run the recipes of dags/recipes that CI leaves out, with the newest providers.
+    """Run the recipes of dags/recipes with the newest providers; `make recipes` has fixed ones.
 
     Google's needs an older protobuf than constraints.txt has. With Kubernetes' installed, the Spark
     provider takes 4 s longer to import, in each process of every test.
