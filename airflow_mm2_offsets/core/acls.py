@@ -120,6 +120,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
             "ReadSparkCheckpointOperator",
             "SaveSparkPositionsOperator",
             "TriggerTargetDagOperator",
+            "HandOverOperator",
         ),
         rights=(_SOURCE_IDS, _TARGET_IDS),
     ),
@@ -146,7 +147,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     ),
     TaskRights(
         task="forecast",
-        used_by=("ForecastFailoverOperator", "forecast"),
+        used_by=("ForecastFailoverOperator", "PreviewFleetOperator", "forecast"),
         rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
     ),
     TaskRights(
@@ -192,7 +193,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     ),
     TaskRights(
         task="failover",
-        used_by=("the task group mm2_failover", "the DAGs mm2_failover and mm2_drill"),
+        used_by=("the task group mm2_failover", "the DAGs mm2_failover, mm2_fleet and mm2_drill"),
         rights=_CHECK,
     ),
     TaskRights(
@@ -218,6 +219,8 @@ WITHOUT_RIGHTS = (
     *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),
     *("ReadConnectorOffsetsOperator", "ResetConnectorOffsetsOperator"),
     *("RestartFailedTasksOperator", "SetConnectorStateOperator", "ConnectorStateSensor"),
-    *("SparkStartedSensor", "acls", "archive show", "checkpoint show", "fence", "lock"),
+    *("ReadFleetManifestOperator", "FleetWaveOperator", "FleetTurnSensor", "ReportFleetOperator"),
+    *("SparkStartedSensor", "SparkStoppedSensor"),
+    *("acls", "archive show", "checkpoint show", "fence", "lock"),
 )
 """What asks no Kafka cluster."""

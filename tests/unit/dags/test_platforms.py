@@ -203,7 +203,7 @@ def test_a_drill_is_refused_before_anything_is_started(worker: Worker, source: J
     """It starts the job's DAG beside the job, and ends it through its control location."""
     own = Own(worker, source, mode="{{ dag_run.conf.mode }}")
     worker.conf = {**worker.conf, "mode": "drill"}
-    with pytest.raises(ConfigurationError, match="mode is drill, and this failover has its own"):
+    with pytest.raises(ConfigurationError, match="mode is drill, and these tasks carry out"):
         own.run("check")
     assert "failover.start_drill" not in own.dag.task_ids
 

@@ -115,7 +115,9 @@ def test_a_job_that_is_handed_over_is_left_alone(job: Job, target: UPath) -> Non
         roll_back(run)
     _hand_over(run)
     lift_fence(str(job.control), RUN)
-    with pytest.raises(HandoverError, match=r"may have triggered .* delete .*\.json and clear"):
+    with pytest.raises(
+        HandoverError, match=r"may have started the target job\. .* delete .*\.json and clear"
+    ):
         roll_back(run)
 
 
