@@ -65,7 +65,7 @@ class LightJob:
     def __post_init__(self) -> None:
         self.checkpoint, self.control = self.folder / "checkpoint", self.folder / "control"
         self.output = self.output or self.folder / "output"
-        self._ids = {"query_id": checkpoints.QUERY_ID, "run_id": uuid4().hex}
+        self._ids = {"query_id": self._query_id(), "run_id": uuid4().hex}
         self._application = f"light-{uuid4().hex}"
         self._heartbeat = 0
         self._sign: tuple[object, float] = (None, float("-inf"))
@@ -110,7 +110,8 @@ class LightJob:
         consumer.assign(assigned)
         if last < 0:
             line = json.dumps({self.topic: {str(k): v for k, v in self._positions.items()}})
-            checkpoints.write(self.checkpoint, {"sources/0/0": checkpoints.start(line)})
+            self._keep("metadata", json.dumps({"id": self._ids["query_id"]}))
+            self._keep("sources/0/0", checkpoints.start(line))
         return last + 1
 
     def _parse(self, consumer: Consumer, text: str) -> dict[int, int]:
@@ -132,12 +133,12 @@ class LightJob:
         for each in found:
             self._positions[int(each.partition() or 0)] = int(each.offset() or 0) + 1
         line = json.dumps({self.topic: {str(k): v for k, v in self._positions.items()}})
-        checkpoints.write(self.checkpoint, {f"offsets/{number}": checkpoints.batch(line)})
+        self._keep(f"offsets/{number}", checkpoints.batch(line))
         assert self.output is not None
         self.output.mkdir(parents=True, exist_ok=True)
         rows = [{"value": (each.value() or b"").decode(), "at": time.time()} for each in found]
-        (self.output / f"rows-{number}.json").write_text(json.dumps(rows))
-        checkpoints.write(self.checkpoint, {f"commits/{number}": checkpoints.commit()})
+        _write_whole(self.output / f"rows-{number}.json", json.dumps(rows))
+        self._keep(f"commits/{number}", checkpoints.commit())
         return number + 1
 
     def _answer(self, batch: int) -> bool:
@@ -216,11 +217,28 @@ class LightJob:
         except FileNotFoundError:
             return None
 
+    def _query_id(self) -> str:
+        """Return the id of the checkpoint, or a new one."""
+        try:
+            return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
+        except FileNotFoundError:
+            return str(uuid4())
+
+    def _keep(self, name: str, text: str) -> None:
+        """Write a file of the checkpoint; readers see it whole or not at all, as with Spark."""
+        file = self.checkpoint / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(file, text)
+
     @staticmethod
     def _write(file: Path, values: dict[str, Any]) -> None:
-        temporary = file.with_name(f".{file.name}.tmp")
-        temporary.write_text(json.dumps({"schema_version": 1, **values}))
-        temporary.replace(file)
+        _write_whole(file, json.dumps({"schema_version": 1, **values}))
+
+
+def _write_whole(file: Path, text: str) -> None:
+    temporary = file.with_name(f".{file.name}.tmp")
+    temporary.write_text(text)
+    temporary.replace(file)
 
 
 _REQUESTS = ("stop-request.json", "fence.json")
