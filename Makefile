@@ -87,6 +87,7 @@ soak-connect: $(READY)  ## Reset and alter the offsets of MirrorMaker 2 under wr
 	@$(BIN)/python -m pytest -s tests/integration/soak_connect.py
 
 soak-fleet: $(READY)  ## Move 20 light jobs in three waves, one broken, while Airflow is killed
+	@$(BIN)/python -m pytest tests/e2e/soak_small_fleet.py
 	@$(BIN)/python -m tests.e2e.soak_fleet
 
 soak-groups: $(READY)  ## Sync groups beside MirrorMaker 2's own sync, and count what each repeats
