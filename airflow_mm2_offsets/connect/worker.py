@@ -123,7 +123,8 @@ class ConnectWorker:
                     f"the Connect URL"
                 ) from error
             left = started + self.timeout - time.monotonic() - _RETRY_SECONDS
-            if answer.status != httpx.codes.CONFLICT or left <= 0:
+            # A request without the time for an answer would hide what the last answer said.
+            if answer.status != httpx.codes.CONFLICT or left < _RETRY_SECONDS:
                 return self._body(answer, about)
             time.sleep(_RETRY_SECONDS)
 

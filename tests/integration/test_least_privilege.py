@@ -12,7 +12,7 @@ from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Operation, Resource
-from airflow_mm2_offsets.core.group_offsets import GroupCommit
+from airflow_mm2_offsets.core.group_offsets import GroupCommit, GroupRules
 from airflow_mm2_offsets.core.wire import Checkpoint, encode_checkpoint
 from airflow_mm2_offsets.errors import ArchiveError, ClusterRefusedError
 from airflow_mm2_offsets.groups import (
@@ -71,7 +71,11 @@ def _groups(pair: ClusterPair, secured: Secured, _: Path) -> object:
 
 def _checkpointed_groups(pair: ClusterPair, *_: object) -> object:
     return sync_groups(
-        pair, parse_selection(GROUP), offsets_from=OffsetsFrom.CHECKPOINTS, is_dry_run=False
+        pair,
+        parse_selection(GROUP),
+        offsets_from=OffsetsFrom.CHECKPOINTS,
+        rules=GroupRules(overwrite_others=True),  # of the task before
+        is_dry_run=False,
     )
 
 
@@ -190,6 +194,9 @@ def _ask(secured: Secured, task: str, folder: Path) -> object:
 
 
 def test_every_task_that_asks_the_clusters_is_tried() -> None:
-    """``tests.e2e.test_secured`` tries the others, which need a Spark job or a whole failover."""
-    elsewhere = {"doctor", "reconcile", "failover", "stream"}
+    """``tests.e2e.test_secured`` tries those that need a Spark job or a whole failover.
+
+    ``apply`` and ``offsets`` describe topics, as ``ids`` does, and else ask Kafka Connect.
+    """
+    elsewhere = {"doctor", "reconcile", "failover", "stream", "apply", "offsets"}
     assert {each.task for each in TASK_RIGHTS} - TASKS.keys() == elsewhere
