@@ -109,8 +109,9 @@ class ReportFleetOperator(BaseOperator):
         """Return what the tasks of a job have told."""
         turn = instance.xcom_pull(task_ids=self.turns[job.wave], map_indexes=number) or {}
         nothing = {"seconds": None, "read_again": None, "at_risk": None}
-        if state == "skipped":
-            return {"outcome": MOVED_BEFORE, "next": str(turn.get("moved", "")), **nothing}
+        # Airflow also skips what had not begun when a run is marked as failed by hand.
+        if state == "skipped" and turn.get("moved"):
+            return {"outcome": MOVED_BEFORE, "next": str(turn["moved"]), **nothing}
         report = None
         if state in {"success", "failed"}:
             report = instance.xcom_pull(task_ids=self.ends[job.wave], map_indexes=number)

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from upath import UPath
 
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, NotReadyError
+from airflow_mm2_offsets.fleet.progress import moved_before
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.fleet import jobs_of
+from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, new_fence, raise_fence
 from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
@@ -182,6 +188,7 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
     fleet.worker.states = {f"{END}_1": "failed"}
     assert fleet.turn(2).type == "DeferTask"
     fleet.worker.states |= {f"{END}_0": "success"}
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
     assert fleet.turn(2).type == "SucceedTask"
 
 
@@ -203,6 +210,44 @@ def test_a_job_after_a_failed_one_fails_and_names_it(fleet: Fleet) -> None:
         fleet.turn(numbers.index("refunds"))
     fleet.turn(numbers.index("search"))
     assert fleet.worker.xcoms["wave_1.turn", "job"]["name"] == "search"
+
+
+@pytest.mark.parametrize("state", ["skipped", "success"])
+@pytest.mark.parametrize("wave", [1, 2])
+def test_a_job_after_one_that_was_not_moved_is_refused(fleet: Fleet, wave: int, state: str) -> None:
+    """A task that was skipped, or marked as success by hand, moves nothing."""
+    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"], "wave": wave}})
+    fleet.run(*BEFORE, f"jobs_of_wave_{wave}")
+    fleet.worker.states = {f"{END}_0": state}
+    number = 2 - wave
+    with pytest.raises(HandoverError, match=r"after orders, which was not moved: .*Move it first"):
+        fleet.turn(number, wave)
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
+    assert fleet.turn(number, wave).type == "SucceedTask"
+
+
+@pytest.mark.parametrize("mode", FailoverMode)
+def test_a_job_that_was_moved_without_a_fence_counts_as_moved(
+    fleet: Fleet, mode: FailoverMode
+) -> None:
+    """Its control location was lost then, and has come back; until the job has left its target."""
+    job = jobs_of(fleet.run("read_manifest"))[0]
+    target = UPath(job.target_checkpoint)
+    checkpoints.write(Path(target.path), {"offsets/0": checkpoints.batch(STARTING)})
+    claim_target(target, "mm2_fleet:earlier:wave_1.move:orders", has_fence=False)
+    told = moved_before(job, storage_path, mode=mode)
+    assert told == "the job was moved by 'mm2_fleet:earlier:wave_1.move:orders'"
+    _leave(f"{job.target_folder}/control", "mm2_failover:home", job.source_folder)
+    assert moved_before(job, storage_path, mode=mode) is None
+
+
+def test_a_claim_beside_a_fence_moves_nothing(fleet: Fleet) -> None:
+    """The fence says whether the job was handed over."""
+    job = jobs_of(fleet.run("read_manifest"))[0]
+    target = UPath(job.target_checkpoint)
+    checkpoints.write(Path(target.path), {"offsets/0": checkpoints.batch(STARTING)})
+    claim_target(target, "mm2_fleet:earlier:wave_1.move:orders")
+    assert moved_before(job, storage_path) is None
 
 
 def test_a_job_that_was_moved_before_is_skipped(fleet: Fleet) -> None:
@@ -285,6 +330,21 @@ def test_one_report_names_every_job(fleet: Fleet) -> None:
     assert json.loads(next(fleet.folder.glob("reports/*.json")).read_text())["totals"]["moved"] == 0
 
 
+def test_a_skipped_job_counts_only_if_it_was_moved_before(fleet: Fleet) -> None:
+    """A run that is marked as failed by hand skips what had not begun."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.worker.states = {f"{END}_0": "skipped", f"{END}_1": "skipped"}
+    with pytest.raises(Exception, match="3 of 3 jobs are not moved"):
+        fleet.run("report_fleet")
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
+    fleet.turn(0)
+    with pytest.raises(Exception, match="jobs are not moved"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert told["outcome"] == "moved_before"
+    assert "was moved to" in told["next"]
+
+
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:
     """A drill of a fleet would have one folder for all jobs."""
     with DAG("evacuate", schedule=None) as dag:
@@ -345,10 +405,14 @@ def _move(fleet: Fleet, name: str, request_id: str, *, to: str = "", begins: boo
     """Let an earlier run have moved a job."""
     control = str(fleet.jobs[name].control)
     target = fleet.folder / (to or f"{name}-target")
-    raise_fence(control, new_fence(request_id, str(target)))
-    mark_moved(control, request_id, str(target))
+    _leave(control, request_id, str(target))
     if begins:
         checkpoints.write(target / "checkpoint", {"offsets/0": checkpoints.batch(STARTING)})
+
+
+def _leave(control: str, request_id: str, moved_to: str) -> None:
+    raise_fence(control, new_fence(request_id, moved_to))
+    mark_moved(control, request_id, moved_to)
 
 
 def _files(folder: Path) -> dict[str, float]:
