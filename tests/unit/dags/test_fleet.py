@@ -226,6 +226,20 @@ def test_a_job_after_one_that_was_not_moved_is_refused(fleet: Fleet, wave: int, 
     assert fleet.turn(number, wave).type == "SucceedTask"
 
 
+def test_a_turn_that_was_ended_by_hand_moves_nothing(fleet: Fleet) -> None:
+    """Marked as success, or skipped, while it waits: no step of the job runs."""
+    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"]}})
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    assert fleet.turn(1).type == "DeferTask"
+    for step in ("check", "stop_source"):
+        with pytest.raises(HandoverError, match=r"wave_1.turn has not ended by itself.*Clear that"):
+            fleet.worker.run(fleet.task(f"wave_1.move.{step}"))
+    assert fleet.jobs["refunds"].requested_stop() is None
+    fleet.worker.states = {"wave_1.move.check_1": "failed"}
+    assert fleet.worker.run(fleet.task("wave_1.move.roll_back")).type == "SucceedTask"
+
+
 @pytest.mark.parametrize("mode", FailoverMode)
 def test_a_job_that_was_moved_without_a_fence_counts_as_moved(
     fleet: Fleet, mode: FailoverMode
