@@ -139,9 +139,14 @@ def test_a_job_that_can_not_be_previewed_asks_a_person(fleet: Fleet) -> None:
     assert "unknown records read again" in fleet.worker.questions[-1].subject
 
 
-def test_what_was_approved_bounds_each_job(fleet: Fleet) -> None:
-    """A job may cost what its preview said, or its own threshold where that is more."""
+@pytest.mark.parametrize(("asked", "read_again"), [(True, 7), (False, 0)])
+def test_what_was_approved_bounds_each_job(fleet: Fleet, *, asked: bool, read_again: int) -> None:
+    """A job may cost what its preview said, or its own threshold where that is more.
+
+    Where nobody was asked, its own threshold alone counts: what others allow is not for it.
+    """
     fleet.run(*BEFORE)
+    fleet.worker.xcoms["approve_fleet", "return_value"]["asked"] = asked
     preview = fleet.worker.xcoms["preview", "return_value"]
     preview["jobs"][0] |= {"read_again": 7, "at_risk": None}
     fleet.write({"orders": {"max_at_risk": 2}, "refunds": {"max_read_again": 3}, "search": {}})
@@ -151,7 +156,7 @@ def test_what_was_approved_bounds_each_job(fleet: Fleet) -> None:
         [job[f"max_{name}"] for name in ("refused", "read_again", "at_risk")]
         for job in fleet.run("jobs_of_wave_1")
     ]
-    assert bounds == [[0, 7, 2], [0, 3, 0]]
+    assert bounds == [[0, read_again, 2], [0, 3, 0]]
 
 
 @pytest.mark.parametrize(
