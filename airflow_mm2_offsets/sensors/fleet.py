@@ -30,8 +30,8 @@ DAY_SECONDS = 86_400.0
 class FleetTurnSensor(PollingSensor):
     """Waits until it is a job's turn in its wave, and tells whether it was moved before.
 
-    Job number i begins when i is less than ``at_once`` and the number of jobs of the wave that have
-    ended, however they ended; and when the jobs that it is after are moved. That those of every
+    A job begins when fewer than ``at_once`` of the jobs before it in the wave have not ended,
+    however the others ended; and when the jobs that it is after are moved. That those of every
     wave are moved is asked of their fences: a task may be skipped, or marked as success by hand.
 
     It pushes two XComs for the tasks after it: ``job`` (its settings, pushed before the wait) and

@@ -197,6 +197,16 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
     assert fleet.turn(2).type == "SucceedTask"
 
 
+def test_jobs_behind_a_job_free_no_place_for_it(fleet: Fleet) -> None:
+    """They had ended when the jobs before them were cleared."""
+    fleet.write({name: {} for name in NAMES})
+    fleet.worker.conf = {**fleet.worker.conf, "at_once": 1}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    fleet.worker.states = {f"{END}_2": "success"}
+    assert [fleet.turn(number).type for number in (0, 1)] == ["SucceedTask", "DeferTask"]
+
+
 def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
     """Each job would wait for a day."""
     vars(fleet.task("wave_1.turn"))["at_once"] = 0
