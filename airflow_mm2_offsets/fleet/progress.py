@@ -24,7 +24,7 @@ def moved_before(
     Args:
         job: Of the manifest.
         open_place: Returns a location as a path.
-        own: What this run's stops begin with: a job that this run has moved is its own business.
+        own: This run, ``dag_id:run_id``: a job that it has moved is its own business.
         mode: In a ``disaster`` the fence may be lost with its storage; then the claim says so. Of a
             job that was moved without a fence it says so in every mode.
 
@@ -41,7 +41,7 @@ def moved_before(
         return _moved_by_claim(job, open_place, own)
     if fence is None or fence.state is not FenceState.MOVED:
         return _moved_by_claim(job, open_place, own, without_fence=True)
-    if _is_own(fence.request_id, own):
+    if is_of_run(fence.request_id, own):
         return None
     _check_here(job, fence, open_place(job.target_folder))
     if not has_begun(open_place(job.target_checkpoint)):
@@ -58,7 +58,7 @@ def _moved_by_claim(
 ) -> str | None:
     target = open_place(job.target_checkpoint)
     claim = read_claim(target)
-    if claim is None or _is_own(claim, own):
+    if claim is None or is_of_run(claim, own):
         return None
     if without_fence and not has_claimed(target, claim, without_fence=True):
         return None
@@ -67,8 +67,10 @@ def _moved_by_claim(
     return f"the job was moved by {claim!r}" if has_begun(target) and not has_left else None
 
 
-def _is_own(request_id: str, own: str) -> bool:
-    return bool(own) and request_id.startswith(own)
+def is_of_run(request_id: str, run: str) -> bool:
+    """Tell whether a run of a fleet, ``dag_id:run_id``, has asked for a stop of a job."""
+    # Behind the run's id, which may hold colons, stand the group and the job.
+    return request_id.rsplit(":", 2)[0] == run
 
 
 def _check_here(job: FleetJob, fence: Fence, target: UPath) -> None:

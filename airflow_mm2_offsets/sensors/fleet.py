@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import (
     StopError,
 )
 from airflow_mm2_offsets.fleet.manifest import FleetJob
-from airflow_mm2_offsets.fleet.progress import moved_before
+from airflow_mm2_offsets.fleet.progress import is_of_run, moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.settings import whole_number
@@ -111,7 +111,7 @@ class FleetTurnSensor(PollingSensor):
         """Return ``moved``: the sentence that the job was moved before, or empty text."""
         super().execute_complete(context, event)
         instance, job = context["ti"], FleetJob.from_json(self.job)
-        own = f"{instance.dag_id}:{instance.run_id}:"
+        own = f"{instance.dag_id}:{instance.run_id}"
         self._refuse_if_moving(instance, job, own)
         mode = str(self.failover_mode)
         self._check_moved_before_it(mode)
@@ -144,7 +144,7 @@ class FleetTurnSensor(PollingSensor):
         if fence is None or fence.state is not FenceState.STOPPING:
             return
         of_this_dag = f"{instance.dag_id}:"
-        if not fence.request_id.startswith(of_this_dag) or fence.request_id.startswith(own):
+        if not fence.request_id.startswith(of_this_dag) or is_of_run(fence.request_id, own):
             return
         # Behind the run's id stand the group and the job.
         run_id = fence.request_id.removeprefix(of_this_dag).rsplit(":", 2)[0]

@@ -332,6 +332,24 @@ def test_a_job_that_another_run_moves_is_refused(
         fleet.turn(0)
 
 
+@pytest.mark.parametrize("has_moved", [True, False])
+def test_a_run_whose_id_begins_alike_is_another_run(fleet: Fleet, *, has_moved: bool) -> None:
+    """A run's id may hold colons: what the run manual__1:2 does is not this run's."""
+    other = "mm2_fleet:manual__1:2:wave_1.move:orders"
+    fleet.worker.triggered["mm2_fleet", "manual__1:2"] = {}
+    if has_moved:
+        _move(fleet, "orders", other)
+    else:
+        raise_fence(str(fleet.jobs["orders"].control), new_fence(other, "anywhere"))
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    if has_moved:
+        fleet.turn(0)
+        assert "was moved to" in fleet.worker.xcoms["wave_1.turn", "moved"]
+    else:
+        with pytest.raises(NotReadyError, match="that run has not ended"):
+            fleet.turn(0)
+
+
 def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
     """A neighbour's failure undoes nothing."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
