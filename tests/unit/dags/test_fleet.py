@@ -364,7 +364,6 @@ def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
 def test_one_report_names_every_job(fleet: Fleet) -> None:
     """What has failed or not begun fails it, and both files are written."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
-    fleet.turn(0)
     fleet.worker.states = {f"{END}_0": "success", f"{END}_1": "failed"}
     report = {"outcome": "rolled_back", "next": ["Start it again."], "run": {}, "steps": []}
     fleet.worker.xcoms[END, "return_value"] = report
@@ -390,6 +389,21 @@ def test_a_skipped_job_counts_only_if_it_was_moved_before(fleet: Fleet) -> None:
     told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
     assert told["outcome"] == "moved_before"
     assert "was moved to" in told["next"]
+
+
+def test_a_changed_manifest_credits_no_other_job(fleet: Fleet) -> None:
+    """Read again alone, it gives the places of the wave to other jobs."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    moved = {"outcome": "moved", "next": [], "run": {}, "steps": []}
+    fleet.worker.xcoms[END, "return_value"] = moved
+    fleet.worker.states = {f"{END}_0": "success"}
+    fleet.write({"refunds": {}, "orders": {}})
+    fleet.run("read_manifest")
+    with pytest.raises(Exception, match="2 of 2 jobs are not moved: refunds, orders"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert "manifest was changed since this run expanded its waves" in told["next"]
 
 
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:
