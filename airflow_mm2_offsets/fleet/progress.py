@@ -9,7 +9,7 @@ from airflow_mm2_offsets.errors import HandoverError, StopError
 from airflow_mm2_offsets.fleet.manifest import FleetJob
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.spark.claim import read_claim
+from airflow_mm2_offsets.spark.claim import has_claimed, read_claim
 from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
 from airflow_mm2_offsets.spark.homecoming import has_begun
 
@@ -24,27 +24,27 @@ def moved_before(
     Args:
         job: Of the manifest.
         open_place: Returns a location as a path.
-        own: What this run's stops begin with: a job that this run has moved is its own business.
-        mode: In a ``disaster`` the fence may be lost with its storage; then the claim says so.
+        own: This run, ``dag_id:run_id``: a job that it has moved is its own business.
+        mode: In a ``disaster`` the fence may be lost with its storage; then the claim says so. Of a
+            job that was moved without a fence it says so in every mode.
 
     Raises:
         HandoverError: It was moved elsewhere; or it was handed over, and no job has begun.
         StopError: The control location can't be read.
         CheckpointError: The target's checkpoint can't be read.
     """
-    target = open_place(job.target_checkpoint)
     try:
         fence = read_fence(open_place(job.control))
     except StopError:
         if mode != FailoverMode.DISASTER:
             raise
-        claim = read_claim(target)
-        is_moved = claim is not None and not _is_own(claim, own) and has_begun(target)
-        return f"the job was moved by {claim!r}" if is_moved else None
-    if fence is None or fence.state is not FenceState.MOVED or _is_own(fence.request_id, own):
+        return _moved_by_claim(job, open_place, own)
+    if fence is None or fence.state is not FenceState.MOVED:
+        return _moved_by_claim(job, open_place, own, without_fence=True)
+    if is_of_run(fence.request_id, own):
         return None
     _check_here(job, fence, open_place(job.target_folder))
-    if not has_begun(target):
+    if not has_begun(open_place(job.target_checkpoint)):
         raise HandoverError(
             f"{fence}, but no job has begun in {job.target_checkpoint}: finish that run first: "
             f"clear its task submit_target; or, if its DAG run does not exist, lift the fence "
@@ -53,8 +53,24 @@ def moved_before(
     return str(fence)
 
 
-def _is_own(request_id: str, own: str) -> bool:
-    return bool(own) and request_id.startswith(own)
+def _moved_by_claim(
+    job: FleetJob, open_place: Callable[[str], UPath], own: str, *, without_fence: bool = False
+) -> str | None:
+    target = open_place(job.target_checkpoint)
+    claim = read_claim(target)
+    if claim is None or is_of_run(claim, own):
+        return None
+    if without_fence and not has_claimed(target, claim, without_fence=True):
+        return None
+    left = read_fence(open_place(f"{job.target_folder}/control"))
+    has_left = left is not None and left.state is FenceState.MOVED
+    return f"the job was moved by {claim!r}" if has_begun(target) and not has_left else None
+
+
+def is_of_run(request_id: str, run: str) -> bool:
+    """Tell whether a run of a fleet, ``dag_id:run_id``, has asked for a stop of a job."""
+    # Behind the run's id, which may hold colons, stand the group and the job.
+    return request_id.rsplit(":", 2)[0] == run
 
 
 def _check_here(job: FleetJob, fence: Fence, target: UPath) -> None:

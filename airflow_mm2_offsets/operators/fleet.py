@@ -155,9 +155,10 @@ class PreviewFleetOperator(BaseOperator):
 class FleetWaveOperator(BaseOperator):
     """Returns the jobs of one wave, for a task group to expand over; none where the wave is empty.
 
-    Each job has the settings of the manifest, ``waits_for`` (the numbers in this wave of the jobs
-    that it is after, by name), ``ask``, and the thresholds raised to what was approved for it: a
-    plan that is worse asks a person again.
+    Each job has the settings of the manifest, ``after_jobs`` (the settings of all jobs that it is
+    after), ``waits_for`` (the numbers in this wave of those of this wave, by name), ``ask``, and
+    its thresholds. Where a person was asked, they are raised to what was approved for it: a plan
+    that is worse asks again.
 
     Args:
         manifest: What ``ReadFleetManifestOperator`` returned.
@@ -197,16 +198,20 @@ class FleetWaveOperator(BaseOperator):
     def execute(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's signature
         """Select the jobs, and bound each by what was approved for it."""
         self._check_approval()
-        jobs = [job for job in jobs_of(self.manifest) if job.wave == self.wave]
+        by_name = {job.name: job for job in jobs_of(self.manifest)}
+        jobs = [job for job in by_name.values() if job.wave == self.wave]
         numbers = {job.name: number for number, job in enumerate(jobs)}
+        # Without a question nobody has approved more than each job allows itself.
+        was_asked = bool(self.approval.get("asked"))
         costs = {job["name"]: job for job in self.preview["jobs"]}
         self.log.info("Wave %d: %s", self.wave, ", ".join(numbers) or "no jobs")
         ask = Ask.NEVER if self.ask == Ask.NEVER else Ask.ABOVE_THRESHOLDS
         return [
             {
                 **job.to_json(),
-                **_bounds(job, costs[job.name]),
+                **(_bounds(job, costs[job.name]) if was_asked else {}),
                 "heartbeat_timeout": self._heartbeat_timeout(job),
+                "after_jobs": [by_name[name].to_json() for name in job.after],
                 "waits_for": {name: numbers[name] for name in job.after if name in numbers},
                 "ask": ask.value,
             }

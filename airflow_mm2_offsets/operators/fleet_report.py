@@ -17,6 +17,9 @@ from airflow_mm2_offsets.operators.settings import given
 
 MOVED_BEFORE, NOT_BEGUN = "moved_before", "not_begun"
 """Outcomes beside those of a failover: an earlier run has moved the job; it was not its turn."""
+_OTHER_MANIFEST = (
+    "The manifest was changed since this run expanded its waves: start a new run of it."
+)
 _WELL = frozenset({Outcome.MOVED.value, MOVED_BEFORE, Outcome.DRY_RUN.value})
 
 
@@ -109,8 +112,11 @@ class ReportFleetOperator(BaseOperator):
         """Return what the tasks of a job have told."""
         turn = instance.xcom_pull(task_ids=self.turns[job.wave], map_indexes=number) or {}
         nothing = {"seconds": None, "read_again": None, "at_risk": None}
-        if state == "skipped":
-            return {"outcome": MOVED_BEFORE, "next": str(turn.get("moved", "")), **nothing}
+        if turn.get("name", job.name) != job.name:
+            return {"outcome": NOT_BEGUN, "next": _OTHER_MANIFEST, **nothing}
+        # Airflow also skips what had not begun when a run is marked as failed by hand.
+        if state == "skipped" and turn.get("moved"):
+            return {"outcome": MOVED_BEFORE, "next": str(turn["moved"]), **nothing}
         report = None
         if state in {"success", "failed"}:
             report = instance.xcom_pull(task_ids=self.ends[job.wave], map_indexes=number)

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import (
     StopError,
 )
 from airflow_mm2_offsets.fleet.manifest import FleetJob
-from airflow_mm2_offsets.fleet.progress import moved_before
+from airflow_mm2_offsets.fleet.progress import is_of_run, moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.settings import whole_number
@@ -30,8 +30,9 @@ DAY_SECONDS = 86_400.0
 class FleetTurnSensor(PollingSensor):
     """Waits until it is a job's turn in its wave, and tells whether it was moved before.
 
-    Job number i begins when i is less than ``at_once`` and the number of jobs of the wave that have
-    ended, however they ended; and when the jobs that it is after are moved.
+    A job begins when fewer than ``at_once`` of the jobs before it in the wave have not ended,
+    however the others ended; and when the jobs that it is after are moved. That those of every
+    wave are moved is asked of their fences: a task may be skipped, or marked as success by hand.
 
     It pushes two XComs for the tasks after it: ``job`` (its settings, pushed before the wait) and
     ``moved`` (the sentence that an earlier run has moved the job, or empty text).
@@ -46,8 +47,8 @@ class FleetTurnSensor(PollingSensor):
         kwargs: See ``PollingSensor``.
 
     Raises:
-        HandoverError: A job that it is after has failed; or the job was moved elsewhere, or handed
-            over without a job having begun; or the time has passed.
+        HandoverError: A job that it is after has failed, or was not moved; or the job was moved
+            elsewhere, or handed over without a job having begun; or the time has passed.
         NotReadyError: Another run of this DAG moves the job now.
     """
 
@@ -110,15 +111,27 @@ class FleetTurnSensor(PollingSensor):
         """Return ``moved``: the sentence that the job was moved before, or empty text."""
         super().execute_complete(context, event)
         instance, job = context["ti"], FleetJob.from_json(self.job)
-        own = f"{instance.dag_id}:{instance.run_id}:"
+        own = f"{instance.dag_id}:{instance.run_id}"
         self._refuse_if_moving(instance, job, own)
         mode = str(self.failover_mode)
+        self._check_moved_before_it(mode)
         moved = moved_before(job, storage_path, own=own, mode=mode)
         if moved is not None:
             self.log.info("Moved already: %s", moved)
             instance.xcom_push(key=MOVED, value=moved)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
         return {"name": job.name, "moved": moved or "", "began_at": began_at}
+
+    def _check_moved_before_it(self, mode: str) -> None:
+        """Raise where a job that this one is after still runs on the source."""
+        others = map(FleetJob.from_json, self.job["after_jobs"])
+        left = [job.name for job in others if moved_before(job, storage_path, mode=mode) is None]
+        if left:
+            raise HandoverError(
+                f"it is to be moved after {', '.join(left)}, which was not moved: a task that was "
+                f"skipped or marked as success by hand moves nothing. Move it first; nothing was "
+                f"done to this job"
+            )
 
     def _refuse_if_moving(self, instance: Any, job: FleetJob, own: str) -> None:  # noqa: ANN401 - Airflow's, of any release
         """Raise where another run of this DAG works on the job; an ended one is taken over."""
@@ -131,7 +144,7 @@ class FleetTurnSensor(PollingSensor):
         if fence is None or fence.state is not FenceState.STOPPING:
             return
         of_this_dag = f"{instance.dag_id}:"
-        if not fence.request_id.startswith(of_this_dag) or fence.request_id.startswith(own):
+        if not fence.request_id.startswith(of_this_dag) or is_of_run(fence.request_id, own):
             return
         # Behind the run's id stand the group and the job.
         run_id = fence.request_id.removeprefix(of_this_dag).rsplit(":", 2)[0]

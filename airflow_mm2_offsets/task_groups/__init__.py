@@ -49,6 +49,7 @@ def failover_tasks(
     target_output: str | None = None,
     job_name: str | None = None,
     left_out: str = "",
+    held: str = "",
     modes: Collection[str] = tuple(FailoverMode),
     deferrable: bool | None = True,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
@@ -108,6 +109,7 @@ def failover_tasks(
             stop and of the run that is triggered.
         left_out: A template that renders as the reason why no task of the group is to run, or as
             empty text.
+        held: The same of why no step may run yet: they fail. ``roll_back`` and ``report`` run.
         modes: Those that ``mode`` may render as, where it is a template: only their tasks are
             added.
         deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker, as
@@ -183,6 +185,7 @@ def failover_tasks(
             submit_is_idempotent=submit_is_idempotent,
             modes=frozenset(map(FailoverMode, modes)),
             left_out=left_out,
+            held=held,
             is_mapped=is_mapped,
         ).add()
     return group

@@ -52,6 +52,8 @@ QUIET_PERIOD = 60.0
 """Seconds that ``stop_source`` waits after a platform's cancel, unless it is told otherwise."""
 READING = frozenset({"check", "read_positions", "translate", "forecast"})
 """The tasks that read clusters and storage, and wait for nothing else."""
+AFTER_FAILURE = frozenset({"tear_down", "roll_back", "report"})
+"""The tasks that run although a step before them has failed."""
 READ_TIMEOUT = timedelta(minutes=15)
 """For a storage that takes requests and never answers: the job may have stopped meanwhile."""
 JOB_FIELDS = frozenset({"checkpoint", "control", "target_checkpoint", "moved_to", "source_is_gone"})
@@ -118,6 +120,8 @@ class FailoverTasks:
     """Those that ``mode`` may render as, where it is a template."""
     left_out: str = ""
     """Renders as the reason why no task is to run; as empty text where they are."""
+    held: str = ""
+    """Renders as the reason why no step may run yet; as empty text where they may."""
     is_mapped: bool = False
     """Whether the group is expanded over several jobs."""
     gates: dict[str, Gate] = field(default_factory=dict)
@@ -277,6 +281,7 @@ class FailoverTasks:
             intent=PLATFORM_INTENTS.get(task_id, INTENTS[task_id]),
             then=then,
             left_out=self.left_out,
+            held=self.held,
         )
         # The group's rule and hooks hold whatever else the user gives.
         own = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}
@@ -438,6 +443,7 @@ class FailoverTasks:
             wanted_name=task_id,
             intent=intent or INTENTS.get(task_id),
             left_out=self.left_out,
+            held="" if task_id in AFTER_FAILURE else self.held,
             after_failure_of=after_failure_of,
         )
         hook = FirstGate(gate=gate, gates=self.gates, modes=self._modes()) if is_first else gate

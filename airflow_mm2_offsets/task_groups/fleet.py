@@ -249,6 +249,7 @@ class FleetTasks:
             **self.failover,
             job_name=job("name"),
             left_out=f"{{{{ {_xcom(turn, MOVED)} or '' }}}}",
+            held=_not_come(turn),
             arguments={
                 name: {**arguments.get(name, {}), **self.arguments.get(name, {})}
                 for name in OPERATORS
@@ -273,6 +274,15 @@ def _spark_names(turn: BaseOperator) -> dict[str, str]:
         f"spark_{name}": f"{{{{ {folder} ~ '/{name}' if {folder} else '' }}}}"
         for name in ("checkpoint", "control")
     }
+
+
+def _not_come(turn: BaseOperator) -> str:
+    """Return the template of why a job is held: only a turn that has come has a result."""
+    reason = (
+        f"task {turn.task_id} has not ended by itself, so it is not known that it is the turn of "
+        f"this job: nothing was done. Clear that task, with all after it"
+    )
+    return f"{{{{ '' if {_xcom(turn, 'return_value')} else '{reason}' }}}}"
 
 
 def _pull(task: BaseOperator, key: str, name: str) -> str:

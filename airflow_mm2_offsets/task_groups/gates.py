@@ -10,6 +10,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
 
 from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.run_facts import states_of
@@ -46,15 +47,23 @@ class Gate:
     """What is done before a task that is to run."""
     left_out: str = ""
     """Renders as the reason why the whole failover is left out; as empty text where it is not."""
+    held: str = ""
+    """Renders as the reason why the task may not run yet; as empty text where it may."""
     after_failure_of: Collection[str] = ()
     """Tasks of which one must have failed for the same job; none: that is not asked."""
 
     @fails_at_once()
     def __call__(self, context: Context) -> None:
-        """Raise AirflowSkipException unless the task is to run."""
+        """Raise AirflowSkipException unless the task is to run.
+
+        Raises:
+            HandoverError: ``held`` gives a reason.
+        """
         task: Any = context["task"]  # Airflow says that it may be a mapped one
         if reason := self.why_left_out(task, context):
             raise AirflowSkipException(reason)
+        if self.held and (reason := _render(task, self.held, context)):
+            raise HandoverError(reason)
         if self.after_failure_of and not self._has_failed(context):
             raise AirflowSkipException("no step of the failover has failed")
         if self.intent is not None and self.is_dry_run(task, context):

@@ -65,7 +65,7 @@ class FleetTurnTrigger(PollingTrigger):
         waits = sorted(name for name, state in ended.items() if state not in GOOD)
         if waits:
             return NotYet(reason=f"{', '.join(waits)} must be moved before it")
-        at_work = self.map_index - sum(state in GOOD | BAD for state in states.values())
+        at_work = sum(states.get(index) not in GOOD | BAD for index in range(self.map_index))
         if at_work >= self.at_once:
             return NotYet(
                 reason=f"{at_work} jobs of the wave come before it and have not ended, and "

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from upath import UPath
 
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, NotReadyError
+from airflow_mm2_offsets.fleet.progress import moved_before
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.fleet import jobs_of
+from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, new_fence, raise_fence
 from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
@@ -133,9 +139,14 @@ def test_a_job_that_can_not_be_previewed_asks_a_person(fleet: Fleet) -> None:
     assert "unknown records read again" in fleet.worker.questions[-1].subject
 
 
-def test_what_was_approved_bounds_each_job(fleet: Fleet) -> None:
-    """A job may cost what its preview said, or its own threshold where that is more."""
+@pytest.mark.parametrize(("asked", "read_again"), [(True, 7), (False, 0)])
+def test_what_was_approved_bounds_each_job(fleet: Fleet, *, asked: bool, read_again: int) -> None:
+    """A job may cost what its preview said, or its own threshold where that is more.
+
+    Where nobody was asked, its own threshold alone counts: what others allow is not for it.
+    """
     fleet.run(*BEFORE)
+    fleet.worker.xcoms["approve_fleet", "return_value"]["asked"] = asked
     preview = fleet.worker.xcoms["preview", "return_value"]
     preview["jobs"][0] |= {"read_again": 7, "at_risk": None}
     fleet.write({"orders": {"max_at_risk": 2}, "refunds": {"max_read_again": 3}, "search": {}})
@@ -145,7 +156,7 @@ def test_what_was_approved_bounds_each_job(fleet: Fleet) -> None:
         [job[f"max_{name}"] for name in ("refused", "read_again", "at_risk")]
         for job in fleet.run("jobs_of_wave_1")
     ]
-    assert bounds == [[0, 7, 2], [0, 3, 0]]
+    assert bounds == [[0, read_again, 2], [0, 3, 0]]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +193,18 @@ def test_a_job_waits_for_a_place_and_for_what_it_is_after(fleet: Fleet) -> None:
     fleet.worker.states = {f"{END}_1": "failed"}
     assert fleet.turn(2).type == "DeferTask"
     fleet.worker.states |= {f"{END}_0": "success"}
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
     assert fleet.turn(2).type == "SucceedTask"
+
+
+def test_jobs_behind_a_job_free_no_place_for_it(fleet: Fleet) -> None:
+    """They had ended when the jobs before them were cleared."""
+    fleet.write({name: {} for name in NAMES})
+    fleet.worker.conf = {**fleet.worker.conf, "at_once": 1}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    fleet.worker.states = {f"{END}_2": "success"}
+    assert [fleet.turn(number).type for number in (0, 1)] == ["SucceedTask", "DeferTask"]
 
 
 def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
@@ -203,6 +225,58 @@ def test_a_job_after_a_failed_one_fails_and_names_it(fleet: Fleet) -> None:
         fleet.turn(numbers.index("refunds"))
     fleet.turn(numbers.index("search"))
     assert fleet.worker.xcoms["wave_1.turn", "job"]["name"] == "search"
+
+
+@pytest.mark.parametrize("state", ["skipped", "success"])
+@pytest.mark.parametrize("wave", [1, 2])
+def test_a_job_after_one_that_was_not_moved_is_refused(fleet: Fleet, wave: int, state: str) -> None:
+    """A task that was skipped, or marked as success by hand, moves nothing."""
+    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"], "wave": wave}})
+    fleet.run(*BEFORE, f"jobs_of_wave_{wave}")
+    fleet.worker.states = {f"{END}_0": state}
+    number = 2 - wave
+    with pytest.raises(HandoverError, match=r"after orders, which was not moved: .*Move it first"):
+        fleet.turn(number, wave)
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
+    assert fleet.turn(number, wave).type == "SucceedTask"
+
+
+def test_a_turn_that_was_ended_by_hand_moves_nothing(fleet: Fleet) -> None:
+    """Marked as success, or skipped, while it waits: no step of the job runs."""
+    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"]}})
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    assert fleet.turn(1).type == "DeferTask"
+    for step in ("check", "stop_source"):
+        with pytest.raises(HandoverError, match=r"wave_1.turn has not ended by itself.*Clear that"):
+            fleet.worker.run(fleet.task(f"wave_1.move.{step}"))
+    assert fleet.jobs["refunds"].requested_stop() is None
+    fleet.worker.states = {"wave_1.move.check_1": "failed"}
+    assert fleet.worker.run(fleet.task("wave_1.move.roll_back")).type == "SucceedTask"
+
+
+@pytest.mark.parametrize("mode", FailoverMode)
+def test_a_job_that_was_moved_without_a_fence_counts_as_moved(
+    fleet: Fleet, mode: FailoverMode
+) -> None:
+    """Its control location was lost then, and has come back; until the job has left its target."""
+    job = jobs_of(fleet.run("read_manifest"))[0]
+    target = UPath(job.target_checkpoint)
+    checkpoints.write(Path(target.path), {"offsets/0": checkpoints.batch(STARTING)})
+    claim_target(target, "mm2_fleet:earlier:wave_1.move:orders", has_fence=False)
+    told = moved_before(job, storage_path, mode=mode)
+    assert told == "the job was moved by 'mm2_fleet:earlier:wave_1.move:orders'"
+    _leave(f"{job.target_folder}/control", "mm2_failover:home", job.source_folder)
+    assert moved_before(job, storage_path, mode=mode) is None
+
+
+def test_a_claim_beside_a_fence_moves_nothing(fleet: Fleet) -> None:
+    """The fence says whether the job was handed over."""
+    job = jobs_of(fleet.run("read_manifest"))[0]
+    target = UPath(job.target_checkpoint)
+    checkpoints.write(Path(target.path), {"offsets/0": checkpoints.batch(STARTING)})
+    claim_target(target, "mm2_fleet:earlier:wave_1.move:orders")
+    assert moved_before(job, storage_path) is None
 
 
 def test_a_job_that_was_moved_before_is_skipped(fleet: Fleet) -> None:
@@ -258,6 +332,24 @@ def test_a_job_that_another_run_moves_is_refused(
         fleet.turn(0)
 
 
+@pytest.mark.parametrize("has_moved", [True, False])
+def test_a_run_whose_id_begins_alike_is_another_run(fleet: Fleet, *, has_moved: bool) -> None:
+    """A run's id may hold colons: what the run manual__1:2 does is not this run's."""
+    other = "mm2_fleet:manual__1:2:wave_1.move:orders"
+    fleet.worker.triggered["mm2_fleet", "manual__1:2"] = {}
+    if has_moved:
+        _move(fleet, "orders", other)
+    else:
+        raise_fence(str(fleet.jobs["orders"].control), new_fence(other, "anywhere"))
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    if has_moved:
+        fleet.turn(0)
+        assert "was moved to" in fleet.worker.xcoms["wave_1.turn", "moved"]
+    else:
+        with pytest.raises(NotReadyError, match="that run has not ended"):
+            fleet.turn(0)
+
+
 def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
     """A neighbour's failure undoes nothing."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
@@ -272,7 +364,6 @@ def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
 def test_one_report_names_every_job(fleet: Fleet) -> None:
     """What has failed or not begun fails it, and both files are written."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
-    fleet.turn(0)
     fleet.worker.states = {f"{END}_0": "success", f"{END}_1": "failed"}
     report = {"outcome": "rolled_back", "next": ["Start it again."], "run": {}, "steps": []}
     fleet.worker.xcoms[END, "return_value"] = report
@@ -283,6 +374,36 @@ def test_one_report_names_every_job(fleet: Fleet) -> None:
     markdown = next(fleet.folder.glob("reports/*.md")).read_text()
     assert "| search | 2 | not_begun |" in markdown
     assert json.loads(next(fleet.folder.glob("reports/*.json")).read_text())["totals"]["moved"] == 0
+
+
+def test_a_skipped_job_counts_only_if_it_was_moved_before(fleet: Fleet) -> None:
+    """A run that is marked as failed by hand skips what had not begun."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.worker.states = {f"{END}_0": "skipped", f"{END}_1": "skipped"}
+    with pytest.raises(Exception, match="3 of 3 jobs are not moved"):
+        fleet.run("report_fleet")
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
+    fleet.turn(0)
+    with pytest.raises(Exception, match="jobs are not moved"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert told["outcome"] == "moved_before"
+    assert "was moved to" in told["next"]
+
+
+def test_a_changed_manifest_credits_no_other_job(fleet: Fleet) -> None:
+    """Read again alone, it gives the places of the wave to other jobs."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    moved = {"outcome": "moved", "next": [], "run": {}, "steps": []}
+    fleet.worker.xcoms[END, "return_value"] = moved
+    fleet.worker.states = {f"{END}_0": "success"}
+    fleet.write({"refunds": {}, "orders": {}})
+    fleet.run("read_manifest")
+    with pytest.raises(Exception, match="2 of 2 jobs are not moved: refunds, orders"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert "manifest was changed since this run expanded its waves" in told["next"]
 
 
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:
@@ -345,10 +466,14 @@ def _move(fleet: Fleet, name: str, request_id: str, *, to: str = "", begins: boo
     """Let an earlier run have moved a job."""
     control = str(fleet.jobs[name].control)
     target = fleet.folder / (to or f"{name}-target")
-    raise_fence(control, new_fence(request_id, str(target)))
-    mark_moved(control, request_id, str(target))
+    _leave(control, request_id, str(target))
     if begins:
         checkpoints.write(target / "checkpoint", {"offsets/0": checkpoints.batch(STARTING)})
+
+
+def _leave(control: str, request_id: str, moved_to: str) -> None:
+    raise_fence(control, new_fence(request_id, moved_to))
+    mark_moved(control, request_id, moved_to)
 
 
 def _files(folder: Path) -> dict[str, float]:
