@@ -5,22 +5,23 @@ calls ``pre_execute`` again when a deferred task goes on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
 from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.settings import given, parse_mode, parse_truth
 from airflow_mm2_offsets.spark.claim import has_claimed
+from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.homecoming import files_at_target
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.rollback import FailoverRun, handed_over
+from airflow_mm2_offsets.spark.rollback import FailoverRun
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 from airflow_mm2_offsets.spark.submission import note_submission, submission_file, submitted_by
 
@@ -125,8 +126,9 @@ class BeforeSubmit:
 
         Raises:
             AirflowSkipException: The target job has begun.
-            HandoverError: The job is not handed over by this run, was started on the source since,
-                or an earlier try may have submitted it.
+            HandoverError: The job is not handed over by this run, its fence was lifted since, it
+                was started on the source since, or an earlier try may have submitted it.
+            StopError: The control location can't be read, and is not lost.
         """
         task: Any = context["task"]
         own = _render(task, self.settings, context)
@@ -168,17 +170,35 @@ class BeforeSubmit:
 
 
 def _check_handed_over(own: _Settings) -> None:
-    """Raise unless this run has handed the job over; a lost control location leaves the claim."""
-    try:
-        why = handed_over(own.run)
-    except StopError:
-        why = handed_over(replace(own.run, control=None))
-    if why is None:
+    """Raise unless this run has handed the job over, and the source is kept from running since."""
+    run = own.run
+    if run.control is None or _is_lost(own, run.control):
+        is_handed_over, is_lifted = has_claimed(own.target, own.request_id), False
+    else:
+        fence = run.fence()
+        is_handed_over = fence is not None and fence.state is FenceState.MOVED
+        # The claim that knows of no fence was made while the fence's storage was lost.
+        is_handed_over |= has_claimed(own.target, own.request_id, without_fence=True)
+        is_lifted = fence is None and has_claimed(own.target, own.request_id)
+    if is_handed_over:
+        return
+    if is_lifted:
         raise HandoverError(
-            f"{own.request_id!r} has not handed the job over, so nothing was submitted: a task "
-            f"that was marked as success by hand hands nothing over. Clear the task before this "
-            f"one, with all after it"
+            f"{own.control}: the fence of {own.request_id!r} was lifted since the hand-over, so "
+            f"the job may run there again: nothing was submitted by this try. Start a new run of "
+            f"the failover"
         )
+    raise HandoverError(
+        f"{own.request_id!r} has not handed the job over, so nothing was submitted: a task "
+        f"that was marked as success by hand hands nothing over. Clear the task before this "
+        f"one, with all after it"
+    )
+
+
+def _is_lost(own: _Settings, control: UPath) -> bool:
+    """Tell whether no fence can be looked at, as in a disaster, or by the user's word."""
+    is_disaster = parse_mode(own.task_id, own.mode) is FailoverMode.DISASTER
+    return (own.is_gone or is_disaster) and why_lost(control) is not None
 
 
 def _second_try(own: _Settings) -> str:
