@@ -372,6 +372,7 @@ class FailoverTasks:
             trigger_rule="all_done" if self.is_mapped else "one_failed",
             after_failure_of=[task.task_id for task in steps] if self.is_mapped else (),
             stopped=XComArg(stop),
+            stop_task_id=stop.task_id,
             restart_conf={
                 "kafka_conn_id": self.source_kafka_conn_id,
                 "topic": _pull(read, "topics"),

@@ -209,7 +209,9 @@ def test_a_success_by_hand_hands_nothing_over(own: Own, task_id: str) -> None:
 
 def test_a_run_that_was_rolled_back_hands_over_after_another_cancel_only(own: Own) -> None:
     """The job may run again since the roll-back, and be idle."""
-    own.run_all(*BEFORE, "roll_back")
+    own.run_all(*BEFORE)
+    own.worker.states = {"failover.stop_source": "success"}
+    own.run("roll_back")
     answer = own.worker.xcoms["failover.roll_back", "return_value"]
     assert answer["done"] == "rolled_back"
     assert "start it on its platform with its checkpoint" in answer["next"]
@@ -336,6 +338,7 @@ def test_either_may_be_given_alone(
     assert added <= set(dag.task_ids)
     assert not absent & set(dag.task_ids)
     assert {"stop_source", "submit_target", "roll_back", "report"} <= set(dag.task_ids)
+    assert vars(dag.get_task("roll_back"))["stop_task_id"] == "stop_source"
 
 
 def test_a_dag_with_native_templates_is_refused() -> None:
