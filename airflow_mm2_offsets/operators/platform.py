@@ -4,6 +4,7 @@
 calls ``pre_execute`` again when a deferred task goes on.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from airflow_mm2_offsets.spark.submission import note_submission, submission_fil
 
 CANCELLED = "cancelled_by"
 """The XCom in which a task that has cancelled the job names its operator."""
+CANCELLED_AT = "cancelled_at"
+"""The XCom in which it says when that was, in seconds since 1970."""
 
 
 @dataclass(kw_only=True)
@@ -97,12 +100,13 @@ class BeforeCancel:
 
 
 def note_cancel(context: Context, result: object = None) -> None:  # noqa: ARG001 - Airflow's signature
-    """Say which operator has cancelled the job: a task that was marked as success by hand has not.
+    """Say what has cancelled the job, and when: a task that was marked as success by hand has not.
 
     A ``post_execute``: Airflow calls it after an operator that has succeeded.
     """
     task: Any = context["task"]
     context["ti"].xcom_push(key=CANCELLED, value=f"{task.task_type} ({task.task_id})")
+    context["ti"].xcom_push(key=CANCELLED_AT, value=time.time())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

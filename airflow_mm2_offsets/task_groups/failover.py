@@ -17,6 +17,7 @@ from airflow_mm2_offsets.operators.forecast import ForecastFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.platform import (
     CANCELLED,
+    CANCELLED_AT,
     BeforeCancel,
     BeforeSubmit,
     note_cancel,
@@ -198,6 +199,7 @@ class FailoverTasks:
             runs_in=MOVING,
             quiet_period=QUIET_PERIOD,
             cancelled_by=_pull(cancel, CANCELLED),
+            cancelled_at=_pull(cancel, CANCELLED_AT),
             intent=PLATFORM_INTENTS["stop_source"],
         )
         return [cancel, silence]
