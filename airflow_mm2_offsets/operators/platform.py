@@ -4,28 +4,32 @@
 calls ``pre_execute`` again when a deferred task goes on.
 """
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
 from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.settings import given, parse_mode, parse_truth
 from airflow_mm2_offsets.spark.claim import has_claimed
+from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.homecoming import files_at_target
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.rollback import FailoverRun, handed_over
+from airflow_mm2_offsets.spark.rollback import FailoverRun
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 from airflow_mm2_offsets.spark.submission import note_submission, submission_file, submitted_by
 
 CANCELLED = "cancelled_by"
 """The XCom in which a task that has cancelled the job names its operator."""
+CANCELLED_AT = "cancelled_at"
+"""The XCom in which it says when that was, in seconds since 1970."""
 
 
 @dataclass(kw_only=True)
@@ -96,12 +100,13 @@ class BeforeCancel:
 
 
 def note_cancel(context: Context, result: object = None) -> None:  # noqa: ARG001 - Airflow's signature
-    """Say which operator has cancelled the job: a task that was marked as success by hand has not.
+    """Say what has cancelled the job, and when: a task that was marked as success by hand has not.
 
     A ``post_execute``: Airflow calls it after an operator that has succeeded.
     """
     task: Any = context["task"]
     context["ti"].xcom_push(key=CANCELLED, value=f"{task.task_type} ({task.task_id})")
+    context["ti"].xcom_push(key=CANCELLED_AT, value=time.time())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +130,9 @@ class BeforeSubmit:
 
         Raises:
             AirflowSkipException: The target job has begun.
-            HandoverError: The job is not handed over by this run, was started on the source since,
-                or an earlier try may have submitted it.
+            HandoverError: The job is not handed over by this run, its fence was lifted since, it
+                was started on the source since, or an earlier try may have submitted it.
+            StopError: The control location can't be read, and is not lost.
         """
         task: Any = context["task"]
         own = _render(task, self.settings, context)
@@ -168,17 +174,35 @@ class BeforeSubmit:
 
 
 def _check_handed_over(own: _Settings) -> None:
-    """Raise unless this run has handed the job over; a lost control location leaves the claim."""
-    try:
-        why = handed_over(own.run)
-    except StopError:
-        why = handed_over(replace(own.run, control=None))
-    if why is None:
+    """Raise unless this run has handed the job over, and the source is kept from running since."""
+    run = own.run
+    if run.control is None or _is_lost(own, run.control):
+        is_handed_over, is_lifted = has_claimed(own.target, own.request_id), False
+    else:
+        fence = run.fence()
+        is_handed_over = fence is not None and fence.state is FenceState.MOVED
+        # The claim that knows of no fence was made while the fence's storage was lost.
+        is_handed_over |= has_claimed(own.target, own.request_id, without_fence=True)
+        is_lifted = fence is None and has_claimed(own.target, own.request_id)
+    if is_handed_over:
+        return
+    if is_lifted:
         raise HandoverError(
-            f"{own.request_id!r} has not handed the job over, so nothing was submitted: a task "
-            f"that was marked as success by hand hands nothing over. Clear the task before this "
-            f"one, with all after it"
+            f"{own.control}: the fence of {own.request_id!r} was lifted since the hand-over, so "
+            f"the job may run there again: nothing was submitted by this try. Start a new run of "
+            f"the failover"
         )
+    raise HandoverError(
+        f"{own.request_id!r} has not handed the job over, so nothing was submitted: a task "
+        f"that was marked as success by hand hands nothing over. Clear the task before this "
+        f"one, with all after it"
+    )
+
+
+def _is_lost(own: _Settings, control: UPath) -> bool:
+    """Tell whether no fence can be looked at, as in a disaster, or by the user's word."""
+    is_disaster = parse_mode(own.task_id, own.mode) is FailoverMode.DISASTER
+    return (own.is_gone or is_disaster) and why_lost(control) is not None
 
 
 def _second_try(own: _Settings) -> str:

@@ -18,13 +18,16 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.locking import places_of
+from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import check_location, given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.lock import check_unlocked, release_lock
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.spark.rollback import FailoverRun, Undone, roll_back, set_plan_aside
+from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 
 WITHDRAW, RESTART, KEEP = "withdraw", "restart", "keep"
 ON_FAILURE = (WITHDRAW, RESTART, KEEP)
@@ -51,7 +54,10 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             failover has stopped it. ``keep``: change nothing, and say how to go on.
         mode: In a ``disaster`` a control location that does not answer is nothing to undo.
         stopped: What ``StopSparkStreamingOperator`` returned; None where it proved no stop. Only
-            for a job without a control location.
+            for a job without a control location. It counts while the checkpoint is as it was then.
+        stop_task_id: The task that returned ``stopped``; it counts while that task is a success.
+            Airflow keeps the result of a cleared task until the task starts again. None: it counts
+            by itself.
         plan_path: The kept plan; it is renamed to ``<name>.rolled-back`` (by a second roll-back of
             this run to ``<name>.rolled-back-2``), so that a new stop gets a new plan. None: there
             is none.
@@ -94,6 +100,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         on_failure: str = WITHDRAW,
         mode: str = FailoverMode.PLANNED.value,
         stopped: Mapping[str, Any] | None = None,
+        stop_task_id: str | None = None,
         plan_path: str | None = None,
         forecast_path: str | None = None,
         locks: str | None = None,
@@ -113,6 +120,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         self.on_failure = on_failure
         self.mode = mode
         self.stopped = stopped
+        self.stop_task_id = stop_task_id
         self.plan_path = plan_path
         self.forecast_path = forecast_path
         self.locks = locks
@@ -126,20 +134,13 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         choice = self.parse_settings()
         if choice == KEEP:
             return self._say(context, "kept", "untouched", self._how_to_go_on())
-        control = self._control()
-        undone = roll_back(
-            FailoverRun(
-                request_id=self.request_id,
-                control=control,
-                target_checkpoint=storage_path(self.target_checkpoint),
-                has_killed=bool(self.stopped and given(self.stopped)),
-            )
-        )
+        control, unproved = self._control(), self._find_unproved(context)
+        undone = roll_back(self._run(control, unproved))
         self._tidy_up(undone)
         is_lost = control is None and given(self.control) is not None
         if choice == RESTART and undone.mark and undone.mark.is_restart_due and not is_lost:
             return self._restart(context, undone)
-        done, job, sentence = self._describe(undone)
+        done, job, sentence = self._describe(undone, unproved)
         return self._say(context, done, job, self._lost_fence() if is_lost else sentence)
 
     def parse_settings(self) -> str:
@@ -175,6 +176,33 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             self.log.warning("There is nothing to withdraw in the control location: %s", error)
             return None
         return control
+
+    def _run(self, control: UPath | None, unproved: str | None) -> FailoverRun:
+        return FailoverRun(
+            request_id=self.request_id,
+            control=control,
+            target_checkpoint=storage_path(self.target_checkpoint),
+            has_killed=self._has_result() and unproved is None,
+        )
+
+    def _has_result(self) -> bool:
+        return bool(self.stopped and given(self.stopped))
+
+    def _find_unproved(self, context: Context) -> str | None:
+        """Return why the result of the stop of a job without a control location counts no more.
+
+        The job may run by now: started by an earlier roll-back of this run, or by a user.
+        """
+        if given(self.control) or not self._has_result():
+            return None
+        if task_id := self.stop_task_id:
+            instance: Any = context["ti"]
+            state = states_of(instance, [task_id]).get((task_id, instance.map_index))
+            if state != "success":
+                return f"{task_id} is {state or 'to run'} now, and its result is of an earlier try"
+        checkpoint = storage_path(self.checkpoint)
+        is_lost = why_lost(checkpoint) is not None
+        return find_missing_proof(self.stopped, self.request_id, checkpoint, is_lost=is_lost)
 
     def _tidy_up(self, undone: Undone) -> None:
         """Set the plan aside and release the lock; the job itself is not held up by either."""
@@ -245,9 +273,10 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             name: value if given(value) else read.get(name, value) for name, value in conf.items()
         }
 
-    def _describe(self, undone: Undone) -> tuple[str, str, str]:
+    def _describe(self, undone: Undone, unproved: str | None) -> tuple[str, str, str]:
         if undone.mark is None:
-            return "nothing_to_undo", "untouched", "There was nothing to undo."
+            why = f" The stop counts no more: {unproved}." if unproved else ""
+            return "nothing_to_undo", "untouched", f"There was nothing to undo.{why}"
         if undone.job_runs_on:
             return "rolled_back", "runs", "The stop was withdrawn before the job had stopped."
         if undone.was_started_since:

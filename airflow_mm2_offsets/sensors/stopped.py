@@ -40,6 +40,9 @@ class SparkStoppedSensor(PollingSensor):
             templated string.
         cancelled_by: What has cancelled the job, for the proof; None: the tasks directly before
             this one.
+        cancelled_at: When that was, in seconds since 1970, by Airflow's clock: a batch that was
+            begun later than ``quiet_period`` after it is of another driver. None: not compared.
+            May be a templated string.
         request_id: Names this stop; by default the ids of DAG and run.
         source_is_gone: As of ``StopSparkStreamingOperator``.
         moved_to: Where the job goes, for what is said about a lost source.
@@ -54,14 +57,15 @@ class SparkStoppedSensor(PollingSensor):
 
     Raises:
         StopError: The time has passed, and the checkpoint still changes (the file that changed last
-            is named; it is an ``AirflowSensorTimeout`` too); or no task has cancelled the job.
+            is named; it is an ``AirflowSensorTimeout`` too); no task has cancelled the job; or it
+            has run since the cancel.
         ConfigurationError: A time is invalid or too short, ``mode`` is ``reschedule``, or the
             checkpoint holds no batch.
     """
 
     template_fields: Sequence[str] = (
         *("checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
-        *("request_id", "source_is_gone", "moved_to"),
+        *("cancelled_at", "request_id", "source_is_gone", "moved_to"),
     )
     wait_for = CancelledJobTrigger.wait_for
     error = StopError
@@ -74,6 +78,7 @@ class SparkStoppedSensor(PollingSensor):
         control: str | None = None,
         trigger_interval: float | str | None = None,
         cancelled_by: str | None = None,
+        cancelled_at: float | str | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
         source_is_gone: bool | str = False,
         moved_to: str = "",
@@ -87,6 +92,7 @@ class SparkStoppedSensor(PollingSensor):
         self.control = control
         self.trigger_interval = trigger_interval
         self.cancelled_by = cancelled_by
+        self.cancelled_at = cancelled_at
         self.request_id = request_id
         self.source_is_gone = source_is_gone
         self.moved_to = moved_to
@@ -107,6 +113,7 @@ class SparkStoppedSensor(PollingSensor):
             quiet_period=quiet_period,
             request_id=self.request_id,
             cancelled_by=self._cancelled_by(),
+            cancelled_at=self.seconds("cancelled_at"),
             control=given(self.control),
             trigger_interval=trigger_interval,
             **times,

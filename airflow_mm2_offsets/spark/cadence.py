@@ -20,6 +20,8 @@ class Cadence:
 
     gaps: tuple[float, ...] = ()
     """Oldest first; empty where fewer than two batches have a time."""
+    newest: float | None = None
+    """When the newest of them began, in seconds since 1970; None where none has a time."""
 
     @property
     def longest(self) -> float:
@@ -47,7 +49,8 @@ def read_cadence(location: UPath | str) -> Cadence:
     times = [_time(log / str(number)) for number in numbers[-RECENT_BATCHES:]]
     known = [each for each in times if each is not None]
     # A clock that was set back shows no gap.
-    return Cadence(gaps=tuple(max(0.0, after - before) for before, after in pairwise(known)))
+    gaps = tuple(max(0.0, after - before) for before, after in pairwise(known))
+    return Cadence(gaps=gaps, newest=known[-1] if known else None)
 
 
 def _time(path: UPath) -> float | None:

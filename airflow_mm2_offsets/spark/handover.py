@@ -15,6 +15,7 @@ from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
+from airflow_mm2_offsets.spark.rollback_mark import STOP_TASK
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 
 _NEW_RUN = "nothing was started on the target. Stop the job with a new run of the failover"
@@ -140,7 +141,7 @@ def _check_control(
 
 def _unproved(problem: str, earlier_run: str | None) -> str:
     return (
-        f"{problem}: {describe_start(earlier_run)}. Clear stop_source with all after it, and let "
+        f"{problem}: {describe_start(earlier_run)}. Clear {STOP_TASK} with all after it, and let "
         f"it end by itself; or start a new run of the failover"
     )
 

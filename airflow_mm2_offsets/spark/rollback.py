@@ -37,7 +37,7 @@ class FailoverRun:
     """The source job's control location; None: it has none, or its storage is lost."""
     target_checkpoint: UPath
     has_killed: bool = False
-    """Whether the run has stopped a job without a control location, by a kill."""
+    """Whether the run has stopped a job without a control location, which was not started since."""
 
     @property
     def mark(self) -> UPath:
@@ -248,6 +248,8 @@ def _driver(control: UPath) -> str | None:
 
 
 def _was_started(run: FailoverRun, mark: RollbackMark) -> bool:
-    if run.control is None or not mark.is_restart_due:
+    if not mark.is_restart_due:
         return False
+    if run.control is None:
+        return not run.has_killed
     return _driver(run.control) != mark.driver

@@ -20,6 +20,9 @@ from airflow_mm2_offsets.locations import beside
 from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
 from airflow_mm2_offsets.storage import open_location, remove_file
 
+STOP_TASK = "stop_source (cancel_source, where a platform cancels the job)"
+"""The task that stops the job, for messages."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackMark:
@@ -105,5 +108,5 @@ def rolled_back_error(place: UPath, mark: RollbackMark) -> HandoverError:
     verb = "was rolled back" if mark.is_decided else "is being rolled back"
     return HandoverError(
         f"{place}: {mark.request_id!r} {verb}, since {mark.at}: nothing was started on the target. "
-        f"Clear stop_source with all after it, or start a new run of the failover"
+        f"Clear {STOP_TASK} with all after it, or start a new run of the failover"
     )

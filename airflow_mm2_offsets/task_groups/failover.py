@@ -17,6 +17,7 @@ from airflow_mm2_offsets.operators.forecast import ForecastFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.platform import (
     CANCELLED,
+    CANCELLED_AT,
     BeforeCancel,
     BeforeSubmit,
     note_cancel,
@@ -202,6 +203,7 @@ class FailoverTasks:
             runs_in=MOVING,
             quiet_period=QUIET_PERIOD,
             cancelled_by=_pull(cancel, CANCELLED),
+            cancelled_at=_pull(cancel, CANCELLED_AT),
             intent=PLATFORM_INTENTS["stop_source"],
         )
         return [cancel, silence]
@@ -377,6 +379,7 @@ class FailoverTasks:
             trigger_rule="all_done" if self.is_mapped else "one_failed",
             after_failure_of=[task.task_id for task in steps] if self.is_mapped else (),
             stopped=XComArg(stop),
+            stop_task_id=stop.task_id,
             restart_conf={
                 "kafka_conn_id": self.source_kafka_conn_id,
                 "topic": _pull(read, "topics"),

@@ -1,9 +1,10 @@
 """The wait for the silence of a cancelled job's checkpoint; ``SparkStoppedSensor`` uses it."""
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.cadence import Cadence, read_cadence
 from airflow_mm2_offsets.spark.checkpoint import ListedFile
@@ -30,12 +31,14 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         control: The job's control location, whose heartbeat must stand still, too.
         trigger_interval: The user's word for the longest gap of a job that has records to read, in
             seconds; None: the checkpoint's own gaps count.
+        cancelled_at: When the platform had cancelled the job, in seconds since 1970: no batch may
+            have begun since, but for ``quiet_period``. None: it is not known, and not compared.
     """
 
     wait_for = "the checkpoint of the cancelled job to stand still"
     settings = (
         *("checkpoint", "quiet_period", "request_id", "cancelled_by", "control"),
-        "trigger_interval",
+        *("trigger_interval", "cancelled_at"),
     )
 
     def __init__(
@@ -47,6 +50,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         cancelled_by: str,
         control: str | None = None,
         trigger_interval: float | None = None,
+        cancelled_at: float | None = None,
         **times: Any,
     ) -> None:
         """Keep the settings."""
@@ -59,6 +63,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         )
         self.cancelled_by = cancelled_by
         self.trigger_interval = trigger_interval
+        self.cancelled_at = cancelled_at
         self._files_before: frozenset[ListedFile] | None = None
         self._changed: tuple[str, ...] = ()
         self._cadence = Cadence()
@@ -73,6 +78,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         unchanged = self._unchanged_seconds(driver, None, files)
         required = self._required(driver)
         if unchanged >= required:
+            self._check_not_begun_since()
             return Done(result=self._proved(driver, files, unchanged))
         where = f" ({', '.join(self._changed)} changed last)" if self._changed else ""
         return NotYet(
@@ -108,6 +114,21 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         if self.trigger_interval is None:
             return self._cadence.longest
         return max(self.trigger_interval, self._cadence.shortest)
+
+    def _check_not_begun_since(self) -> None:
+        """Raise where the job has run since the cancel: another driver may run, and be idle.
+
+        A cancel stops the drivers of its own time. The clocks of platform and Airflow may differ,
+        and a driver may end its last batches: by ``quiet_period`` at most.
+        """
+        newest, cancelled_at = self._cadence.newest, self.cancelled_at
+        if newest is None or cancelled_at is None or newest <= cancelled_at + self.quiet_period:
+            return
+        raise StopError(
+            f"{self.checkpoint}: a batch was begun since the cancel, at {_utc(newest)}, and the "
+            f"job was cancelled at {_utc(cancelled_at)} (quiet_period is {self.quiet_period:.0f} "
+            f"s): clear the task that cancels (cancel_source), with all after it"
+        )
 
     def _required(self, driver: Driver | None) -> float:
         until_lease_ends = driver.lease + driver.interval if driver else 0.0
@@ -148,6 +169,10 @@ class CancelledJobTrigger(SparkStoppedTrigger):
             "quiet_seconds": round(unchanged, 1),
             "longest_gap": self._longest_gap(),
         }
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _is_batch(file: ListedFile) -> bool:

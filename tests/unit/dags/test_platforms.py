@@ -11,9 +11,11 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
-from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError
-from airflow_mm2_offsets.spark.claim import read_claim
+from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError, StopError
+from airflow_mm2_offsets.spark.claim import claim_target, read_claim
+from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
+from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
 from airflow_mm2_offsets.spark.submission import note_submission, submission_file
 from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
 from tests.unit.dags.failovers import STARTING, Failover
@@ -124,6 +126,73 @@ def test_a_platform_with_a_token_is_asked_again(worker: Worker, source: Job) -> 
     assert own.task("submit_target").retries == 2
 
 
+class Fenced(Failover):
+    """A run that has handed over a job with a control location; its own operator submits it."""
+
+    def __init__(self, worker: Worker, source: Job, mode: str = "planned") -> None:
+        self.submitted: list[str] = []
+        target = source.folder.parent / "target"
+        with DAG("evacuate", schedule=None) as dag:
+            failover_tasks(
+                source_folder=str(source.folder),
+                target_folder=str(target),
+                mode=mode,
+                submit=partial(
+                    PythonOperator, python_callable=lambda: self.submitted.append("job")
+                ),
+            )
+        super().__init__(worker, dag, source, prefix="failover.")
+        begin_stop(str(source.control), new_fence(STOP, str(target)))
+        source.acknowledge()
+        claim_target(UPath(target) / "checkpoint", STOP)
+        mark_moved(str(source.control), STOP, str(target))
+
+
+@pytest.mark.parametrize("other", [None, "another:1"])
+def test_a_job_whose_fence_was_lifted_is_not_submitted(
+    worker: Worker, source: Job, other: str | None
+) -> None:
+    """A user has given up and started the job on the source; another run may fence it since."""
+    run = Fenced(worker, source)
+    forget_stop(str(source.control), STOP)
+    if other:
+        source.beat(1, run_id="r2")
+        begin_stop(str(source.control), new_fence(other, "/elsewhere"))
+    with pytest.raises(HandoverError, match="was lifted since the hand-over, so the job may run"):
+        run.run("submit_target")
+    assert run.submitted == []
+
+
+@pytest.mark.parametrize("mode", ["disaster", "planned"])
+def test_a_claim_alone_submits_where_the_fence_is_lost(
+    worker: Worker, source: Job, mode: str
+) -> None:
+    """In a disaster, as long as the storage is away; a planned failover waits for it."""
+    run = Fenced(worker, source, mode)
+    (source.control / "fence.json").write_text("{")
+    with pytest.raises(StopError):
+        run.run("submit_target")
+    source.folder.rename(source.folder.with_name("lost"))
+    if mode == "planned":
+        with pytest.raises(HandoverError, match="was lifted since the hand-over"):
+            run.run("submit_target")
+    else:
+        run.run("submit_target")
+    assert run.submitted == (["job"] if mode == "disaster" else [])
+
+
+def test_a_fenced_job_is_submitted(worker: Worker, source: Job) -> None:
+    """The fence says moved, or a claim says that no fence could be marked."""
+    run = Fenced(worker, source)
+    run.run("submit_target")
+    assert run.submitted == ["job"]
+    submission_file(UPath(run.target) / "checkpoint", STOP).unlink()
+    forget_stop(str(source.control), STOP)
+    claim_target(UPath(run.target) / "checkpoint", STOP, has_fence=False)
+    run.run("submit_target")
+    assert len(run.submitted) == 2
+
+
 @pytest.mark.parametrize("task_id", ["submit_target", "hand_over"])
 def test_a_success_by_hand_hands_nothing_over(own: Own, task_id: str) -> None:
     """Neither that of the cancel, nor that of the hand-over."""
@@ -140,7 +209,9 @@ def test_a_success_by_hand_hands_nothing_over(own: Own, task_id: str) -> None:
 
 def test_a_run_that_was_rolled_back_hands_over_after_another_cancel_only(own: Own) -> None:
     """The job may run again since the roll-back, and be idle."""
-    own.run_all(*BEFORE, "roll_back")
+    own.run_all(*BEFORE)
+    own.worker.states = {"failover.stop_source": "success"}
+    own.run("roll_back")
     answer = own.worker.xcoms["failover.roll_back", "return_value"]
     assert answer["done"] == "rolled_back"
     assert "start it on its platform with its checkpoint" in answer["next"]
@@ -267,6 +338,7 @@ def test_either_may_be_given_alone(
     assert added <= set(dag.task_ids)
     assert not absent & set(dag.task_ids)
     assert {"stop_source", "submit_target", "roll_back", "report"} <= set(dag.task_ids)
+    assert vars(dag.get_task("roll_back"))["stop_task_id"] == "stop_source"
 
 
 def test_a_dag_with_native_templates_is_refused() -> None:

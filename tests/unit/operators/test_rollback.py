@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import (
     StopError,
 )
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
+from airflow_mm2_offsets.spark.checkpoint import listing
 from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, read_fence
 from airflow_mm2_offsets.spark.lock import (
@@ -25,11 +26,13 @@ from airflow_mm2_offsets.spark.lock import (
     read_lock,
 )
 from airflow_mm2_offsets.spark.lock_moved import mark_lock_moved
+from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 RUN = "failover:manual__1"
+KILLED = {"proof": "killed", "request_id": RUN}
 
 
 @pytest.fixture
@@ -169,8 +172,44 @@ def test_a_job_without_a_control_location(worker: Worker, job: Job) -> None:
     worker.run(_task(control=None, on_failure="restart", stopped=None))
     assert worker.xcoms["roll_back", "return_value"]["done"] == "nothing_to_undo"
     assert not worker.triggered
-    worker.run(_task(control=None, on_failure="restart", stopped={"proof": "killed"}))
+    worker.run(_task(control=None, on_failure="restart", stopped=KILLED))
     assert len(worker.triggered) == 1
+
+
+@pytest.mark.parametrize("state", ["success", "upstream_failed", None])
+def test_a_result_of_an_earlier_try_of_the_stop_restarts_nothing(
+    worker: Worker, job: Job, state: str | None
+) -> None:
+    """The job was restarted, and the stop did not run again: Airflow still has its old result."""
+    del job
+    worker.states = {"stop_source": state} if state else {}
+    worker.run(
+        _task(control=None, on_failure="restart", stopped=KILLED, stop_task_id="stop_source")
+    )
+    answer = worker.xcoms["roll_back", "return_value"]
+    if state == "success":
+        assert (answer["done"], len(worker.triggered)) == ("rolled_back", 1)
+        return
+    assert (answer["done"], len(worker.triggered)) == ("nothing_to_undo", 0)
+    assert "stop_source is " in answer["next"]
+    assert "its result is of an earlier try" in answer["next"]
+
+
+@pytest.mark.parametrize("is_cleared", [False, True])
+def test_a_job_that_has_run_since_its_stop_is_not_restarted(
+    worker: Worker,
+    job: Job,
+    is_cleared: bool,  # noqa: FBT001
+) -> None:
+    """Neither by the first roll-back, nor by one that is cleared after a user has started it."""
+    stopped = {**KILLED, FILES: digest_of(listing(UPath(job.checkpoint)))}
+    if is_cleared:
+        worker.run(_task(control=None, stopped=stopped))
+    job.commit(1, 5, 6)
+    worker.run(_task(control=None, on_failure="restart", stopped=stopped))
+    answer = worker.xcoms["roll_back", "return_value"]
+    assert ("started on the source since" if is_cleared else "was written to") in answer["next"]
+    assert not worker.triggered
 
 
 @pytest.mark.parametrize("mode", ["disaster", "planned"])
@@ -214,7 +253,7 @@ def test_a_job_that_another_run_has_moved_since_is_not_restarted(
     has_control: bool,  # noqa: FBT001
 ) -> None:
     """The restart had failed, another run moved the job, and this task is cleared afterwards."""
-    settings: dict[str, Any] = {"on_failure": "restart", "stopped": {"proof": "killed"}}
+    settings: dict[str, Any] = {"on_failure": "restart", "stopped": KILLED}
     settings |= {} if has_control else {"control": None}
     worker.paused["orders_stream"] = True
     with pytest.raises(NotReadyError):

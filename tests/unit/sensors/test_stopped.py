@@ -168,6 +168,23 @@ def test_without_a_cancel_silence_proves_nothing(worker: Worker, tmp_path: Path)
         _run(worker, _sensor(checkpoint, cancelled_by="None"))
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("late", [0.0, 1.0])
+def test_a_batch_after_the_cancel_is_of_another_driver(
+    worker: Worker, tmp_path: Path, late: float, mode: dict[str, Any]
+) -> None:
+    """A driver that was started since is idle now: the old cancel has not ended it."""
+    checkpoint = _batches(tmp_path / "checkpoint", 10 + late)
+    sensor = _sensor(checkpoint, cancelled_by="c", cancelled_at="1800000010.0", **mode)
+    if not late:
+        assert _run(worker, sensor)["proof"] == "silent"
+        return
+    with pytest.raises(
+        Exception, match=r"a batch was begun since the cancel, at .*:11\+00:00.*:10"
+    ):
+        _run(worker, sensor)
+
+
 def test_a_heartbeat_must_stand_still_too(tmp_path: Path) -> None:
     """A job that has a control location beats while its topics are idle; its lease must be over."""
     job = Job(tmp_path / "job", 4, 0, 0, 0)
