@@ -48,9 +48,10 @@ with DAG(
         ),
         "archive": Param(
             "/tmp/mm2-syncs",  # noqa: S108 - an example
-            type="string",
+            type=["null", "string"],
             title="Archive of offset syncs",
-            description="The folder that mm2_archive_syncs writes; this run adds what is new.",
+            description="The folder that mm2_archive_syncs writes; this run adds what is new. "
+            "Empty: there is none, as where copies keep their offsets.",
         ),
         "at_once": Param(
             5,
@@ -84,7 +85,7 @@ with DAG(
 ) as dag:
     fleet_tasks(
         manifest="{{ params.manifest }}",
-        archive="{{ params.archive }}",
+        archive="{{ params.archive or '' }}",
         waves=3,
         at_once="{{ params.at_once }}",
         mode="{{ params.mode }}",

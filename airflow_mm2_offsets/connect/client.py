@@ -134,16 +134,15 @@ class ConnectClient(ConnectWorker):
     def find_mirror_sources(
         self, source_alias: str, target_alias: str
     ) -> Mapping[str, Mapping[str, str]]:
-        """Return the settings of the MirrorSourceConnectors that copy between two aliases.
+        """Return the settings of the MirrorSourceConnectors that may copy between two aliases.
 
-        Several share a pair where its topics are split between them. Where none has these aliases,
-        those count whose aliases a config provider holds (KIP-297): Connect does not tell them.
-        There is at least one, or ConnectError is raised.
+        Several share a pair where its topics are split between them. Those count, too, whose
+        aliases a config provider holds (KIP-297): Connect does not tell them, and what such a
+        connector copies must not be overlooked. There is at least one, or ConnectError is raised.
         """
         configs = self.mirror_sources()
         pair = (source_alias, target_alias)
-        told = {name: each for name, each in configs.items() if aliases_of(each) == pair}
-        if found := told or {name: each for name, each in configs.items() if _may_be(each, pair)}:
+        if found := {name: each for name, each in configs.items() if may_copy_between(each, pair)}:
             return found
         listed = ", ".join(
             f"{name} ({'->'.join(aliases_of(each))})" for name, each in sorted(configs.items())
@@ -165,7 +164,8 @@ def aliases_of(config: Mapping[str, str]) -> tuple[str, str]:
     )
 
 
-def _may_be(config: Mapping[str, str], pair: tuple[str, str]) -> bool:
+def may_copy_between(config: Mapping[str, str], pair: tuple[str, str]) -> bool:
+    """Tell whether a connector is of these aliases, as far as its settings tell its own."""
     aliases = zip(aliases_of(config), pair, strict=True)
     return all(alias == wanted or "${" in alias for alias, wanted in aliases)
 

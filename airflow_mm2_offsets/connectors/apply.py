@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.admin import ConnectorAdmin
-from airflow_mm2_offsets.connect.client import ConnectClient, aliases_of
+from airflow_mm2_offsets.connect.client import ConnectClient, aliases_of, may_copy_between
 from airflow_mm2_offsets.connectors.description import ConnectorKind, MirrorDescription
 from airflow_mm2_offsets.connectors.differences import (
     SettingDifference,
@@ -135,7 +135,7 @@ def _require_same_connector(name: str, before: Mapping[str, str], after: Mapping
             f"changed. Give the description another name, or delete that connector"
         )
     aliases = [aliases_of(config) for config in (before, after)]
-    if aliases[0] != aliases[1] and not any("${" in alias for alias in aliases[0]):
+    if not may_copy_between(before, aliases[1]):
         raise ConfigurationError(
             f"connector {name} exists and is of {'->'.join(aliases[0])}, not of "
             f"{'->'.join(aliases[1])}: nothing was changed. Give the description another name, or "
@@ -153,14 +153,26 @@ def _refuse_second_copy(
         described = MirrorConnector(name=change.name, config=change.config)
         for name, config in running.items():
             is_source = config.get("connector.class", "").endswith("MirrorSourceConnector")
-            if name in ours or not is_source or aliases_of(config) != aliases_of(change.config):
+            pair = aliases_of(change.config)
+            if name in ours or not is_source or not may_copy_between(config, pair):
                 continue
             other = MirrorConnector(name=name, config=config)
             if shared := copied_by_both(described, other):
                 raise ConfigurationError(
-                    f"connector {name} copies {shared[0]} of this pair, and {change.name} would "
-                    f"copy it a second time: nothing was changed. Take it out of one of the two"
+                    f"connector {name} copies {_of_pair(shared[0], config, pair)}, and "
+                    f"{change.name} would copy it a second time: nothing was changed. Take it out "
+                    f"of one of the two"
                 )
+
+
+def _of_pair(topic: str, config: Mapping[str, str], pair: tuple[str, str]) -> str:
+    aliases = aliases_of(config)
+    if aliases == pair:
+        return f"{topic} of this pair"
+    return (
+        f"{topic}, and it may be of this pair: its aliases {'->'.join(aliases)} are held by a "
+        f"config provider and can't be read (if they are others, write them into its settings)"
+    )
 
 
 def _require_target(

@@ -214,6 +214,14 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
 )
 """A failover checks, waits, translates and migrates: it needs what its checks need."""
 
+OF_SAME_OFFSETS = (
+    Right(Operation.DESCRIBE_CONFIGS, Place.SOURCE_TOPICS),
+    Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS),
+)
+"""Further rights of ``PLANNING`` where copies keep their offsets: compaction explains a hole."""
+PLANNING = frozenset({"translate", "forecast", "check", "failover"})
+"""The tasks that make a plan."""
+
 WITHOUT_RIGHTS = (
     *("ApproveFailoverOperator", "ReportFailoverOperator", "RollbackFailoverOperator"),
     *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),

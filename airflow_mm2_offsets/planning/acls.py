@@ -4,7 +4,17 @@ from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core.acls import TASK_RIGHTS, Acl, Operation, Place, Resource, Right
+from airflow_mm2_offsets.core.acls import (
+    OF_SAME_OFFSETS,
+    PLANNING,
+    TASK_RIGHTS,
+    Acl,
+    Operation,
+    Place,
+    Resource,
+    Right,
+    TaskRights,
+)
 from airflow_mm2_offsets.core.naming import HEARTBEATS_TOPIC
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
@@ -30,14 +40,17 @@ def acls_of(pair: ClusterPair, task: str, topics: Collection[str]) -> list[Clust
     Raises:
         ConfigurationError: There is no such task.
     """
-    acls = [each for right in _rights_of(task) for each in _resolve(pair, right, topics)]
+    listed = _rights_of(task)
+    reads_settings = not pair.has_syncs and listed.task in PLANNING
+    rights = (*listed.rights, *(OF_SAME_OFFSETS if reads_settings else ()))
+    acls = [each for right in rights for each in _resolve(pair, right, topics)]
     return list(dict.fromkeys(acls))
 
 
-def _rights_of(task: str) -> tuple[Right, ...]:
+def _rights_of(task: str) -> TaskRights:
     for each in TASK_RIGHTS:
         if task == each.task or task in each.used_by:
-            return each.rights
+            return each
     names = ", ".join(each.task for each in TASK_RIGHTS)
     raise ConfigurationError(
         f"no rights are listed for {task!r}; give one of {names}, or an operator's class"
@@ -67,9 +80,10 @@ def _resolve(pair: ClusterPair, right: Right, topics: Collection[str]) -> Iterat
 
 def _own_topic(pair: ClusterPair, place: Place) -> tuple[KafkaCluster, str]:
     """Return a topic of MirrorMaker 2's own, and its cluster."""
+    if place is Place.SYNCS_TOPIC:  # Not every pair has one.
+        return pair.syncs_cluster, pair.syncs_topic
     naming, mirrored = pair.naming, pair.mirrored
     topics = {
-        Place.SYNCS_TOPIC: (pair.syncs_cluster, pair.syncs_topic),
         Place.SOURCE_HEARTBEATS: (mirrored.source, HEARTBEATS_TOPIC),
         Place.HEARTBEATS_TOPIC: (mirrored.target, naming.heartbeats_topic()),
         Place.CHECKPOINTS_TOPIC: (mirrored.target, naming.checkpoints_topic()),

@@ -1,6 +1,6 @@
 """The archive of offset syncs: can it be read, how old is it, which topics does it know?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.archive import PairIdentity
@@ -28,9 +28,11 @@ _NAMES = (CheckName.ARCHIVE_READABLE, CheckName.ARCHIVE_AGE, CheckName.TOPIC_IDS
 
 def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
     """Yield whether the archive can be used."""
+    if not request.pair.has_syncs:
+        yield from _without_syncs(request)
+        return
     if request.archived is None or request.archive is None:
-        has_syncs = request.pair.has_syncs
-        yield from _without_archive(request.mode) if has_syncs else _without_syncs()
+        yield from _without_archive(request.mode)
         return
     location, identity = request.archive.location, _identity(request)
     try:
@@ -52,9 +54,18 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
     yield from _check_ids(request, archived)
 
 
-def _without_syncs() -> Iterator[ReadinessCheck]:
+def _without_syncs(request: PairRequest) -> Iterator[ReadinessCheck]:
     value = "the copies keep offsets (mapping identity), and no offset syncs are archived"
-    for name in _NAMES:
+    names: Iterable[CheckName] = _NAMES
+    if request.archive is not None:
+        # A plan refuses it, and would do so when the job has stopped.
+        yield failed(
+            CheckName.ARCHIVE_READABLE,
+            f"archive {request.archive.location} is given; {value}",
+            "leave archive out, or set the mapping to offset_syncs",
+        )
+        names = _NAMES[1:]
+    for name in names:
         yield not_asked(name, value)
 
 

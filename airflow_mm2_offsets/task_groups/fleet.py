@@ -41,7 +41,7 @@ _FAILOVER = "move"
 def fleet_tasks(
     *,
     manifest: str,
-    archive: str,
+    archive: str | None = None,
     waves: int = 3,
     at_once: int | str = 5,
     mode: str = FailoverMode.PLANNED.value,
@@ -68,6 +68,7 @@ def fleet_tasks(
     Args:
         manifest: The file that lists the jobs; docs/fleet.md. It is read when the DAG runs.
         archive: See ``TranslateOffsetsOperator``: the syncs topic is read into it once for all.
+            None or empty text: there is none, as where copies keep their offsets.
         waves: How many waves the DAG has; those without jobs are skipped.
         at_once: How many jobs of a wave may be at work at once.
         mode: ``planned`` or ``disaster``.
@@ -152,7 +153,11 @@ class FleetTasks:
             ArchiveSyncsOperator,
             "archive_syncs",
             # In a disaster the topic may be lost, and the archive is what is left.
-            pre_execute=Gate(mode=self.failover["mode"], runs_in=frozenset({FailoverMode.PLANNED})),
+            pre_execute=Gate(
+                mode=self.failover["mode"],
+                runs_in=frozenset({FailoverMode.PLANNED}),
+                needs="archive",
+            ),
         )
         preview = self._add(PreviewFleetOperator, "preview", manifest=XComArg(read))
         approve = self._add(

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.run_facts import states_of
-from airflow_mm2_offsets.operators.settings import parse_mode, parse_truth
+from airflow_mm2_offsets.operators.settings import given, parse_mode, parse_truth
 
 INTENT = "intent"
 """The XCom of what a task would have done in a dry run."""
@@ -40,6 +40,8 @@ class Gate:
     wanted: bool | str = True
     wanted_name: str = ""
     """What messages call ``wanted``."""
+    needs: str = ""
+    """A field of the task: where it is not given there is nothing to do. Empty: there is none."""
     intent: str | None = None
     """What the task changes, for a dry run: a sentence's end, with the task's fields in braces, and
     its class as ``{operator}``. None: the task changes nothing, and runs in a dry run too."""
@@ -85,6 +87,8 @@ class Gate:
         mode = parse_mode(task.task_id, _render(task, self.mode, context))
         if mode not in self.runs_in:
             return f"a failover in mode {mode} has no such step"
+        if self.needs and given(getattr(task, self.needs)) is None:
+            return f"no {self.needs} is given"
         if mode not in self.optional_in:
             return None
         wanted = _render(task, self.wanted, context)

@@ -115,6 +115,17 @@ def test_the_mirror_of_two_aliases_is_found() -> None:
     assert [*_client(configs).find_mirror_sources("a", "b")] == ["forth"]
 
 
+def test_a_mirror_whose_aliases_can_not_be_read_counts_beside_others() -> None:
+    """A config provider holds them (KIP-297); the alias that is told must be the pair's."""
+    configs = _expanded(
+        told=_mirror("a", "b"),
+        hidden=_mirror("${env:SOURCE}", "${env:TARGET}"),
+        half=_mirror("${env:SOURCE}", "b"),
+        back=_mirror("b", "${env:TARGET}"),
+    )
+    assert {*_client(configs).find_mirror_sources("a", "b")} == {"told", "hidden", "half"}
+
+
 def test_an_absent_target_alias_is_the_default() -> None:
     """MM2 calls the target "target" when nothing else is said (MirrorConnectorConfig)."""
     config = {"connector.class": MIRROR_SOURCE, "source.cluster.alias": "a"}

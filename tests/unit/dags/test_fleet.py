@@ -478,3 +478,12 @@ def _leave(control: str, request_id: str, moved_to: str) -> None:
 
 def _files(folder: Path) -> dict[str, float]:
     return {str(path): path.stat().st_mtime for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("archive", ["", None])
+def test_no_archive_is_kept_where_none_is_given(fleet: Fleet, archive: str | None) -> None:
+    """The step is skipped, and the rest of the run goes on."""
+    fleet.worker.conf = {**fleet.worker.conf, "archive": archive}
+    fleet.run("read_manifest")
+    assert fleet.worker.run(fleet.task("archive_syncs")).state == "skipped"
+    assert fleet.run("preview")["totals"]["exact"] == 12

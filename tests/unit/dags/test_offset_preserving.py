@@ -98,6 +98,14 @@ def test_a_copy_that_is_none_is_refused_by_the_check(run: Failover, clusters: Cl
     assert run.source.requested_stop() is None
 
 
+def test_an_archive_is_refused_by_the_check(run: Failover, tmp_path: Path) -> None:
+    """No plan takes one here: it is said while the job runs on."""
+    run.worker.conf = {**run.worker.conf, "archive": str(tmp_path / "syncs")}
+    with pytest.raises(NotReadyError, match=r"archive .*syncs is given; the copies keep offsets"):
+        run.run("check")
+    assert run.source.requested_stop() is None
+
+
 def test_a_copy_that_is_none_is_refused_by_the_translation(
     run: Failover, clusters: Clusters
 ) -> None:

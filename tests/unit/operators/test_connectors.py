@@ -94,6 +94,10 @@ def test_a_secret_is_in_no_xcom_log_or_error(
     [
         ({"connector.class": "org.acme.FileSource"}, "is of class org.acme.FileSource, not"),
         ({"source.cluster.alias": "other"}, "is of other->target, not of source->target"),
+        (
+            {"source.cluster.alias": "${env:SOURCE}", "target.cluster.alias": "other"},
+            r"is of \$\{env:SOURCE\}->other, not of source->target",
+        ),
     ],
 )
 def test_another_connector_of_that_name_is_refused(
@@ -114,6 +118,21 @@ def test_a_second_copy_of_a_topic_is_refused(worker: Worker, mm2: Mm2Simulation)
     with pytest.raises(ConfigurationError, match="connector mirror copies topic clicks of this"):
         apply(worker, topics=["clicks", "orders"])
     assert not mm2.connect.others
+
+
+@pytest.mark.parametrize("alias", ["source.cluster.alias", "target.cluster.alias"])
+def test_a_second_copy_is_refused_where_the_first_can_not_be_read(
+    worker: Worker, mm2: Mm2Simulation, alias: str
+) -> None:
+    """A config provider holds an alias of the other connector; a third one of the pair is told."""
+    hidden = {**mm2.connect.config, "topics": "orders", alias: "${env:ALIAS}"}
+    mm2.connect.others["hidden"] = SimulatedConnector(name="hidden", config=hidden)
+    said = r"hidden copies topic orders, and it may be of this pair: its .*\$\{env:ALIAS\}.*be read"
+    with pytest.raises(ConfigurationError, match=said):
+        apply(worker)
+    assert [*mm2.connect.others] == ["hidden"]
+    hidden["topics"] = "refunds"
+    assert apply(worker)["connectors"] == NAMES
 
 
 def test_a_setting_that_contradicts_the_connection_is_refused(

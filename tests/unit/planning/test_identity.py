@@ -11,6 +11,7 @@ from airflow_mm2_offsets.config import load_settings
 from airflow_mm2_offsets.core import (
     Basis,
     FailoverPlan,
+    OffsetMapping,
     ReplicationPolicy,
     Status,
     Strategy,
@@ -251,6 +252,24 @@ def test_no_syncs_topic_is_named() -> None:
         read_syncs(pair.syncs_cluster, pair.syncs_topic)
     names = {each.acl.name for each in acls_of(pair, "translate", [TOPIC])}
     assert names == {TOPIC}
+
+
+@pytest.mark.parametrize(
+    ("task", "sides"),
+    [
+        *((task, ["source", "target"]) for task in ("translate", "forecast", "check", "failover")),
+        ("TranslateOffsetsOperator", ["source", "target"]),
+        *(("wait", []), ("ids", []), ("stream", [])),
+    ],
+)
+def test_a_plan_needs_the_right_to_read_settings(task: str, sides: list[str]) -> None:
+    """Only they tell that compaction explains a record that one cluster alone has."""
+    rights = acls_of(Copies().pair, task, ["orders"])
+    on_settings = [each for each in rights if str(each.acl) == "DescribeConfigs on topic orders"]
+    assert sorted(each.side for each in on_settings) == sides
+    pair_of_syncs = replace(Copies().pair, mapping=OffsetMapping.OFFSET_SYNCS)
+    described = {str(each.acl) for each in acls_of(pair_of_syncs, "translate", ["orders"])}
+    assert not any("DescribeConfigs" in each for each in described)
 
 
 @pytest.mark.parametrize(
