@@ -29,7 +29,7 @@ class CommitStatus(StrEnum):
     KEPT = "kept"
     """Somebody else's commit stays: a consumer's, or that of MirrorMaker 2's own sync."""
     REFUSED = "refused"
-    """Nothing is committed, because it could lose records."""
+    """Nothing new is committed, because it could lose records."""
     FAILED = "failed"
     """The broker refused the commit."""
 
@@ -157,9 +157,11 @@ def decide(
     blank = GroupDecision(
         position=position, status=CommitStatus.REFUSED, reason=position.reason, previous=previous
     )
-    if offset is None:
-        return blank
-    if problem := _outside(offset, watermarks) or _active(members):
+    outside = None if offset is None else _outside(offset, watermarks)
+    if offset is None or outside:
+        refusal = replace(blank, reason=outside or position.reason)
+        return _keep_alive(refusal, current, watermarks, members)
+    if problem := _active(members):
         return replace(blank, reason=problem)
     if current is None or previous is None:
         return _commit(blank)
@@ -173,6 +175,24 @@ def decide(
             f"one is {position.origin}: give each a group of its own, or delete the group's offset",
         )
     return _after_ours(blank, current, marker, watermarks, rules)
+
+
+def _keep_alive(
+    refusal: GroupDecision, current: GroupCommit | None, watermarks: Watermarks | None, members: int
+) -> GroupDecision:
+    """Return the refusal, with our own earlier commit while it lies inside the log.
+
+    It lost nothing when it was committed. If it were not written again, Kafka would expire it
+    (KIP-211), and the group would start where ``auto.offset.reset`` sends it.
+    """
+    if current is None or watermarks is None or members:
+        return refusal
+    marker = _read_marker(current)
+    is_ours = marker is not None and marker.origin == refusal.position.origin
+    if not is_ours or not watermarks.low <= current.offset <= watermarks.high:
+        return refusal
+    reason = f"{refusal.reason}; our earlier commit {current.offset} stays"
+    return replace(refusal, reason=reason, commit=current)
 
 
 def _outside(offset: int, watermarks: Watermarks | None) -> str | None:

@@ -50,7 +50,7 @@ def _watermarks(
     cluster: KafkaCluster, positions: Iterable[GroupPosition]
 ) -> dict[TopicPartition, Watermarks]:
     """Return the watermarks of the topic-partitions that exist."""
-    keys = {each.topic_partition for each in positions if each.offset is not None}
+    keys = {each.topic_partition for each in positions}
     topics = cluster.topics({each.topic for each in keys})
     return cluster.watermarks(
         each

@@ -104,6 +104,27 @@ def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
     assert _statuses(_sync(mm2, rules=GroupRules(overwrite_others=True))) == {"moved": "committed"}
 
 
+def _forget_old_syncs(mm2: Mm2Simulation) -> None:
+    """Keep the newest sync alone, and delete the records that evidence would be read from."""
+    mm2.source.produce("orders", 0, [b"%d" % number for number in range(500, 2000)])
+    mm2.mirror()
+    topic = mm2.pair.syncs_topic
+    mm2.source.delete_records(topic, 0, mm2.source.log(topic, 0).high - 1)
+    mm2.target.delete_records(COPY.topic, 0, 300)
+
+
+def test_a_lagging_group_keeps_its_commit_when_the_syncs_are_forgotten(mm2: Mm2Simulation) -> None:
+    """It is refused from then on, but Kafka does not expire what was committed exactly."""
+    _commit(mm2, billing=400, active=400)
+    _sync(mm2)
+    _forget_old_syncs(mm2)
+    mm2.target.groups["active"] = [COPY]
+    report = _sync(mm2)
+    assert _statuses(report) == {"billing": "refused", "active": "refused"}
+    committed = {each["group"]: each["committed"] for each in report["offsets"]}
+    assert committed == {"billing": "400", "active": None}
+
+
 def test_a_rewound_group_is_followed_only_on_demand(mm2: Mm2Simulation) -> None:
     """By default the target keeps the later commit."""
     _commit(mm2, billing=400)
