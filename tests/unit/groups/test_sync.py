@@ -1,11 +1,12 @@
 """Groups of two clusters in memory, with a simulated MirrorMaker 2 between them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core import OffsetMapping, TopicPartition
 from airflow_mm2_offsets.core.group_offsets import GroupRules
 from airflow_mm2_offsets.core.wire import Checkpoint, encode_checkpoint
 from airflow_mm2_offsets.errors import ConfigurationError, SyncsTopicError
@@ -230,6 +231,19 @@ def test_the_way_home_is_refused(mm2: Mm2Simulation) -> None:
     """The syncs of the other flow lead there."""
     with pytest.raises(ConfigurationError, match="way home"):
         sync_groups(mm2.pair.exchanged(), ALL)
+
+
+@pytest.mark.parametrize("offsets_from", OffsetsFrom)
+def test_a_copy_that_keeps_offsets_is_refused(
+    mm2: Mm2Simulation, offsets_from: OffsetsFrom
+) -> None:
+    """A checkpoint of MirrorMaker 2 is about other offsets: its product commits for groups."""
+    _commit(mm2, billing=100)
+    _checkpoint(mm2, "billing", 100, 400)
+    pair = replace(mm2.pair, mapping=OffsetMapping.IDENTITY, connect=None)
+    with pytest.raises(ConfigurationError, match="group sync"):
+        sync_groups(pair, ALL, offsets_from=offsets_from, is_dry_run=False)
+    assert mm2.target.group_offsets == {}
 
 
 def test_published_positions_are_a_group(mm2: Mm2Simulation) -> None:
