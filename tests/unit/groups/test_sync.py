@@ -1,6 +1,6 @@
 """Groups of two clusters in memory, with a simulated MirrorMaker 2 between them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from airflow_mm2_offsets.groups import (
     publish_positions,
     sync_groups,
 )
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.groups import StableOffsets
 from airflow_mm2_offsets.testing import Mm2Simulation, Record, simulated_mm2
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("source.orders", 0)
@@ -92,6 +94,32 @@ def test_an_active_group_is_refused_and_others_go_on(mm2: Mm2Simulation) -> None
     mm2.target.groups["active"] = [COPY]
     assert _statuses(_sync(mm2)) == {"active": "refused", "empty": "committed"}
     assert mm2.target.group_offsets.keys() == {"empty"}
+
+
+def test_a_pending_commit_is_not_overwritten(
+    mm2: Mm2Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exactly-once consumer's: nothing of its group is committed, and others go on."""
+    _commit(mm2, pending=120, other=120)
+    _sync(mm2)
+    _commit(mm2, pending=130, other=130)
+    read = KafkaCluster.stable_group_offsets
+
+    def answer(
+        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]]
+    ) -> StableOffsets:
+        offsets = dict(read(self, partitions).offsets)
+        del offsets["pending"]
+        return StableOffsets(offsets=offsets, pending=frozenset({"pending"}))
+
+    monkeypatch.setattr(KafkaCluster, "stable_group_offsets", answer)
+    report = _sync(mm2)
+    assert _statuses(report) == {"pending": "refused", "other": "committed"}
+    assert "transaction" in report["offsets"][0]["reason"]
+    assert {each["group"]: each["committed"] for each in report["offsets"]} == {
+        "pending": None,
+        "other": "130",
+    }
 
 
 def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
