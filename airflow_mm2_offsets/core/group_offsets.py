@@ -52,7 +52,7 @@ class GroupPosition:
     topic_partition: TopicPartition
     """On the cluster of that group."""
     origin: str
-    """Where the position comes from: two origins must not share a group's topic-partition."""
+    """Where the position comes from: two origins must not share a group."""
     source_offset: int
     """The position at the origin: it rises unless somebody rewinds the origin."""
     offset: int | None
@@ -119,17 +119,21 @@ class _Marker:
 
 
 def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:
-    """Return the positions; those that share a group's topic-partition are refused."""
-    origins: dict[tuple[str, TopicPartition], set[str]] = defaultdict(set)
+    """Return the positions; those of a group that has several origins are refused.
+
+    Whatever their topic-partitions are: the consumers of two groups would join one, and each would
+    be given partitions that only the other has positions of.
+    """
+    origins: dict[str, set[str]] = defaultdict(set)
     listed = list(positions)
     for each in listed:
-        origins[each.group, each.topic_partition].add(each.origin)
+        origins[each.group].add(each.origin)
     return [
         each.refused(
-            f"several origins would commit it: {', '.join(sorted(shared))}; give each a group of "
-            f"its own, or leave all but one out"
+            f"several origins would commit for the group: {', '.join(sorted(shared))}; give each a "
+            f"group of its own, or leave all but one out"
         )
-        if len(shared := origins[each.group, each.topic_partition]) > 1
+        if len(shared := origins[each.group]) > 1
         else each
         for each in listed
     ]

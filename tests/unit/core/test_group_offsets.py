@@ -139,10 +139,15 @@ def test_another_origin_is_refused() -> None:
     assert "group billing of asia" in decision.reason
 
 
-def test_origins_that_share_a_partition_are_refused() -> None:
-    """All of them, and nobody else."""
+@pytest.mark.parametrize("second_topic", ["orders", "clicks"])
+def test_origins_that_share_a_group_are_refused(second_topic: str) -> None:
+    """All of them, whether they share a topic-partition or not, and nobody else."""
     first, other = _position(), _position(group="other")
-    second = replace(first, origin="group billing-eu of eu")
+    second = replace(
+        first,
+        origin="group billing-eu of eu",
+        topic_partition=TopicPartition(second_topic, 0),
+    )
     refused = refuse_shared([first, second, other])
     assert [each.offset for each in refused] == [None, None, 50]
     assert "group billing of eu, group billing-eu of eu" in refused[0].reason
