@@ -141,7 +141,8 @@ def _commits(
     partitions = answer.topic_partitions or []
     for each in partitions:
         if each.error is not None:
-            raise admin.failure(each.error, group=group, topic=each.topic, partition=each.partition)
+            subject: ErrorFields = {"topic": each.topic, "partition": each.partition}
+            raise _failure(admin, each.error, group, subject, Operation.DESCRIBE)
     return {
         TopicPartition(each.topic, each.partition): GroupCommit(
             offset=each.offset, metadata=each.metadata or ""
