@@ -29,7 +29,7 @@ class CommitStatus(StrEnum):
     KEPT = "kept"
     """Somebody else's commit stays: a consumer's, or that of MirrorMaker 2's own sync."""
     REFUSED = "refused"
-    """Nothing is committed, because it could lose records."""
+    """Nothing new is committed, because it could lose records."""
     FAILED = "failed"
     """The broker refused the commit."""
 
@@ -52,7 +52,7 @@ class GroupPosition:
     topic_partition: TopicPartition
     """On the cluster of that group."""
     origin: str
-    """Where the position comes from: two origins must not share a group's topic-partition."""
+    """Where the position comes from: two origins must not share a group."""
     source_offset: int
     """The position at the origin: it rises unless somebody rewinds the origin."""
     offset: int | None
@@ -119,17 +119,21 @@ class _Marker:
 
 
 def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:
-    """Return the positions; those that share a group's topic-partition are refused."""
-    origins: dict[tuple[str, TopicPartition], set[str]] = defaultdict(set)
+    """Return the positions; those of a group that has several origins are refused.
+
+    Whatever their topic-partitions are: the consumers of two groups would join one, and each would
+    be given partitions that only the other has positions of.
+    """
+    origins: dict[str, set[str]] = defaultdict(set)
     listed = list(positions)
     for each in listed:
-        origins[each.group, each.topic_partition].add(each.origin)
+        origins[each.group].add(each.origin)
     return [
         each.refused(
-            f"several origins would commit it: {', '.join(sorted(shared))}; give each a group of "
-            f"its own, or leave all but one out"
+            f"several origins would commit for the group: {', '.join(sorted(shared))}; give each a "
+            f"group of its own, or leave all but one out"
         )
-        if len(shared := origins[each.group, each.topic_partition]) > 1
+        if len(shared := origins[each.group]) > 1
         else each
         for each in listed
     ]
@@ -157,9 +161,11 @@ def decide(
     blank = GroupDecision(
         position=position, status=CommitStatus.REFUSED, reason=position.reason, previous=previous
     )
-    if offset is None:
-        return blank
-    if problem := _outside(offset, watermarks) or _active(members):
+    outside = None if offset is None else _outside(offset, watermarks)
+    if offset is None or outside:
+        refusal = replace(blank, reason=outside or position.reason)
+        return _keep_alive(refusal, current, watermarks, members)
+    if problem := _active(members):
         return replace(blank, reason=problem)
     if current is None or previous is None:
         return _commit(blank)
@@ -173,6 +179,24 @@ def decide(
             f"one is {position.origin}: give each a group of its own, or delete the group's offset",
         )
     return _after_ours(blank, current, marker, watermarks, rules)
+
+
+def _keep_alive(
+    refusal: GroupDecision, current: GroupCommit | None, watermarks: Watermarks | None, members: int
+) -> GroupDecision:
+    """Return the refusal, with our own earlier commit while it lies inside the log.
+
+    It lost nothing when it was committed. If it were not written again, Kafka would expire it
+    (KIP-211), and the group would start where ``auto.offset.reset`` sends it.
+    """
+    if current is None or watermarks is None or members:
+        return refusal
+    marker = _read_marker(current)
+    is_ours = marker is not None and marker.origin == refusal.position.origin
+    if not is_ours or not watermarks.low <= current.offset <= watermarks.high:
+        return refusal
+    reason = f"{refusal.reason}; our earlier commit {current.offset} stays"
+    return replace(refusal, reason=reason, commit=current)
 
 
 def _outside(offset: int, watermarks: Watermarks | None) -> str | None:

@@ -17,6 +17,11 @@ from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 _AT_A_TIME = 100
 """Groups that are checked and committed together: the fewer, the less can change in between."""
 
+_PENDING = (
+    "a transaction that commits for the group has not ended: an exactly-once consumer may have "
+    "moved here; run again later, or see kafka-transactions.sh find-hanging"
+)
+
 
 def commit_positions(
     cluster: KafkaCluster,
@@ -50,7 +55,7 @@ def _watermarks(
     cluster: KafkaCluster, positions: Iterable[GroupPosition]
 ) -> dict[TopicPartition, Watermarks]:
     """Return the watermarks of the topic-partitions that exist."""
-    keys = {each.topic_partition for each in positions if each.offset is not None}
+    keys = {each.topic_partition for each in positions}
     topics = cluster.topics({each.topic for each in keys})
     return cluster.watermarks(
         each
@@ -65,14 +70,17 @@ def _decide(
     watermarks: dict[TopicPartition, Watermarks],
     rules: GroupRules,
 ) -> Iterator[GroupDecision]:
-    groups = {each.group for each in positions}
+    partitions: dict[str, set[TopicPartition]] = {each.group: set() for each in positions}
+    for each in positions:
+        if each.topic_partition in watermarks:
+            partitions[each.group].add(each.topic_partition)
     # The offsets last: a consumer that has left since was a member, or its commit is seen here.
-    members = cluster.group_members(groups)
-    offsets = cluster.group_offsets(groups)
+    members = cluster.group_members(partitions)
+    stable = cluster.stable_group_offsets(partitions)
     for each in positions:
         yield decide(
-            each,
-            offsets.get(each.group, {}).get(each.topic_partition),
+            each.refused(_PENDING) if each.group in stable.pending else each,
+            stable.offsets.get(each.group, {}).get(each.topic_partition),
             watermarks.get(each.topic_partition),
             members=members[each.group],
             rules=rules,

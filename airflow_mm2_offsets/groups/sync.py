@@ -47,21 +47,12 @@ def sync_groups(
         is_dry_run: Decide, and commit nothing.
 
     Raises:
-        ConfigurationError: The pair leads back, or checkpoints are to follow a rewind.
+        ConfigurationError: The pair leads back, its copy keeps offsets, or checkpoints are to
+            follow a rewind.
         SyncsTopicError: There is no sync, or no checkpoints topic.
         Mm2OffsetsError: See ``plan_failover``.
     """
-    if pair.direction is not Direction.FORWARD:
-        raise ConfigurationError(
-            "groups are synced as MirrorMaker 2 copies; for the way home take the connection of "
-            "the MirrorMaker 2 that copies back"
-        )
-    if offsets_from is OffsetsFrom.CHECKPOINTS and rules.allow_rewind:
-        raise ConfigurationError(
-            "a checkpoint does not tell a rewound group from an older state of it; take "
-            "offsets_from=translation to follow a rewind",
-            setting="allow_rewind",
-        )
+    _check(pair, offsets_from, rules)
     if offsets_from is OffsetsFrom.CHECKPOINTS:
         positions, reads = positions_from_checkpoints(pair, selection)
     else:
@@ -76,3 +67,23 @@ def sync_groups(
 
 def _renamed(positions: Iterable[GroupPosition], rename: Mapping[str, str]) -> list[GroupPosition]:
     return [replace(each, group=rename.get(each.group, each.group)) for each in positions]
+
+
+def _check(pair: ClusterPair, offsets_from: OffsetsFrom, rules: GroupRules) -> None:
+    if not pair.has_syncs:
+        raise ConfigurationError(
+            f"the mapping of the pair is {pair.mapping}: this copy keeps offsets; commit for its "
+            f"groups by the product's own group sync (cluster mirroring, Cluster Linking)",
+            setting="mapping",
+        )
+    if pair.direction is not Direction.FORWARD:
+        raise ConfigurationError(
+            "groups are synced as MirrorMaker 2 copies; for the way home take the connection of "
+            "the MirrorMaker 2 that copies back"
+        )
+    if offsets_from is OffsetsFrom.CHECKPOINTS and rules.allow_rewind:
+        raise ConfigurationError(
+            "a checkpoint does not tell a rewound group from an older state of it; take "
+            "offsets_from=translation to follow a rewind",
+            setting="allow_rewind",
+        )

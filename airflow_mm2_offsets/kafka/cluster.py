@@ -24,9 +24,11 @@ from airflow_mm2_offsets.kafka.descriptions import (
 from airflow_mm2_offsets.kafka.groups import (
     CommitErrors,
     GroupOffsets,
+    StableOffsets,
     commit_group_offsets,
     count_members,
     read_group_offsets,
+    read_stable_offsets,
 )
 from airflow_mm2_offsets.kafka.network_path import StepResult
 from airflow_mm2_offsets.kafka.partition_offsets import read_offsets, read_offsets_at
@@ -164,6 +166,16 @@ class KafkaCluster:
         with self._admin() as admin:
             admin.metadata()
             return read_group_offsets(admin, groups)
+
+    def stable_group_offsets(
+        self, partitions: Mapping[str, Collection[TopicPartition]]
+    ) -> StableOffsets:
+        """Return what groups have committed; see ``kafka.groups.read_stable_offsets``."""
+        if not any(partitions.values()):
+            return StableOffsets(offsets={}, pending=frozenset())
+        with self._admin() as admin:
+            admin.metadata()
+            return read_stable_offsets(admin, partitions)
 
     def commit_group_offsets(
         self, offsets: Mapping[str, Mapping[TopicPartition, GroupCommit]]

@@ -25,7 +25,8 @@ NO_ANSWER = frozenset(
         ALL_BROKERS_DOWN,
         AUTHENTICATION,
         _BROKER_REPLACED,
-        # Kafka calls these retriable: a broker starts, or a leader, coordinator or disk changes.
+        # Kafka calls these retriable: a broker starts, or a leader, coordinator or disk changes,
+        # or a transaction is about to end.
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.FENCED_LEADER_EPOCH,
@@ -39,6 +40,7 @@ NO_ANSWER = frozenset(
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.REPLICA_NOT_AVAILABLE,
         KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
 """No broker has answered yet: to ask again may help, until the time is up."""

@@ -6,6 +6,8 @@ are sent at once.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -87,13 +89,60 @@ def read_group_offsets(admin: ClientSession[AdminClient], groups: Collection[str
     return {group: commits for group, commits in offsets.items() if commits}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableOffsets:
+    """What groups have committed, and which groups a transaction may still commit for."""
+
+    offsets: GroupOffsets
+    """Of the groups that are not in ``pending``."""
+    pending: frozenset[str]
+
+
+def read_stable_offsets(
+    admin: ClientSession[AdminClient], partitions: Mapping[str, Collection[TopicPartition]]
+) -> StableOffsets:
+    """Return what groups have committed on partitions, once no transaction may change it (KIP-447).
+
+    The partitions are named: of a group without names, Kafka does not tell a commit that is pending
+    where nothing was committed before. A group that is pending until the time is up is named.
+    """
+    requests = {
+        group: ConsumerGroupTopicPartitions(group, [PartitionOffset(*key) for key in sorted(keys)])
+        for group, keys in sorted(partitions.items())
+        if keys
+    }
+    send = partial(admin.client.list_consumer_group_offsets, require_stable=True)
+    answers = dict(_ask_each(admin, send, requests))
+    pending = frozenset(group for group, future in answers.items() if _is_pending(future))
+    return StableOffsets(
+        offsets={
+            group: _commits(admin, group, admin.result(future, group=group))
+            for group, future in answers.items()
+            if group not in pending
+        },
+        pending=pending,
+    )
+
+
+def _is_pending(future: Future[Any]) -> bool:
+    failure = future.exception()
+    if isinstance(failure, KafkaException):
+        errors = [failure.args[0]]
+    else:
+        errors = [each.error for each in future.result().topic_partitions or ()]
+    return any(
+        each is not None and each.code() == KafkaError.UNSTABLE_OFFSET_COMMIT for each in errors
+    )
+
+
 def _commits(
     admin: ClientSession[AdminClient], group: str, answer: ConsumerGroupTopicPartitions
 ) -> dict[TopicPartition, GroupCommit]:
     partitions = answer.topic_partitions or []
     for each in partitions:
         if each.error is not None:
-            raise admin.failure(each.error, group=group, topic=each.topic, partition=each.partition)
+            subject: ErrorFields = {"topic": each.topic, "partition": each.partition}
+            raise _failure(admin, each.error, group, subject, Operation.DESCRIBE)
     return {
         TopicPartition(each.topic, each.partition): GroupCommit(
             offset=each.offset, metadata=each.metadata or ""

@@ -4,7 +4,7 @@ The words are those of KIP-396 (``alterConsumerGroupOffsets``), KIP-211 (expirat
 KIP-545 (``sync.group.offsets.enabled``).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -16,7 +16,7 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.group_offsets import GroupCommit, GroupRules
 from airflow_mm2_offsets.groups import publish_positions
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.groups import GroupOffsets
+from airflow_mm2_offsets.kafka.groups import StableOffsets
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -130,17 +130,19 @@ def test_a_group_that_wakes_between_check_and_commit(
     assert _publish(cluster, group, topic, 2)[0] == "committed"
     members: list[Consumer] = []
     stacked: list[object] = []
-    read = KafkaCluster.group_offsets
+    read = KafkaCluster.stable_group_offsets
 
-    def read_and_wake(self: KafkaCluster, groups: Collection[str]) -> GroupOffsets:
-        offsets = read(self, groups)
+    def read_and_wake(
+        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]]
+    ) -> StableOffsets:
+        offsets = read(self, partitions)
         living = consumer_of(stack, group, topic)
         stacked.append(living)
         members.append(living.__enter__())
         return offsets
 
     with monkeypatch.context() as patched:
-        patched.setattr(KafkaCluster, "group_offsets", read_and_wake)
+        patched.setattr(KafkaCluster, "stable_group_offsets", read_and_wake)
         status, reason = _publish(cluster, group, topic, 8)
     try:
         assert status == "failed"

@@ -87,8 +87,8 @@ def _publish(pair: ClusterPair, secured: Secured, _: Path) -> object:
 
 def _commit(cluster: KafkaCluster, secured: Secured) -> object:
     cluster.group_members([GROUP])
-    cluster.group_offsets([GROUP])
     key = TopicPartition(secured.mirrored.topic, 0)
+    cluster.stable_group_offsets({GROUP: {key}})
     return cluster.commit_group_offsets({GROUP: {key: GroupCommit(offset=0)}})
 
 

@@ -83,12 +83,36 @@ def test_a_commit_of_minus_one_is_none() -> None:
 def test_refused(
     position: GroupPosition, log: Watermarks | None, members: int, reason: str, rules: GroupRules
 ) -> None:
-    """Whatever the user allows, and whatever is committed."""
-    for current in (None, _ours(20), GroupCommit(offset=20)):
+    """Whatever the user allows, and whatever somebody else has committed."""
+    others = replace(_position(20), origin="group billing of asia").marked()
+    for current in (None, others, GroupCommit(offset=20)):
         decision = _decide(current, position=position, members=members, log=log, rules=rules)
         assert decision.status is CommitStatus.REFUSED
         assert decision.commit is None
         assert reason in decision.reason
+
+
+@pytest.mark.parametrize("position", [_position(None), _position(9), _position(101)])
+@pytest.mark.parametrize("offset", [10, 20, 100])
+def test_a_refusal_keeps_our_earlier_commit_alive(position: GroupPosition, offset: int) -> None:
+    """It is written again: Kafka would expire it (KIP-211), and the group would lose its place."""
+    decision = _decide(_ours(offset), position=position)
+    assert decision.status is CommitStatus.REFUSED
+    assert decision.commit == _ours(offset)
+    assert f"our earlier commit {offset} stays" in decision.reason
+    assert decision.max_reread is None
+
+
+@pytest.mark.parametrize(
+    ("offset", "log", "members"), [(9, LOG, 0), (101, LOG, 0), (20, None, 0), (20, LOG, 1)]
+)
+def test_a_refusal_writes_nothing_that_is_not_valid(
+    offset: int, log: Watermarks | None, members: int
+) -> None:
+    """Our earlier commit is outside of the log, its topic is gone, or the group has members."""
+    decision = _decide(_ours(offset), position=_position(None), log=log, members=members)
+    assert decision.status is CommitStatus.REFUSED
+    assert decision.commit is None
 
 
 def test_a_consumers_commit_is_kept_until_the_user_says_so() -> None:
@@ -115,10 +139,15 @@ def test_another_origin_is_refused() -> None:
     assert "group billing of asia" in decision.reason
 
 
-def test_origins_that_share_a_partition_are_refused() -> None:
-    """All of them, and nobody else."""
+@pytest.mark.parametrize("second_topic", ["orders", "clicks"])
+def test_origins_that_share_a_group_are_refused(second_topic: str) -> None:
+    """All of them, whether they share a topic-partition or not, and nobody else."""
     first, other = _position(), _position(group="other")
-    second = replace(first, origin="group billing-eu of eu")
+    second = replace(
+        first,
+        origin="group billing-eu of eu",
+        topic_partition=TopicPartition(second_topic, 0),
+    )
     refused = refuse_shared([first, second, other])
     assert [each.offset for each in refused] == [None, None, 50]
     assert "group billing of eu, group billing-eu of eu" in refused[0].reason

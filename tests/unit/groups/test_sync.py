@@ -1,11 +1,12 @@
 """Groups of two clusters in memory, with a simulated MirrorMaker 2 between them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core import OffsetMapping, TopicPartition
 from airflow_mm2_offsets.core.group_offsets import GroupRules
 from airflow_mm2_offsets.core.wire import Checkpoint, encode_checkpoint
 from airflow_mm2_offsets.errors import ConfigurationError, SyncsTopicError
@@ -15,6 +16,8 @@ from airflow_mm2_offsets.groups import (
     publish_positions,
     sync_groups,
 )
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.groups import StableOffsets
 from airflow_mm2_offsets.testing import Mm2Simulation, Record, simulated_mm2
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("source.orders", 0)
@@ -93,6 +96,32 @@ def test_an_active_group_is_refused_and_others_go_on(mm2: Mm2Simulation) -> None
     assert mm2.target.group_offsets.keys() == {"empty"}
 
 
+def test_a_pending_commit_is_not_overwritten(
+    mm2: Mm2Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exactly-once consumer's: nothing of its group is committed, and others go on."""
+    _commit(mm2, pending=120, other=120)
+    _sync(mm2)
+    _commit(mm2, pending=130, other=130)
+    read = KafkaCluster.stable_group_offsets
+
+    def answer(
+        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]]
+    ) -> StableOffsets:
+        offsets = dict(read(self, partitions).offsets)
+        del offsets["pending"]
+        return StableOffsets(offsets=offsets, pending=frozenset({"pending"}))
+
+    monkeypatch.setattr(KafkaCluster, "stable_group_offsets", answer)
+    report = _sync(mm2)
+    assert _statuses(report) == {"pending": "refused", "other": "committed"}
+    assert "transaction" in report["offsets"][0]["reason"]
+    assert {each["group"]: each["committed"] for each in report["offsets"]} == {
+        "pending": None,
+        "other": "130",
+    }
+
+
 def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
     """A consumer's own commit on the target has no marker: a zombie on the source moves nothing."""
     _commit(mm2, moved=120)
@@ -102,6 +131,27 @@ def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
     assert _statuses(_sync(mm2)) == {"moved": "kept"}
     assert mm2.target.group_offsets["moved"][COPY] == (200, "")
     assert _statuses(_sync(mm2, rules=GroupRules(overwrite_others=True))) == {"moved": "committed"}
+
+
+def _forget_old_syncs(mm2: Mm2Simulation) -> None:
+    """Keep the newest sync alone, and delete the records that evidence would be read from."""
+    mm2.source.produce("orders", 0, [b"%d" % number for number in range(500, 2000)])
+    mm2.mirror()
+    topic = mm2.pair.syncs_topic
+    mm2.source.delete_records(topic, 0, mm2.source.log(topic, 0).high - 1)
+    mm2.target.delete_records(COPY.topic, 0, 300)
+
+
+def test_a_lagging_group_keeps_its_commit_when_the_syncs_are_forgotten(mm2: Mm2Simulation) -> None:
+    """It is refused from then on, but Kafka does not expire what was committed exactly."""
+    _commit(mm2, billing=400, active=400)
+    _sync(mm2)
+    _forget_old_syncs(mm2)
+    mm2.target.groups["active"] = [COPY]
+    report = _sync(mm2)
+    assert _statuses(report) == {"billing": "refused", "active": "refused"}
+    committed = {each["group"]: each["committed"] for each in report["offsets"]}
+    assert committed == {"billing": "400", "active": None}
 
 
 def test_a_rewound_group_is_followed_only_on_demand(mm2: Mm2Simulation) -> None:
@@ -209,6 +259,19 @@ def test_the_way_home_is_refused(mm2: Mm2Simulation) -> None:
     """The syncs of the other flow lead there."""
     with pytest.raises(ConfigurationError, match="way home"):
         sync_groups(mm2.pair.exchanged(), ALL)
+
+
+@pytest.mark.parametrize("offsets_from", OffsetsFrom)
+def test_a_copy_that_keeps_offsets_is_refused(
+    mm2: Mm2Simulation, offsets_from: OffsetsFrom
+) -> None:
+    """A checkpoint of MirrorMaker 2 is about other offsets: its product commits for groups."""
+    _commit(mm2, billing=100)
+    _checkpoint(mm2, "billing", 100, 400)
+    pair = replace(mm2.pair, mapping=OffsetMapping.IDENTITY, connect=None)
+    with pytest.raises(ConfigurationError, match="group sync"):
+        sync_groups(pair, ALL, offsets_from=offsets_from, is_dry_run=False)
+    assert mm2.target.group_offsets == {}
 
 
 def test_published_positions_are_a_group(mm2: Mm2Simulation) -> None:
