@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, get_origin
@@ -116,7 +116,13 @@ def _end(error: BaseException, message: str, code: ExitCode, *, debug: bool = Fa
 def _options(kind: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a dataclass
     keyword = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(each.name, keyword, default=each.default, annotation=annotation)
+        inspect.Parameter(
+            each.name,
+            keyword,
+            # A field without a default is an option that must be given.
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=annotation,
+        )
         for each in fields(kind)
         if (annotation := _annotation(each)) is not None
     ]

@@ -107,7 +107,8 @@ class SourceLog:
 
     def committed_records(self, start: int) -> Iterator[tuple[int, Record]]:
         """Yield offset and record from ``start`` on."""
-        return ((offset, self.records[offset]) for offset in self.records if offset >= start)
+        offsets = [*self.records]  # a writer may add some meanwhile
+        return ((offset, self.records[offset]) for offset in offsets if offset >= start)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,3 +31,8 @@ def test_a_bad_expression_is_one_message(line: CommandLine) -> None:
     """It names the option's setting and the place of the mistake."""
     message = line.error("groups", "--match", "orders[", code=ExitCode.USAGE)
     assert "is not a regular expression" in message
+
+
+def test_the_groups_must_be_named(line: CommandLine) -> None:
+    """Without the option nothing is read; it once took the mark of a missing default for one."""
+    assert "Missing option '--match'" in line.error("groups", code=ExitCode.USAGE)

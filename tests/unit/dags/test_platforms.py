@@ -1,5 +1,6 @@
 """``failover_tasks`` with a user's own operators that cancel and submit the job."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
+from tests.unit.spark import checkpoints
 
 STOP = "evacuate:manual__1:failover"
 BEFORE = ("check", "cancel_source", "stop_source", "read_positions", "wait_replicated")
@@ -220,6 +222,18 @@ def test_a_run_that_was_rolled_back_hands_over_after_another_cancel_only(own: Ow
         own.run("hand_over")
     own.run_all(*BEFORE[1:], *HANDED, "submit_target")
     assert len(own.submitted) == 1
+
+
+def test_a_cleared_wait_needs_another_cancel_of_a_job_that_has_run(own: Own) -> None:
+    """The cancel's XCom stays, and the driver that was started since it may be idle."""
+    own.run_all("cancel_source", "stop_source")
+    then = own.worker.xcoms["failover.cancel_source", "cancelled_at"]
+    metadata = json.dumps({"batchTimestampMs": int((then + 1) * 1000)})
+    batch = checkpoints.batch(checkpoints.orders(4, 0, 0, 0), metadata=metadata)
+    checkpoints.write(own.source.checkpoint, {"offsets/0": batch})
+    # The trigger's error, as Airflow shows it.
+    with pytest.raises(Exception, match=r"clear the task that cancels \(cancel_source\)"):
+        own.run("stop_source")
 
 
 def test_a_job_that_another_run_works_on_is_not_cancelled(own: Own) -> None:
