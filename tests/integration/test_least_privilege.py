@@ -126,11 +126,11 @@ def reader(secured: Secured) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def checkpoint(secured: Secured) -> None:
-    """A checkpoint of that group, as MirrorMaker 2 writes it."""
+    """A checkpoint of that group, as MirrorMaker 2 writes it: above what ``groups`` commits."""
     topic = secured.open_pair.naming.checkpoints_topic()
     create_topic(secured.stack.target, topic)
     written = Checkpoint(
-        group=GROUP, topic=secured.mirrored.topic, partition=0, upstream=0, downstream=0
+        group=GROUP, topic=secured.mirrored.topic, partition=0, upstream=1, downstream=1
     )
     key, value = encode_checkpoint(written)
     producer = Producer({"bootstrap.servers": secured.stack.target, "log_level": 0})
