@@ -52,9 +52,10 @@ FREE = {
     *(("verify", name) for name in ("read", "ranges", "topics", "kafka")),
     *(("approve", "assigned_users"), ("start_drill", "sinks")),
     ("check", "saved_positions"),
+    ("roll_back", "stop_task_id"),
 }
-"""The group gives a plan in place of ranges; users and tables have any name; and a folder that
-``check`` can't open is one of its own findings."""
+"""The group gives a plan in place of ranges, and the id of its own task that stops the job; users
+and tables have any name; and a folder that ``check`` can't open is one of its own findings."""
 SENSORS = frozenset({"wait_replicated", "wait_started"})
 AIRFLOW_PARSES = frozenset({"timeout", "poke_interval"})
 """Airflow refuses such a DAG when it reads the file."""
