@@ -117,7 +117,7 @@ class SyncCache:
 def read_on(pair: ClusterPair, previous: SyncsSnapshot | None) -> SyncsSnapshot:
     """Continue ``previous`` by newer syncs; read all if the topic was recreated or truncated.
 
-    Where copies keep offsets there is none: the snapshot is empty, so that the server is ready.
+    Where copies keep offsets, no syncs exist: the snapshot is empty, and the server ready.
     """
     if not pair.has_syncs:
         return SyncsSnapshot(index=SyncIndex(), records_read=0, next_offset=0)

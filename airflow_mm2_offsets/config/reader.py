@@ -155,7 +155,7 @@ class SettingsReader:
         """Return how positions map.
 
         Raises:
-            ConfigurationError: It is none, or another setting says that MirrorMaker 2 copies.
+            ConfigurationError: It is no mapping, or another setting says that MirrorMaker 2 copies.
         """
         mapping = self.choice(MAPPING, OffsetMapping.OFFSET_SYNCS)
         if mapping is OffsetMapping.IDENTITY and (

@@ -58,7 +58,7 @@ class GroupPosition:
     offset: int | None
     """The next offset to read; None: refused, for ``reason``."""
     reason: str
-    """What the offset rests on, or why there is none."""
+    """What the offset rests on, or why no offset can be given."""
     max_reread: int | None = None
     """The most records that are read again from ``offset``; None when not known."""
 

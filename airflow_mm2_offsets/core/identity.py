@@ -76,7 +76,7 @@ def translate_same_offset(
 
 
 def _refuse(blank: Translation, evidence: IdentityEvidence) -> Translation | None:
-    """Refuse a position of another log, a copy that is none, and what the target has deleted."""
+    """Refuse a position of another log, a copy that differs, and what the target has deleted."""
     source, target = evidence.source, evidence.target
     if source is not None and blank.position > source.high:
         return blank.refused(

@@ -33,7 +33,7 @@ class LiveFacts:
     topics: tuple[CopiedTopic, ...] = ()
     """Those that exist on both clusters."""
     syncs_topic: str | None
-    """None: the copies keep offsets, and there is none. Then there are no heartbeats either."""
+    """None where the copies keep their offsets: no syncs topic exists, and no heartbeats."""
     syncs_cluster: str
     syncs_settings: _Settings | None = None
     syncs_replicas: int | None = None
