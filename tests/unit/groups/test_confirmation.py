@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.wire import Checkpoint, decode_offset_sync, encode_checkpoint
 from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, sync_groups
 from airflow_mm2_offsets.testing import Mm2Simulation, Record, simulated_mm2
+from airflow_mm2_offsets.testing.logs import TargetLog
 
 COPY = TopicPartition("source.orders", 0)
 
@@ -43,7 +44,7 @@ class _History:
         source = self.mm2.source
         position = self.chance.randint(0, source.log("orders", 0).high)
         store: list[tuple[int, int]] = []
-        for record in source.log(self.mm2.pair.syncs_topic, 0).records.values():
+        for _, record in source.log(self.mm2.pair.syncs_topic, 0).committed_records(0):
             sync = decode_offset_sync(record.key, record.value)
             if store and sync.upstream <= store[-1][0]:
                 store.clear()
@@ -63,8 +64,9 @@ class _History:
     def skips(self, group: str) -> bool:
         """Tell whether a group that starts at its checkpoint misses a record that was copied."""
         position, offset = self.checkpoints[group]
-        entries = self.mm2.target.log(*COPY).entries
-        last_copies = {entry.origin: at for at, entry in enumerate(entries)}
+        log = self.mm2.target.log(*COPY)
+        assert isinstance(log, TargetLog)
+        last_copies = {entry.origin: at for at, entry in enumerate(log.entries)}
         return any(origin >= position and at < offset for origin, at in last_copies.items())
 
 
