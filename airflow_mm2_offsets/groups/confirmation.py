@@ -14,6 +14,7 @@ from functools import partial
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, Evidence, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
+from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.groups.commit import existing_watermarks
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.lost_parts import LostParts, quick, with_what_is_left
@@ -95,13 +96,19 @@ def read_confirmation(pair: ClusterPair, options: PlanOptions) -> Confirmation:
 
 
 def _read(pair: ClusterPair, options: PlanOptions, lost: LostParts) -> Confirmation:
-    if lost.syncs_topic is not None and options.archive is None:
-        problem = f"the offset syncs can't be read ({lost.syncs_topic})"
-        return Confirmation(pair=pair, syncs=None, problem=problem)
-    syncs = load_syncs(
-        quick(pair),
-        options.archive,
-        ask_source=lost.source is None,
-        read_topic=lost.syncs_topic is None,
+    problem = lost.syncs_topic
+    if problem is None or options.archive is not None:
+        try:
+            syncs = load_syncs(
+                quick(pair),
+                options.archive,
+                ask_source=lost.source is None,
+                read_topic=lost.syncs_topic is None,
+            )
+        except SyncsTopicError as error:
+            problem = error
+        else:
+            return Confirmation(pair=pair, syncs=syncs)
+    return Confirmation(
+        pair=pair, syncs=None, problem=f"the offset syncs can't be read ({problem})"
     )
-    return Confirmation(pair=pair, syncs=syncs)

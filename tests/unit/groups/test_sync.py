@@ -350,6 +350,15 @@ def test_an_archive_confirms_when_the_source_is_lost(mm2: Mm2Simulation, tmp_pat
     assert "on the target had the id" in report["offsets"][0]["reason"]
 
 
+def test_an_empty_archive_confirms_nothing(mm2: Mm2Simulation, tmp_path: Path) -> None:
+    """Nor does it hold up the groups of a source that is lost."""
+    _checkpoint(mm2, "billing", 400, 1)
+    mm2.source.is_running = False
+    options = PlanOptions(archive=SyncArchive(str(tmp_path)))
+    report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS, options=options)
+    assert (_statuses(report), report["totals"]["unconfirmed"]) == ({"billing": "committed"}, 1)
+
+
 def test_without_checkpoints_the_error_names_the_topic(mm2: Mm2Simulation) -> None:
     """And what to look at."""
     with pytest.raises(SyncsTopicError, match=r"source\.checkpoints\.internal"):
