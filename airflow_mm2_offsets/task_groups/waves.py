@@ -17,11 +17,11 @@ from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
 from airflow_mm2_offsets.operators.fleet import (
     THRESHOLDS,
-    FleetWaveOperator,
     PreviewFleetOperator,
     ReadFleetManifestOperator,
 )
 from airflow_mm2_offsets.operators.fleet_report import ReportFleetOperator
+from airflow_mm2_offsets.operators.fleet_wave import FleetWaveOperator
 from airflow_mm2_offsets.sensors.fleet import JOB, MOVED, FleetTurnSensor
 from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.failover import OPERATORS
