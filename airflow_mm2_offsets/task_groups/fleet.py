@@ -11,7 +11,7 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.fleet import FLEET_MODES
 from airflow_mm2_offsets.task_groups import RETRIES
-from airflow_mm2_offsets.task_groups.failover import OPERATORS
+from airflow_mm2_offsets.task_groups.steps import OPERATORS
 from airflow_mm2_offsets.task_groups.waves import FleetTasks
 
 OWN_TASKS = ("read_manifest", "archive_syncs", "preview", "approve_fleet", "turn", "report_fleet")

@@ -24,8 +24,8 @@ from airflow_mm2_offsets.operators.fleet_report import ReportFleetOperator
 from airflow_mm2_offsets.operators.fleet_wave import FleetWaveOperator
 from airflow_mm2_offsets.sensors.fleet import JOB, MOVED, FleetTurnSensor
 from airflow_mm2_offsets.task_groups import failover_tasks
-from airflow_mm2_offsets.task_groups.failover import OPERATORS
 from airflow_mm2_offsets.task_groups.gates import SAME_JOB, Gate
+from airflow_mm2_offsets.task_groups.steps import OPERATORS
 
 OperatorT = TypeVar("OperatorT", bound=BaseOperator)
 _FAILOVER = "move"
