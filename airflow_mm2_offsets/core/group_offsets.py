@@ -57,6 +57,9 @@ class GroupPosition:
     """What the offset rests on, or why no offset can be given."""
     max_reread: int | None = None
     """The most records that are read again from ``offset``; None when not known."""
+    is_confirmed: bool = True
+    """Whether the offset syncs prove that ``offset`` loses nothing. False: MirrorMaker 2's
+    checkpoint alone says so, which may be of an earlier topic of that name."""
 
     def refused(self, reason: str) -> "GroupPosition":
         """Return the refusal of the same position."""
@@ -103,8 +106,16 @@ class GroupDecision:
     @property
     def max_reread(self) -> int | None:
         """The most records read again; None when not known, or nothing of ours is committed."""
-        is_its_own = self.commit is not None and self.commit.offset == self.position.offset
-        return self.position.max_reread if is_its_own else None
+        return self.position.max_reread if self._is_its_own else None
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether an offset is committed that MirrorMaker 2's checkpoint alone speaks for."""
+        return self._is_its_own and not self.position.is_confirmed
+
+    @property
+    def _is_its_own(self) -> bool:
+        return self.commit is not None and self.commit.offset == self.position.offset
 
 
 def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:

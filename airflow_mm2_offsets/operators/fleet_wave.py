@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core.approval import Ask
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.progress import check_kept_places
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import THRESHOLDS, jobs_of
 
@@ -19,21 +20,24 @@ SILENT_SECONDS = 60.0
 class FleetWaveOperator(BaseOperator):
     """Returns the jobs of one wave, for a task group to expand over; none where the wave is empty.
 
-    Each job has the settings of the manifest, ``after_jobs`` (the settings of all jobs that it is
-    after), ``waits_for`` (the numbers in this wave of those of this wave, by name), ``ask``, and
-    its thresholds. Where a person was asked, they are raised to what was approved for it: a plan
-    that is worse asks again.
+    Each job has the settings of the manifest, ``number`` (its place in the wave), ``after_jobs``
+    (the settings of all jobs that it is after), ``waits_for`` (the numbers in this wave of those of
+    this wave, by name), ``ask``, and its thresholds. Where a person was asked, they are raised to
+    what was approved for it: a plan that is worse asks again.
 
     Args:
         manifest: What ``ReadFleetManifestOperator`` returned.
         preview: What ``PreviewFleetOperator`` returned.
         approval: What ``ApproveFailoverOperator`` returned for the preview.
         wave: The wave's number, from 1.
+        turn_task_id: The first task of each job of the wave, which pushes its settings as the XCom
+            ``job``: a job keeps its place in the wave for the whole run. None: not compared.
         ask: When a person was to be asked: ``never`` counts for each job, too.
         mode: ``planned`` or ``disaster``.
 
     Raises:
-        HandoverError: Another preview or manifest was approved, or it was rejected.
+        HandoverError: Another preview or manifest was approved, or it was rejected; or a place of
+            the wave would go to another job than the one that has begun there in this run.
     """
 
     template_fields: Sequence[str] = ("manifest", "preview", "approval", "ask", "mode")
@@ -45,6 +49,7 @@ class FleetWaveOperator(BaseOperator):
         preview: Mapping[str, Any],
         approval: Mapping[str, Any],
         wave: int,
+        turn_task_id: str | None = None,
         ask: str = Ask.ABOVE_THRESHOLDS.value,
         mode: str = FailoverMode.PLANNED.value,
         **kwargs: Any,
@@ -55,15 +60,17 @@ class FleetWaveOperator(BaseOperator):
         self.preview = preview
         self.approval = approval
         self.wave = wave
+        self.turn_task_id = turn_task_id
         self.ask = ask
         self.mode = mode
 
     @fails_at_once()
-    def execute(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's signature
+    def execute(self, context: Context) -> list[dict[str, Any]]:
         """Select the jobs, and bound each by what was approved for it."""
         self._check_approval()
         by_name = {job.name: job for job in jobs_of(self.manifest)}
         jobs = [job for job in by_name.values() if job.wave == self.wave]
+        check_kept_places(jobs, self._begun(context["ti"]))
         numbers = {job.name: number for number, job in enumerate(jobs)}
         # Without a question nobody has approved more than each job allows itself.
         was_asked = bool(self.approval.get("asked"))
@@ -73,6 +80,7 @@ class FleetWaveOperator(BaseOperator):
         return [
             {
                 **job.to_json(),
+                "number": numbers[job.name],
                 **(_bounds(job, costs[job.name]) if was_asked else {}),
                 "heartbeat_timeout": self._heartbeat_timeout(job),
                 "after_jobs": [by_name[name].to_json() for name in job.after],
@@ -81,6 +89,13 @@ class FleetWaveOperator(BaseOperator):
             }
             for job in jobs
         ]
+
+    def _begun(self, instance: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401 - Airflow's, of any release
+        """Return the settings of the jobs of this wave that have begun in this run."""
+        if self.turn_task_id is None:
+            return []
+        begun = instance.xcom_pull(task_ids=[self.turn_task_id], key="job")
+        return [job for job in begun or () if job is not None]
 
     def _heartbeat_timeout(self, job: FleetJob) -> float | None:
         """Return when silence counts as an end: in a disaster nobody can answer."""

@@ -99,7 +99,7 @@ class FailoverTasks:
         chain(*steps, start, started)
         ends = [*self._add_verify(translate, started), *self._add_tear_down()]
         chain(started, *ends)
-        undone = self._add_roll_back(stop, read, [*steps, *start])
+        undone = self._add_roll_back(stop, [*steps, *start])
         for task in undone:  # at most one
             chain([*steps, *start], task)
         self._add_report([*steps, *start, started, *ends, *undone])
@@ -148,7 +148,7 @@ class FailoverTasks:
         return [tear_down]
 
     def _add_roll_back(
-        self, stop: BaseOperator, read: BaseOperator, steps: Collection[BaseOperator]
+        self, stop: BaseOperator, steps: Collection[BaseOperator]
     ) -> list[BaseOperator]:
         if not self.tasks.can_run(MOVING):
             return []
@@ -163,9 +163,10 @@ class FailoverTasks:
             stop_task_id=stop.task_id,
             restart_conf={
                 "kafka_conn_id": self.job.source_kafka_conn_id,
-                "topic": pull(read, "topics"),
+                # Read from the checkpoint: an XCom may be of another job that had this map index.
+                "topic": None,
                 "folder": self.job.source_folder,
-                "starting_offsets": pull(read, "positions"),
+                "starting_offsets": None,
             },
             restart_output=self.job.source_output,
             restart_run_id=f"{self.tasks.shared['trigger_run_id']}__restart",

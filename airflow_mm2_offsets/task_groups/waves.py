@@ -98,7 +98,7 @@ class FleetTasks:
         # Of each wave: the first failure ends the later waves, while its neighbours are at work.
         chain(groups, report)
 
-    def _add_wave(self, jobs: BaseOperator, wave: int) -> tuple[Any, str, str]:
+    def _add_wave(self, jobs: FleetWaveOperator, wave: int) -> tuple[Any, str, str]:
         """Add the group that is expanded over the jobs of a wave; return first and last task."""
         ids: list[str] = []
 
@@ -116,6 +116,7 @@ class FleetTasks:
             vars(turn)["map_index_template"] = _pull(turn, JOB, "name")
             failover = self._add_failover(turn)
             turn.last_task_id = failover.child_id("report")
+            jobs.turn_task_id = turn.task_id
             chain(turn, failover)
             ids.extend([turn.task_id, turn.last_task_id])
 
