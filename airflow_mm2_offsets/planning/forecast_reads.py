@@ -149,7 +149,7 @@ def read_uncopied(
     copies them by default.
     """
     ranges = {
-        key: OffsetRange(firsts[key], end - 1)
+        key: (key, OffsetRange(firsts[key], end - 1))
         for key, end in ends.items()
         if end - firsts[key] <= MAX_WINDOW
     }
@@ -182,7 +182,7 @@ def newest_times(
 
     A partition without a record there is absent.
     """
-    tails = {key: OffsetRange(max(0, stop - _TAIL), stop - 1) for key, stop in stops.items()}
+    tails = {key: (key, OffsetRange(max(0, stop - _TAIL), stop - 1)) for key, stop in stops.items()}
     read = read_ranges(cluster, tails, max_bytes=_MAX_BYTES)
     return {
         key: max(record.milliseconds for record in records)

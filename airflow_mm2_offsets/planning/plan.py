@@ -8,6 +8,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import starmap
 from typing import Protocol, TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -24,7 +25,7 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.positions import by_topic_partition
+from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
@@ -138,7 +139,7 @@ def _collect_by_syncs(
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=positions,
+        positions=starmap(PartitionPosition, positions.items()),
         options=options,
         connectors=connectors,
     )

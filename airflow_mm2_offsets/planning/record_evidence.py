@@ -3,7 +3,7 @@
 ``EvidenceCollector`` calls it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -14,7 +14,6 @@ from airflow_mm2_offsets.core import (
     Status,
     SyncIndex,
     TargetWindow,
-    TopicPartition,
     Translation,
     Watermarks,
 )
@@ -22,9 +21,16 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import WindowRecord
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.core.segments import Segments
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
+from airflow_mm2_offsets.kafka.ranges import (
+    Key,
+    OffsetRange,
+    PartitionRange,
+    RangeRecord,
+    read_ranges,
+)
 from airflow_mm2_offsets.planning.offset_evidence import stable_ends
 
 MAX_WINDOW = 100_000
@@ -38,97 +44,123 @@ _MAY_BE_READ = frozenset(
 def gather_windows(
     pair: ClusterPair,
     index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
+    evidence: Mapping[PartitionPosition, Evidence],
     answers: Iterable[Translation],
     *,
     max_bytes: int,
-) -> dict[TopicPartition, tuple[SourceWindow | None, TargetWindow]]:
+) -> dict[PartitionPosition, tuple[SourceWindow | None, TargetWindow]]:
     """Return the records around each position whose answer they can improve.
 
     Usually both clusters are read; the target also as far as the same records may have been copied
     again. With ``sole_writer`` the target is read alone if the source is lost or has too much to
     read.
 
-    At most ``max_bytes`` of each cluster are read, the smallest ranges first. A partition whose
-    range was not read keeps the answer that the syncs give.
+    At most ``max_bytes`` of each cluster are read, the smallest ranges first. A position whose
+    range was not read keeps the answer that the syncs give. Positions with the same ranges share
+    their windows.
     """
     ranges = {
-        answer.topic_partition: to_read
+        key: to_read
         for answer in answers
-        if (to_read := _find_ranges(index, answer, evidence[answer.topic_partition]))
+        if (to_read := _find_ranges(index, answer, evidence[key := _key(answer)]))
     }
-    names = {key: pair.on_target(key) for key in ranges}
-    on_target = {names[key]: target for key, (_, target) in ranges.items()}
+    on_target = {
+        key: (pair.on_target(key.topic_partition), target) for key, (_, target) in ranges.items()
+    }
     copies = read_ranges(pair.target, on_target, max_bytes=max_bytes)
     sources = {
-        key: source for key, (source, _) in ranges.items() if source and names[key] in copies
+        key: (key.topic_partition, source)
+        for key, (source, _) in ranges.items()
+        if source and key in copies
     }
     originals = read_source_ranges(pair, sources, max_bytes=max_bytes)
+    made: dict[Hashable, tuple[SourceWindow | None, TargetWindow]] = {}
     windows = {}
-    for key, (_, target) in ranges.items():
-        if (records := copies.get(names[key])) is None:
-            continue  # beyond ``max_bytes``
-        timed = are_timed(records)
+    # A range that is absent from ``copies`` is beyond ``max_bytes``.
+    for key, records in copies.items():
         # The window does not cover offsets that the target has deleted.
-        first = max(target.first, _low(evidence[key].target))
-        windows[key] = (
-            _source_window(*originals[key], timed=timed) if key in originals else None,
-            TargetWindow.of(first, target.last, contents(records, timed=timed), timed=timed),
-        )
+        target = on_target[key][1]
+        read = OffsetRange(max(target.first, _low(evidence[key].target)), target.last)
+        same = on_target[key], read, sources.get(key)
+        if same not in made:
+            made[same] = _windows(read, records, originals.get(key))
+        windows[key] = made[same]
     return windows
+
+
+def _windows(
+    target: OffsetRange,
+    copies: Sequence[RangeRecord],
+    originals: tuple[OffsetRange, Sequence[RangeRecord]] | None,
+) -> tuple[SourceWindow | None, TargetWindow]:
+    timed = are_timed(copies)
+    return (
+        _source_window(*originals, timed=timed) if originals else None,
+        TargetWindow.of(target.first, target.last, contents(copies, timed=timed), timed=timed),
+    )
 
 
 def gather_source_to_end(
     pair: ClusterPair,
     index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
+    evidence: Mapping[PartitionPosition, Evidence],
     answers: Iterable[Translation],
     *,
     max_bytes: int,
-) -> dict[TopicPartition, SourceWindow]:
+) -> dict[PartitionPosition, SourceWindow]:
     """Return the source's records up to its end, if their content left an answer open.
 
     A record that the target has twice is known to be one record if the source has it once.
     """
     ranges = {}
     for answer in answers:
-        key = answer.topic_partition
+        key = _key(answer)
         source = evidence[key].source
         if answer.status is Status.BOUNDED and answer.basis is Basis.CONTENT and source:
             # All of it, if that is little: a rewind that no sync shows may go back anywhere.
             to_end = OffsetRange(source.low, source.high - 1)
             if to_end.size > MAX_WINDOW:
-                first = _first_source_offset(index.partitions[key], answer, evidence[key])
+                first = _first_source_offset(
+                    index.partitions[key.topic_partition], answer, evidence[key]
+                )
                 to_end = OffsetRange(first, source.high - 1)
             if to_end.size <= MAX_WINDOW:
-                ranges[key] = to_end
+                ranges[key] = key.topic_partition, to_end
     originals = read_source_ranges(pair, ranges, max_bytes=max_bytes)
     # Read last: records that retention has deleted meanwhile were not read.
-    watermarks = pair.source.watermarks(originals)
-    return {
-        key: _source_window(
-            OffsetRange(max(offsets.first, watermarks[key].low), offsets.last),
-            records,
-            timed=copies.timed,
-        )
-        for key, (offsets, records) in originals.items()
-        if (copies := evidence[key].target_window)
-    }
+    watermarks = pair.source.watermarks(key.topic_partition for key in originals)
+    made: dict[Hashable, SourceWindow] = {}
+    windows = {}
+    for key, (offsets, records) in originals.items():
+        if copies := evidence[key].target_window:
+            same = ranges[key], copies.timed
+            if same not in made:
+                low = watermarks[key.topic_partition].low
+                read = OffsetRange(max(offsets.first, low), offsets.last)
+                made[same] = _source_window(read, records, timed=copies.timed)
+            windows[key] = made[same]
+    return windows
 
 
 def read_source_ranges(
-    pair: ClusterPair, ranges: Mapping[TopicPartition, OffsetRange], *, max_bytes: int
-) -> dict[TopicPartition, tuple[OffsetRange, Sequence[RangeRecord]]]:
+    pair: ClusterPair, ranges: Mapping[Key, PartitionRange], *, max_bytes: int
+) -> dict[Key, tuple[OffsetRange, Sequence[RangeRecord]]]:
     """Return the records of each range, and the part of the range that was read.
 
     A read ends where the first open transaction begins. MirrorMaker 2 copies what follows all the
     same, unless it reads committed records only.
     """
-    stable = stable_ends(pair, ranges)
-    return {
-        key: (OffsetRange(ranges[key].first, min(ranges[key].last, stable[key] - 1)), records)
-        for key, records in read_ranges(pair.source, ranges, max_bytes=max_bytes).items()
-    }
+    stable = stable_ends(pair, {each for each, _ in ranges.values()})
+    read = {}
+    for key, records in read_ranges(pair.source, ranges, max_bytes=max_bytes).items():
+        topic_partition, offsets = ranges[key]
+        last = min(offsets.last, stable[topic_partition] - 1)
+        read[key] = OffsetRange(offsets.first, last), records
+    return read
+
+
+def _key(answer: Translation) -> PartitionPosition:
+    return PartitionPosition(answer.topic_partition, answer.position)
 
 
 def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:

@@ -3,7 +3,7 @@
 ``IdentityCollector`` calls it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -185,5 +185,6 @@ def _longer(
 
 def _read(
     cluster: KafkaCluster, ranges: Ranges, max_bytes: int
-) -> dict[TopicPartition, list[RangeRecord]]:
-    return read_ranges(cluster, ranges, max_bytes=max_bytes, isolation=_UNCOMMITTED)
+) -> dict[TopicPartition, Sequence[RangeRecord]]:
+    by_key = {each[0]: each for each in ranges.items()}
+    return read_ranges(cluster, by_key, max_bytes=max_bytes, isolation=_UNCOMMITTED)

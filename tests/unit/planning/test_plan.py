@@ -1,6 +1,6 @@
 """What a plan reads of the clusters, and what it makes of that."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.kafka import clients as kafka_clients
 from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, RangeRecord
 from airflow_mm2_offsets.planning import contradictions, record_evidence
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
@@ -35,9 +35,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     read = ranges.read_ranges
 
     def noting(
-        cluster: KafkaCluster, wanted: Mapping[TopicPartition, OffsetRange], **options: Any
-    ) -> dict[TopicPartition, list[RangeRecord]]:
-        noted.setdefault(cluster.name, {}).update(wanted)
+        cluster: KafkaCluster, wanted: Mapping[Hashable, PartitionRange], **options: Any
+    ) -> dict[Hashable, Sequence[RangeRecord]]:
+        noted.setdefault(cluster.name, {}).update(wanted.values())
         return read(cluster, wanted, **options)
 
     monkeypatch.setattr(record_evidence, "read_ranges", noting)
