@@ -9,13 +9,13 @@ from typing import Protocol, TypeAlias, cast
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as PartitionOffset
 
-from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.clients import make_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.lap_progress import LapProgress
+from airflow_mm2_offsets.kafka.lap_progress import LapProgress, require_offset
 from airflow_mm2_offsets.kafka.session import ClientSession
 from airflow_mm2_offsets.kafka.throttle import Throttle
 
@@ -119,49 +119,25 @@ def drain_laps(
     keys = {each for lap in laps for each in lap}
     # By the log's end: a start beyond the last stable offset is no truncation.
     watermarks = cluster.watermarks(keys)
-    begins = [
-        {
-            each: _begin(cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted)
-            for each, (start, _) in lap.items()
-        }
-        for lap in laps
-    ]
+    ends = watermarks
     if isolation != _UNCOMMITTED:
-        watermarks = cluster.watermarks(keys, isolation=isolation)
+        ends = cluster.watermarks(keys, isolation=isolation)
+    for lap in laps:
+        for each, (start, _) in lap.items():
+            require_offset(
+                cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted
+            )
     readings = [
         LapProgress(
             cluster=cluster.name,
-            begins=lap_begins,
-            ends={each: min(watermarks[each].high, stop) for each, (_, stop) in lap.items()},
+            begins={each: max(start, watermarks[each].low) for each, (start, _) in lap.items()},
+            ends={each: min(ends[each].high, stop) for each, (_, stop) in lap.items()},
             first_only=first_only,
         )
-        for lap, lap_begins in zip(laps, begins, strict=True)
+        for lap in laps
     ]
     if readings := [each for each in readings if each.pending]:
         yield from _read(cluster, readings, isolation, progress)
-
-
-def _begin(
-    cluster: str,
-    topic_partition: TopicPartition,
-    start: int,
-    watermarks: Watermarks,
-    *,
-    refuse_deleted: bool,
-) -> int:
-    """Return the first offset to read: the start, or the first that is left."""
-    if start > watermarks.high:
-        problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
-    elif start < watermarks.low and refuse_deleted:
-        problem = f"its first offset {watermarks.low} is above {start}: records were deleted"
-    else:
-        return max(start, watermarks.low)
-    raise PositionError(
-        f"{problem}; read it from its beginning",
-        cluster=cluster,
-        position=start,
-        **topic_partition._asdict(),
-    )
 
 
 def _read(

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.errors import PositionError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,3 +35,30 @@ class LapProgress:
         if self.first_only:
             return 1
         return max(self.ends[each] - self.begins[each] for each in self.pending)
+
+
+def require_offset(
+    cluster: str,
+    topic_partition: TopicPartition,
+    start: int,
+    watermarks: Watermarks,
+    *,
+    refuse_deleted: bool,
+) -> None:
+    """Refuse a start beyond its partition's end, or before what is left of it.
+
+    Raises:
+        PositionError: The start is refused; both numbers are named.
+    """
+    if start > watermarks.high:
+        problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
+    elif start < watermarks.low and refuse_deleted:
+        problem = f"its first offset {watermarks.low} is above {start}: records were deleted"
+    else:
+        return
+    raise PositionError(
+        f"{problem}; read it from its beginning",
+        cluster=cluster,
+        position=start,
+        **topic_partition._asdict(),
+    )

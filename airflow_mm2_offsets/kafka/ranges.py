@@ -4,11 +4,11 @@ Each function raises what ``drain`` raises.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, zip_longest
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
@@ -48,7 +48,7 @@ class RecordParts(NamedTuple):
         return [name for name in self._fields if getattr(self, name) != getattr(other, name)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
     """The offsets ``[first, last]`` of a partition; none if ``last`` is below ``first``."""
 
@@ -75,7 +75,7 @@ def read_ranges(
     *,
     max_bytes: int,
     isolation: str = "read_committed",
-) -> dict[Key, Sequence[RangeRecord]]:
+) -> dict[Key, list[RangeRecord]]:
     """Return the records of each range, as a consumer of that isolation level gets them.
 
     Ranges of one partition may overlap: each offset is read once. What overlaps or touches is read
@@ -84,7 +84,8 @@ def read_ranges(
     """
     unions = _unions(ranges.values())
     records: dict[PartitionRange, list[RangeRecord]] = {}
-    by_size = sorted(dict.fromkeys(unions.values()), key=lambda union: union[1].size)
+    in_order = dict.fromkeys(unions[each] for each in ranges.values())
+    by_size = sorted(in_order, key=lambda union: union[1].size)
     for begin in range(0, len(by_size), _AT_A_TIME):
         if max_bytes <= 0:
             break
@@ -103,22 +104,27 @@ def read_ranges(
 
 def _unions(ranges: Iterable[PartitionRange]) -> dict[PartitionRange, PartitionRange]:
     """Return of each range the union of all that it overlaps or touches."""
-    by_partition: dict[TopicPartition, set[OffsetRange]] = {}
-    for topic_partition, offsets in ranges:
-        by_partition.setdefault(topic_partition, set()).add(offsets)
     return {
         (topic_partition, each): (topic_partition, OffsetRange(some[0].first, last))
-        for topic_partition, several in by_partition.items()
+        for topic_partition, several in _by_partition(set(ranges)).items()
         for some, last in _clusters(several)
         for each in some
     }
 
 
-def _clusters(ranges: Collection[OffsetRange]) -> Iterator[tuple[list[OffsetRange], int]]:
+def _by_partition(ranges: Iterable[PartitionRange]) -> dict[TopicPartition, list[OffsetRange]]:
+    """Return each partition's ranges in order."""
+    grouped: dict[TopicPartition, list[OffsetRange]] = {}
+    for topic_partition, offsets in sorted(ranges, key=itemgetter(1)):
+        grouped.setdefault(topic_partition, []).append(offsets)
+    return grouped
+
+
+def _clusters(ordered: Iterable[OffsetRange]) -> Iterator[tuple[list[OffsetRange], int]]:
     """Yield ranges that overlap or touch, in order, and the last offset of each such cluster."""
     some: list[OffsetRange] = []
     last = -1
-    for each in sorted(ranges, key=attrgetter("first", "last")):
+    for each in ordered:
         if some and each.first > last + 1:
             yield some, last
             some = []
@@ -130,7 +136,7 @@ def _clusters(ranges: Collection[OffsetRange]) -> Iterator[tuple[list[OffsetRang
 
 def _slice(
     records: list[RangeRecord], offsets: OffsetRange, union: OffsetRange
-) -> Sequence[RangeRecord]:
+) -> list[RangeRecord]:
     if offsets == union:
         return records
     begin = bisect_left(records, offsets.first, key=_offset)
@@ -161,7 +167,8 @@ def find_empty(cluster: KafkaCluster, ranges: Mapping[Key, PartitionRange]) -> s
     empty: set[Key] = set()
     unsettled = dict(ranges)
     while unsettled:
-        probes = _middles(unsettled.values())
+        several = _by_partition(unsettled.values())
+        probes = {each: some[len(some) // 2] for each, some in several.items()}
         firsts: dict[TopicPartition, int] = {}
         for (topic_partition, _), record in _read(cluster, probes.items(), first_only=True):
             firsts.setdefault(topic_partition, record.offset())
@@ -174,17 +181,6 @@ def find_empty(cluster: KafkaCluster, ranges: Mapping[Key, PartitionRange]) -> s
             elif first is not None and offsets.first <= first <= offsets.last:
                 del unsettled[key]
     return empty
-
-
-def _middles(ranges: Iterable[PartitionRange]) -> dict[TopicPartition, OffsetRange]:
-    """Return the middle one of each partition's ranges."""
-    by_partition: dict[TopicPartition, list[OffsetRange]] = {}
-    for topic_partition, offsets in ranges:
-        by_partition.setdefault(topic_partition, []).append(offsets)
-    return {
-        topic_partition: sorted(some, key=attrgetter("first", "last"))[len(some) // 2]
-        for topic_partition, some in by_partition.items()
-    }
 
 
 def first_times(
@@ -227,10 +223,7 @@ def _read(
     isolation: str = "read_committed",
 ) -> Iterator[tuple[PartitionRange, Record]]:
     """Yield the records of ranges that do not overlap, those of a partition in order."""
-    by_partition: dict[TopicPartition, list[OffsetRange]] = {}
-    for topic_partition, offsets in sorted(ranges, key=lambda each: each[1].first):
-        if offsets.size:
-            by_partition.setdefault(topic_partition, []).append(offsets)
+    by_partition = _by_partition(each for each in ranges if each[1].size)
     columns = [
         [(each, (offsets.first, offsets.last + 1)) for offsets in some]
         for each, some in by_partition.items()

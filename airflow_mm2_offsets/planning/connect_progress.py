@@ -10,7 +10,8 @@ from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
-from airflow_mm2_offsets.planning.record_evidence import MAX_WINDOW, are_timed, contents
+from airflow_mm2_offsets.planning.record_evidence import are_timed, contents
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 
 
 def find_unconfirmed(

@@ -26,7 +26,7 @@ from airflow_mm2_offsets.planning.lost_parts import LostParts
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import options_without
-from airflow_mm2_offsets.planning.record_evidence import MAX_WINDOW
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
 
 log = logging.getLogger(__name__)

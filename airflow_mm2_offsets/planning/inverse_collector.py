@@ -29,12 +29,8 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.contradictions import find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.record_evidence import (
-    MAX_WINDOW,
-    are_timed,
-    contents,
-    read_source_ranges,
-)
+from airflow_mm2_offsets.planning.record_evidence import are_timed, contents, read_source_ranges
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import starmap
 from typing import Protocol, TypeAlias
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -139,7 +138,7 @@ def _collect_by_syncs(
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=starmap(PartitionPosition, positions.items()),
+        positions=[PartitionPosition(*each) for each in positions.items()],
         options=options,
         connectors=connectors,
     )

@@ -3,7 +3,7 @@
 ``IdentityCollector`` calls it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -185,6 +185,6 @@ def _longer(
 
 def _read(
     cluster: KafkaCluster, ranges: Ranges, max_bytes: int
-) -> dict[TopicPartition, Sequence[RangeRecord]]:
+) -> dict[TopicPartition, list[RangeRecord]]:
     by_key = {each[0]: each for each in ranges.items()}
     return read_ranges(cluster, by_key, max_bytes=max_bytes, isolation=_UNCOMMITTED)
