@@ -124,7 +124,7 @@ def gather_source_to_end(
 
 def read_source_ranges(
     pair: ClusterPair, ranges: Mapping[Key, PartitionRange], *, max_bytes: int
-) -> dict[Key, tuple[OffsetRange, Sequence[RangeRecord]]]:
+) -> dict[Key, tuple[OffsetRange, list[RangeRecord]]]:
     """Return the records of each range, and the part of the range that was read.
 
     A read ends where the first open transaction begins. MirrorMaker 2 copies what follows all the

@@ -1,6 +1,6 @@
 """What a plan reads of the clusters, and what it makes of that."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
     def noting(
         cluster: KafkaCluster, wanted: Mapping[Hashable, PartitionRange], **options: Any
-    ) -> dict[Hashable, Sequence[RangeRecord]]:
+    ) -> dict[Hashable, list[RangeRecord]]:
         noted.setdefault(cluster.name, {}).update(wanted.values())
         return read(cluster, wanted, **options)
 
