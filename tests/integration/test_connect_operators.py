@@ -7,7 +7,7 @@ import pytest
 
 from airflow_mm2_offsets.connect.admin import ConnectorAdmin
 from airflow_mm2_offsets.core import Status
-from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
+from airflow_mm2_offsets.errors import ConfigurationError, ConnectError, TopicNotFoundError
 from airflow_mm2_offsets.operators.connector_offsets import ResetConnectorOffsetsOperator
 from airflow_mm2_offsets.operators.connectors import RestartFailedTasksOperator
 from airflow_mm2_offsets.planning.connect_claims import read_claims
@@ -140,9 +140,9 @@ def test_topics_split_over_two_connectors_are_each_translated(
             answer = planned.translation
             # Nothing but copies is there, each once.
             assert (answer.status, answer.target) == (Status.EXACT, answer.position)
-    (planned,) = plan_failover(managed.pair, {lonely: {0: 3}}).partitions
-    assert (planned.translation.status, planned.start) == (Status.REFUSED, None)
-    assert "MirrorMaker 2 never copied it" in planned.translation.reason
+    # Nobody has created its copy.
+    with pytest.raises(TopicNotFoundError, match=rf"{lonely}\[0\]: does not exist"):
+        plan_failover(managed.pair, {lonely: {0: 3}})
     with pytest.raises(ConfigurationError, match=f"{names[0]} copies topic {first} of this pair"):
         managed.apply(kinds=["source"], topics=f"{first}|{lonely}", name=f"{managed.name}-3")
     assert f"{managed.name}-3-source" not in managed.connect.configs()
