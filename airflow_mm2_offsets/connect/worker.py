@@ -26,14 +26,12 @@ _EXAMPLE = "give one like http://connect:8083"
 
 _EMPTY = frozenset({httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT})
 """The answers without a body: to a new state, and to a deletion."""
-_FINAL = frozenset({httpx.codes.BAD_REQUEST, httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
-"""The refusals that stay until somebody changes something."""
 _FINAL = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
 """The refusals that stay until somebody changes a login or a right."""
 _NEXT_STEP: Mapping[int, str] = {
     httpx.codes.BAD_REQUEST: "correct what the message names",
-    httpx.codes.UNAUTHORIZED: "check the login of the Connect connection",
-    httpx.codes.FORBIDDEN: "check the rights of the Connect connection's user",
+    httpx.codes.UNAUTHORIZED: "check the username and the password for Connect",
+    httpx.codes.FORBIDDEN: "give the user the right, or give another user for Connect",
     httpx.codes.NOT_FOUND: (
         "check the connector's name, and that Connect is new enough (its offsets are read from 3.5 "
         "on, and written from 3.6 on)"
@@ -149,10 +147,16 @@ class ConnectWorker:
         try:
             body = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
-            raise ConnectError(f"{answered} and no JSON; {_CHECK_URL}") from error
+            # Connect's refusal of a login (``BasicAuthSecurityRestExtension``) is no JSON.
+            if answer.status not in _FINAL:
+                raise ConnectError(f"{answered} and no JSON; {_CHECK_URL}") from error
+            body = None
         if httpx.codes.is_success(answer.status):
             return body
         message = str((isinstance(body, dict) and body.get("message")) or answer.reason)
+        if answer.status in _FINAL:
+            user = "without a login" if self.username is None else f"as user {self.username}"
+            answered = f"{answered}, asked {user}"
         next_step = _NEXT_STEP.get(answer.status, "look into the worker's log")
         refusal = ConnectError(f"{answered}: {message[:_MESSAGE_LENGTH]}; {next_step}")
         refusal.retryable = answer.status not in _FINAL

@@ -24,6 +24,14 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}[{self.partition}]"
 
 
+class PartitionPosition(NamedTuple):
+    """A position and its topic-partition; consumer groups may have several of one."""
+
+    topic_partition: TopicPartition
+    position: int
+    """The next offset to read."""
+
+
 def by_topic_partition(positions: Positions) -> dict[TopicPartition, int]:
     """Return positions by topic-partition, in the same order."""
     return {

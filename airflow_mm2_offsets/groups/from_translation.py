@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.groups.origins import origin_of
 from airflow_mm2_offsets.groups.selection import GroupSelection
 from airflow_mm2_offsets.kafka.groups import GroupOffsets
@@ -42,7 +43,7 @@ def positions_from_translation(
     return [
         _not_mirrored(pair, group, key, offset, obstacles[key])
         if key in obstacles
-        else _translated(pair, group, many.answers[key, offset])
+        else _translated(pair, group, many.answers[PartitionPosition(key, offset)])
         for group, key, offset in _each(offsets)
     ], reads | {"evidence_rounds": many.rounds}
 

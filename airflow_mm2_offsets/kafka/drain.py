@@ -1,20 +1,21 @@
 """Reads partitions up to the ends that they have at the start; for ``ranges`` and ``sync_log``."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as PartitionOffset
 
-from airflow_mm2_offsets.core import TopicPartition, Watermarks
+from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.kafka.clients import make_consumer
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.lap_progress import LapProgress, require_offset
 from airflow_mm2_offsets.kafka.session import ClientSession
 from airflow_mm2_offsets.kafka.throttle import Throttle
 
@@ -37,6 +38,9 @@ _IGNORED = frozenset(
 
 Progress: TypeAlias = Callable[[int, float], None]
 """Called with the number of records read so far and the seconds since the start."""
+
+Lap: TypeAlias = Mapping[TopicPartition, tuple[int, int]]
+"""What is read together: of each partition the first offset, and the one after the last."""
 
 
 class Record(Protocol):
@@ -91,149 +95,135 @@ def drain(
         ClusterUnreachableError: Nothing came for the cluster's timeout, or authentication failed.
         ClusterRefusedError: A broker answered with an error.
     """
-    # By the log's end: a start beyond the last stable offset is no truncation.
-    watermarks = cluster.watermarks(starts)
-    begins = {
-        each: _begin(cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted)
-        for each, start in starts.items()
-    }
-    if isolation != _UNCOMMITTED:
-        watermarks = cluster.watermarks(starts, isolation=isolation)
-    stops = stops or {}
-    ends = {each: min(watermarks[each].high, stops.get(each, MAX_OFFSET)) for each in starts}
-    reading = _PartitionsRead(cluster=cluster.name, begins=begins, ends=ends, first_only=first_only)
-    if reading.pending:
-        yield from _read(cluster, reading, isolation, progress)
-
-
-def _begin(
-    cluster: str,
-    topic_partition: TopicPartition,
-    start: int,
-    watermarks: Watermarks,
-    *,
-    refuse_deleted: bool,
-) -> int:
-    """Return the first offset to read: the start, or the first that is left."""
-    if start > watermarks.high:
-        problem = f"its end offset {watermarks.high} is below {start}: truncated or recreated"
-    elif start < watermarks.low and refuse_deleted:
-        problem = f"its first offset {watermarks.low} is above {start}: records were deleted"
-    else:
-        return max(start, watermarks.low)
-    raise PositionError(
-        f"{problem}; read it from its beginning",
-        cluster=cluster,
-        position=start,
-        **topic_partition._asdict(),
+    lap = {each: (start, (stops or {}).get(each, MAX_OFFSET)) for each, start in starts.items()}
+    yield from drain_laps(
+        cluster,
+        [lap],
+        first_only=first_only,
+        refuse_deleted=refuse_deleted,
+        isolation=isolation,
+        progress=progress,
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _PartitionsRead:
-    """The offsets to read of each partition, and the partitions that have not ended.
-
-    A partition ends with its last record, or when the broker reports its end. Transaction markers
-    may follow the last record: no consumer sees them, so its position never reaches the end.
-    """
-
-    cluster: str
-    begins: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
-    first_only: bool
-    pending: set[TopicPartition] = field(init=False)
-    """Shrinks as partitions end."""
-    early_ends: dict[TopicPartition, int] = field(default_factory=dict)
-    """The end that a broker reports of a pending partition, if it is below the end at the start: a
-    new leader may lag behind, or the partition was truncated."""
-
-    def __post_init__(self) -> None:
-        self.pending = {each for each, begin in self.begins.items() if begin < self.ends[each]}
-
-    @property
-    def most_records(self) -> int:
-        """The most records to read of one partition."""
-        if self.first_only:
-            return 1
-        return max(self.ends[each] - self.begins[each] for each in self.pending)
+def drain_laps(
+    cluster: KafkaCluster,
+    laps: Collection[Lap],
+    *,
+    first_only: bool = False,
+    refuse_deleted: bool = False,
+    isolation: str = _UNCOMMITTED,
+    progress: Progress | None = None,
+) -> Iterator[list[Record]]:
+    """Yield the records of one lap after the other, by one consumer; see ``drain``."""
+    keys = {each for lap in laps for each in lap}
+    # By the log's end: a start beyond the last stable offset is no truncation.
+    watermarks = cluster.watermarks(keys)
+    ends = watermarks
+    if isolation != _UNCOMMITTED:
+        ends = cluster.watermarks(keys, isolation=isolation)
+    for lap in laps:
+        for each, (start, _) in lap.items():
+            require_offset(
+                cluster.name, each, start, watermarks[each], refuse_deleted=refuse_deleted
+            )
+    readings = [
+        LapProgress(
+            cluster=cluster.name,
+            begins={each: max(start, watermarks[each].low) for each, (start, _) in lap.items()},
+            ends={each: min(ends[each].high, stop) for each, (_, stop) in lap.items()},
+            first_only=first_only,
+        )
+        for lap in laps
+    ]
+    if readings := [each for each in readings if each.pending]:
+        yield from _read(cluster, readings, isolation, progress)
 
 
 def _read(
-    cluster: KafkaCluster, reading: _PartitionsRead, isolation: str, progress: Progress | None
+    cluster: KafkaCluster, laps: list[LapProgress], isolation: str, progress: Progress | None
 ) -> Iterator[list[Record]]:
+    prefetch = max(lap.most_records for lap in laps)
     session = make_consumer(
-        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=reading.most_records
+        cluster.name, cluster.config, cluster.timeout, isolation, prefetch=prefetch
     )
-    pending, throttle = reading.pending, Throttle(cluster.throttle_ratio)
+    throttle = Throttle(cluster.throttle_ratio)
     count, started = 0, time.monotonic()
-    with closing(session.client) as consumer:
-        consumer.assign([PartitionOffset(*each, reading.begins[each]) for each in pending])
-        while pending:
-            pending_before = len(pending)
-            messages = consumer.consume(BATCH_SIZE, timeout=_POLL_SECONDS)
-            if records := _accept(session, messages, reading):
-                count += len(records)
-                yield records
-                throttle.pause()
-                if progress is not None:
-                    progress(count, time.monotonic() - started)
-            if records or len(pending) < pending_before:
-                session.reset_deadline()
-            else:
-                _check_alive(session, reading)
+    with closing(session.client):
+        for records in chain.from_iterable(_read_lap(session, lap) for lap in laps):
+            count += len(records)
+            yield records
+            throttle.pause()
+            if progress is not None:
+                progress(count, time.monotonic() - started)
+            session.reset_deadline()
 
 
-def _check_alive(session: ClientSession[Consumer], reading: _PartitionsRead) -> None:
+def _read_lap(session: ClientSession[Consumer], lap: LapProgress) -> Iterator[list[Record]]:
+    consumer, pending = session.client, lap.pending
+    session.reset_deadline()
+    starts = [PartitionOffset(*each, lap.begins[each]) for each in pending]
+    consumer.assign(starts)
+    while pending:
+        pending_before = len(pending)
+        messages = consumer.consume(BATCH_SIZE, timeout=_POLL_SECONDS)
+        if records := _accept(session, messages, lap):
+            yield records
+        elif len(pending) < pending_before:
+            session.reset_deadline()
+        else:
+            _check_alive(session, lap)
+    # A pause outlives the next ``assign``. Measured: to resume after it takes a second.
+    consumer.resume(starts)
+
+
+def _check_alive(session: ClientSession[Consumer], lap: LapProgress) -> None:
     session.check()
     if not session.is_over:
         return
-    for topic_partition, offset in reading.early_ends.items():
-        if topic_partition in reading.pending:
-            end = reading.ends[topic_partition]
-            raise _truncated(reading, topic_partition, f"its end offset is {offset}, and was {end}")
+    for topic_partition, offset in lap.early_ends.items():
+        if topic_partition in lap.pending:
+            end = lap.ends[topic_partition]
+            raise _truncated(lap, topic_partition, f"its end offset is {offset}, and was {end}")
     raise session.unreachable()
 
 
-def _truncated(
-    reading: _PartitionsRead, topic_partition: TopicPartition, problem: str
-) -> PositionError:
+def _truncated(lap: LapProgress, topic_partition: TopicPartition, problem: str) -> PositionError:
     return PositionError(
         f"{problem} when the read began: it was truncated, compacted or recreated; read it again",
-        cluster=reading.cluster,
+        cluster=lap.cluster,
         **topic_partition._asdict(),
     )
 
 
 def _accept(
-    session: ClientSession[Consumer], messages: list[Message], reading: _PartitionsRead
+    session: ClientSession[Consumer], messages: list[Message], lap: LapProgress
 ) -> list[Record]:
     """Return the records among ``messages``; partitions that end are no longer pending."""
     records = cast("list[Record]", [message for message in messages if message.error() is None])
     if len(records) < len(messages):
         for message in messages:
-            _handle_error(session, message, reading)
+            _handle_error(session, message, lap)
     # A plain tuple finds a TopicPartition, and costs less for each record.
-    ends = cast("Mapping[tuple[str, int], int]", reading.ends)
+    ends = cast("Mapping[tuple[str, int], int]", lap.ends)
     # Only the last record can end a single partition; to look at each costs a tenth of the time.
     latest = records[-1:] if len(ends) == 1 else records
     last = {(record.topic(), record.partition()): record.offset() for record in latest}
     ended = {
         TopicPartition(*each)
         for each, offset in last.items()
-        if reading.first_only or offset >= ends[each] - 1
+        if lap.first_only or offset >= ends[each] - 1
     }
     if not ended:
         return records
     session.client.pause([PartitionOffset(*each) for each in ended])
-    reading.pending.difference_update(ended)
+    lap.pending.difference_update(ended)
     return [
         record for record in records if record.offset() < ends[record.topic(), record.partition()]
     ]
 
 
-def _handle_error(
-    session: ClientSession[Consumer], message: Message, reading: _PartitionsRead
-) -> None:
+def _handle_error(session: ClientSession[Consumer], message: Message, lap: LapProgress) -> None:
     error = message.error()
     if error is None or error.code() in _IGNORED:
         return
@@ -242,10 +232,10 @@ def _handle_error(
     )
     topic_partition = TopicPartition(topic, partition)
     if error.code() == _OFFSET_GONE:
-        raise _truncated(reading, topic_partition, f"offset {offset} is gone, and was there")
+        raise _truncated(lap, topic_partition, f"offset {offset} is gone, and was there")
     if error.code() != _PARTITION_EOF:
         raise session.failure(error, operation=Operation.READ, **topic_partition._asdict())
-    if offset >= reading.ends[topic_partition]:
-        reading.pending.discard(topic_partition)
+    if offset >= lap.ends[topic_partition]:
+        lap.pending.discard(topic_partition)
     else:
-        reading.early_ends[topic_partition] = offset
+        lap.early_ends[topic_partition] = offset

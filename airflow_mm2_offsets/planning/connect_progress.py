@@ -10,7 +10,8 @@ from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
-from airflow_mm2_offsets.planning.record_evidence import MAX_WINDOW, are_timed, contents
+from airflow_mm2_offsets.planning.record_evidence import are_timed, contents
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 
 
 def find_unconfirmed(
@@ -26,7 +27,7 @@ def find_unconfirmed(
     offsets since, it looks as if MirrorMaker 2 had copied all records up to there again.
     """
     ranges = {
-        key: ranges_since
+        key: ((key, ranges_since[0]), (pair.on_target(key), ranges_since[1]))
         for key, partition_evidence in evidence.items()
         if (ranges_since := _ranges_since(index.partitions.get(key), partition_evidence))
     }
@@ -34,13 +35,11 @@ def find_unconfirmed(
         pair.source, {key: source for key, (source, _) in ranges.items()}, max_bytes=max_bytes
     )
     copies = read_ranges(
-        pair.target,
-        {pair.on_target(key): ranges[key][1] for key in originals},
-        max_bytes=max_bytes,
+        pair.target, {key: ranges[key][1] for key in originals}, max_bytes=max_bytes
     )
     unconfirmed = set()
     for key, records in originals.items():
-        if (copied := copies.get(pair.on_target(key))) is None:
+        if (copied := copies.get(key)) is None:
             continue
         timed = are_timed(copied)
         on_target = {content for _, content in contents(copied, timed=timed)}

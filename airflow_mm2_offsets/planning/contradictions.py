@@ -7,10 +7,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
+from airflow_mm2_offsets.core import Evidence, SyncIndex
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Content, RecordWindow
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord, read_ranges
 from airflow_mm2_offsets.planning.record_evidence import are_timed, contents
 
@@ -21,23 +22,20 @@ _PROBED_BYTES = 64 * 2**20
 def find_contradictions(
     pair: ClusterPair,
     index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
-    positions: Mapping[TopicPartition, int],
-) -> dict[TopicPartition, SyncPoint]:
-    """Return a sync of each partition whose record differs between the clusters.
+    evidence: Mapping[PartitionPosition, Evidence],
+) -> dict[PartitionPosition, SyncPoint]:
+    """Return a sync for each position whose record differs between the clusters.
 
-    Two syncs of each partition are compared. The first is of the newest incarnation of the target
+    Two syncs are compared for each position. The first is of the newest incarnation of the target
     topic: a sync around the position, else the last one or an older one. The second is the oldest
     sync whose record both clusters still hold: if the target topic was recreated and its new log
     has grown past the old syncs, their offsets exist there, before those of the new syncs.
     """
-    partitions = {key: index.partitions[key] for key in positions if index.partitions.get(key)}
-    newest = {
-        key: _newest_on_both(syncs, positions[key], evidence[key])
-        for key, syncs in partitions.items()
-    }
+    newest = _newest(index, evidence)
     contradictions = _differing(_compare(pair, newest))
-    oldest = {key: _oldest_on_both(syncs, evidence[key]) for key, syncs in partitions.items()}
+    oldest = {
+        key: _oldest_on_both(index.partitions[key.topic_partition], evidence[key]) for key in newest
+    }
     others = {
         key: syncs
         for key, syncs in oldest.items()
@@ -47,32 +45,24 @@ def find_contradictions(
 
 
 def find_confirmation(
-    pair: ClusterPair,
-    index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
-    positions: Mapping[TopicPartition, int],
-) -> TopicPartition | None:
-    """Return a partition of which a sync has the same record on both clusters; None: no one has."""
-    newest = {
-        key: _newest_on_both(syncs, position, evidence[key])
-        for key, position in positions.items()
-        if (syncs := index.partitions.get(key))
-    }
-    compared = _compare(pair, newest)
+    pair: ClusterPair, index: SyncIndex, evidence: Mapping[PartitionPosition, Evidence]
+) -> PartitionPosition | None:
+    """Return a position around which a sync has the same record on both clusters, if any has."""
+    compared = _compare(pair, _newest(index, evidence))
     return next((key for key, (_, is_same) in compared.items() if is_same), None)
 
 
 def _differing(
-    compared: Mapping[TopicPartition, tuple[SyncPoint, bool]],
-) -> dict[TopicPartition, SyncPoint]:
+    compared: Mapping[PartitionPosition, tuple[SyncPoint, bool]],
+) -> dict[PartitionPosition, SyncPoint]:
     return {key: sync for key, (sync, is_same) in compared.items() if not is_same}
 
 
 def _compare(
-    pair: ClusterPair, candidates: Mapping[TopicPartition, list[SyncPoint]]
-) -> dict[TopicPartition, tuple[SyncPoint, bool]]:
-    """Return of each partition the first sync that both clusters deliver, and if it is the same."""
-    compared: dict[TopicPartition, tuple[SyncPoint, bool]] = {}
+    pair: ClusterPair, candidates: Mapping[PartitionPosition, list[SyncPoint]]
+) -> dict[PartitionPosition, tuple[SyncPoint, bool]]:
+    """Return for each position the first sync that both clusters deliver, and if it is the same."""
+    compared: dict[PartitionPosition, tuple[SyncPoint, bool]] = {}
     untested = {key: [*syncs] for key, syncs in candidates.items()}
     while untested := {key: syncs for key, syncs in untested.items() if syncs}:
         next_syncs = {key: syncs.pop(0) for key, syncs in untested.items()}
@@ -86,26 +76,32 @@ def _compare(
 
 
 def _read_syncs(
-    pair: ClusterPair, syncs: Mapping[TopicPartition, SyncPoint]
-) -> dict[TopicPartition, tuple[Sequence[RangeRecord], Sequence[RangeRecord]]]:
+    pair: ClusterPair, syncs: Mapping[PartitionPosition, SyncPoint]
+) -> dict[PartitionPosition, tuple[Sequence[RangeRecord], Sequence[RangeRecord]]]:
     """Return each sync's record on source and target: one record or no record on each side.
 
     A sync's record was copied, even if its transaction is open or aborted: it is read all the same.
     """
-    names = {key: pair.on_target(key) for key in syncs}
     copies = read_ranges(
         pair.target,
-        {names[key]: OffsetRange(sync.downstream, sync.downstream) for key, sync in syncs.items()},
+        {
+            key: (pair.on_target(key.topic_partition), _single(sync.downstream))
+            for key, sync in syncs.items()
+        },
         max_bytes=_PROBED_BYTES,
         isolation="read_uncommitted",
     )
     originals = read_ranges(
         pair.source,
-        {key: OffsetRange(sync.upstream, sync.upstream) for key, sync in syncs.items()},
+        {key: (key.topic_partition, _single(sync.upstream)) for key, sync in syncs.items()},
         max_bytes=_PROBED_BYTES,
         isolation="read_uncommitted",
     )
-    return {key: (originals.get(key, ()), copies.get(names[key], ())) for key in syncs}
+    return {key: (originals.get(key, ()), copies.get(key, ())) for key in syncs}
+
+
+def _single(offset: int) -> OffsetRange:
+    return OffsetRange(offset, offset)
 
 
 def find_contradiction_in(
@@ -136,6 +132,16 @@ def _copies_another_record(sync: SyncPoint, source: RecordWindow, target: Record
     return all(
         sum(other == content for _, other in window.records) == 1 for window in (source, target)
     )
+
+
+def _newest(
+    index: SyncIndex, evidence: Mapping[PartitionPosition, Evidence]
+) -> dict[PartitionPosition, list[SyncPoint]]:
+    return {
+        key: _newest_on_both(syncs, key.position, each)
+        for key, each in evidence.items()
+        if (syncs := index.partitions.get(key.topic_partition))
+    }
 
 
 def _newest_on_both(syncs: PartitionSyncs, position: int, evidence: Evidence) -> list[SyncPoint]:

@@ -1,14 +1,16 @@
 """Collects the evidence of a plan: what the clusters and Connect say beyond the offset syncs.
 
-``plan_failover``, ``still_copying`` and ``check_kept_plan`` call it.
+``plan_failover``, ``still_copying`` and ``check_kept_plan`` call it for one position of each
+topic-partition, ``many_positions`` for several. What does not depend on a position is read once.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.core import Evidence, SyncIndex, Translation
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import (
@@ -32,7 +34,7 @@ class EvidenceCollector:
         *,
         pair: ClusterPair,
         index: SyncIndex,
-        positions: Mapping[TopicPartition, int],
+        positions: Iterable[PartitionPosition],
         options: PlanOptions,
         connectors: Collection[str] | None = None,
     ) -> None:
@@ -44,37 +46,38 @@ class EvidenceCollector:
         """
         self.pair = pair
         self.index = index
-        self.positions = positions
         self.options = options
         self.connectors = connectors
         self.source_records = 0
         self.target_records = 0
         # Read after the syncs, so that the target's end is not below any sync.
-        self.watermarks = PairWatermarks.read(pair, positions, ask_source=options.read_source)
+        keys = dict.fromkeys(positions)
+        partitions = dict.fromkeys(key.topic_partition for key in keys)
+        self.watermarks = PairWatermarks.read(pair, partitions, ask_source=options.read_source)
         self.evidence = {
             key: Evidence(
-                source=self.watermarks.source.get(key),
-                target=self.watermarks.target[key],
+                source=self.watermarks.source.get(key.topic_partition),
+                target=self.watermarks.target[key.topic_partition],
                 sole_writer=options.sole_writer,
                 changed_records=options.changed_records,
             )
-            for key in positions
+            for key in keys
         }
-        self._answers: dict[TopicPartition, Translation] = {}
+        self._answers: dict[PartitionPosition, Translation] = {}
 
     def translations(self) -> list[Translation]:
         """Return the answers by the evidence so far.
 
-        A position is translated again only if evidence of its partition was added.
+        A position is translated again only if evidence was added for it.
         """
-        for key in self.positions.keys() - self._answers.keys():
+        for key in self.evidence.keys() - self._answers.keys():
             self._answers[key] = self.index.translate(
-                *key,
-                self.positions[key],
+                *key.topic_partition,
+                key.position,
                 strategy=self.options.strategy,
                 evidence=self.evidence[key],
             )
-        return [self._answers[key] for key in self.positions]
+        return [self._answers[key] for key in self.evidence]
 
     def collect_all(self) -> None:
         """Read all evidence, each kind where it can still settle an answer."""
@@ -94,15 +97,14 @@ class EvidenceCollector:
         progress = gather_connect_progress(
             self.pair, self.index, self.watermarks, connectors=self.connectors
         )
-        for key, last in progress.items():
-            self._add(key, copied_to=last)
+        for key in self.evidence:
+            if key.topic_partition in progress:
+                self._add(key, copied_to=progress[key.topic_partition])
 
     def compare_records(self) -> None:
         """Compare one sync's record on both clusters: topics that differ are contradictions."""
         if self.options.read_source and self.options.max_evidence_bytes:
-            contradictions = find_contradictions(
-                self.pair, self.index, self.evidence, self.positions
-            )
+            contradictions = find_contradictions(self.pair, self.index, self.evidence)
             for key, sync in contradictions.items():
                 self._add(key, contradiction=sync)
 
@@ -115,19 +117,18 @@ class EvidenceCollector:
         if not self.options.read_source:
             return
         # Topics that differ are refused one by one, and the reason names the records.
-        unsettled = {
-            key: position
-            for key, position in self.positions.items()
-            if self.evidence[key].contradiction is None
-        }
-        require_direction(self.pair, self.index, self.evidence, unsettled, self.options)
+        unsettled = {key: each for key, each in self.evidence.items() if each.contradiction is None}
+        require_direction(self.pair, self.index, unsettled, self.options)
 
     def collect_records(self) -> None:
         """Read the records around the positions that are not exact yet."""
-        for key in find_unconfirmed(
-            self.pair, self.index, self.evidence, max_bytes=self.options.max_evidence_bytes
-        ):
-            self._add(key, copied_to=None)
+        by_partition = {key.topic_partition: each for key, each in self.evidence.items()}
+        unconfirmed = find_unconfirmed(
+            self.pair, self.index, by_partition, max_bytes=self.options.max_evidence_bytes
+        )
+        for key in self.evidence:
+            if key.topic_partition in unconfirmed:
+                self._add(key, copied_to=None)
         windows = gather_windows(
             self.pair,
             self.index,
@@ -138,7 +139,7 @@ class EvidenceCollector:
         for key, (source, target) in windows.items():
             self.target_records += len(target.records)
             self._add(key, source_window=source, target_window=target)
-            around = self.index.partitions[key], self.positions[key]
+            around = self.index.partitions[key.topic_partition], key.position
             if source and (sync := find_contradiction_in(source, target, *around)):
                 self._add(key, contradiction=sync)
         source_windows = gather_source_to_end(
@@ -156,6 +157,6 @@ class EvidenceCollector:
             if evidence.source_window
         )
 
-    def _add(self, key: TopicPartition, **fields: Any) -> None:
+    def _add(self, key: PartitionPosition, **fields: Any) -> None:
         self.evidence[key] = replace(self.evidence[key], **fields)
         self._answers.pop(key, None)

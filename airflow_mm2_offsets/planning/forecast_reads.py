@@ -26,7 +26,7 @@ from airflow_mm2_offsets.planning.lost_parts import LostParts
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import options_without
-from airflow_mm2_offsets.planning.record_evidence import MAX_WINDOW
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ def read_uncopied(
     copies them by default.
     """
     ranges = {
-        key: OffsetRange(firsts[key], end - 1)
+        key: (key, OffsetRange(firsts[key], end - 1))
         for key, end in ends.items()
         if end - firsts[key] <= MAX_WINDOW
     }
@@ -182,7 +182,7 @@ def newest_times(
 
     A partition without a record there is absent.
     """
-    tails = {key: OffsetRange(max(0, stop - _TAIL), stop - 1) for key, stop in stops.items()}
+    tails = {key: (key, OffsetRange(max(0, stop - _TAIL), stop - 1)) for key, stop in stops.items()}
     read = read_ranges(cluster, tails, max_bytes=_MAX_BYTES)
     return {
         key: max(record.milliseconds for record in records)

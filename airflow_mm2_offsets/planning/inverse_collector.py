@@ -22,18 +22,15 @@ from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.inverse import search_from, translate_back
 from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, PlanError
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, read_ranges
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.contradictions import find_contradictions
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.record_evidence import (
-    MAX_WINDOW,
-    are_timed,
-    contents,
-    read_source_ranges,
-)
+from airflow_mm2_offsets.planning.record_evidence import are_timed, contents, read_source_ranges
+from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
 
 log = logging.getLogger(__name__)
@@ -97,12 +94,13 @@ class InverseCollector:
             return
         keys = {home: key for key, home in self._homes.items()}
         evidence = {
-            home: Evidence(source=self._evidence[key].home, target=self._evidence[key].away)
+            PartitionPosition(home, self._search(key)[0]): Evidence(
+                source=self._evidence[key].home, target=self._evidence[key].away
+            )
             for home, key in keys.items()
         }
-        positions = {home: self._search(key)[0] for home, key in keys.items()}
-        found = find_contradictions(self.pair.mirrored, self._syncs, evidence, positions)
-        for home, sync in found.items():
+        found = find_contradictions(self.pair.mirrored, self._syncs, evidence)
+        for (home, _), sync in found.items():
             key = keys[home]
             self._evidence[key] = replace(self._evidence[key], contradiction=sync)
 
@@ -110,7 +108,7 @@ class InverseCollector:
         """Read the records around the positions: of B up to its end, then of A."""
         limit = 0 if self.options.changed_records else self.options.max_evidence_bytes
         copies = read_ranges(self.pair.source, self._away_ranges(), max_bytes=limit)
-        ranges = {self._homes[key]: self._home_range(key) for key in copies}
+        ranges = {key: (self._homes[key], self._home_range(key)) for key in copies}
         originals = read_source_ranges(self.pair.mirrored, ranges, max_bytes=limit)
         for key, records in copies.items():
             self.source_records += len(records)
@@ -119,7 +117,7 @@ class InverseCollector:
                 first=away.first, last=away.last, records=contents(records, timed=timed)
             )
             self._evidence[key] = replace(self._evidence[key], copies=window)
-            if read := originals.get(self._homes[key]):
+            if read := originals.get(key):
                 offsets, at_home = read
                 self.target_records += len(at_home)
                 source = SourceWindow(
@@ -133,9 +131,9 @@ class InverseCollector:
         syncs = self._syncs.partitions.get(self._homes[key])
         return search_from(syncs, key, self.positions[key], self._evidence[key])
 
-    def _away_ranges(self) -> dict[TopicPartition, OffsetRange]:
-        ranges = {key: self._away_range(key) for key in self.positions}
-        return {key: offsets for key, offsets in ranges.items() if offsets.size <= MAX_WINDOW}
+    def _away_ranges(self) -> dict[TopicPartition, PartitionRange]:
+        ranges = {key: (key, self._away_range(key)) for key in self.positions}
+        return {key: each for key, each in ranges.items() if each[1].size <= MAX_WINDOW}
 
     def _away_range(self, key: TopicPartition) -> OffsetRange:
         evidence, last = self._evidence[key], self._evidence[key].away.high - 1

@@ -15,7 +15,8 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty
+from airflow_mm2_offsets.core.positions import PartitionPosition
+from airflow_mm2_offsets.kafka.ranges import Key, OffsetRange, PartitionRange, find_empty
 from airflow_mm2_offsets.planning.connect_claims import describe_shared, read_claims
 
 log = logging.getLogger(__name__)
@@ -56,37 +57,41 @@ def gather_drained(
     answers: Iterable[Translation],
     *,
     connectors: Collection[str] | None = None,
-) -> dict[TopicPartition, Watermarks]:
-    """Return the target's watermarks of the partitions that MirrorMaker 2 has copied to the end.
+) -> dict[PartitionPosition, Watermarks]:
+    """Return the target's watermarks of the positions from which on there is no record to copy.
 
     The order is the proof. First, every record before the position was copied. Then the target's
     end is read. Then the source has no record from the position on, and last, none was deleted
     there. The records of an open transaction may still be committed, so they count as records.
     """
-    positions = {
-        answer.topic_partition: answer.position
+    keys = [
+        PartitionPosition(answer.topic_partition, answer.position)
         for answer in answers
         if answer.basis in _MAY_BE_DRAINED
         and answer.position > _last_synced(index, answer.topic_partition)
-    }
-    stable = stable_ends(pair, positions)
-    by_connect = committed_by_connect(pair, positions, connectors)
+    ]
+    partitions = {key.topic_partition for key in keys}
+    stable = stable_ends(pair, partitions)
+    by_connect = committed_by_connect(pair, partitions, connectors)
+    copied = {each: max(_last_synced(index, each), by_connect.get(each, -1)) for each in partitions}
     not_copied = {
-        key: OffsetRange(max(_last_synced(index, key), by_connect.get(key, -1)) + 1, position - 1)
-        for key, position in positions.items()
-        if position <= stable[key]
+        key: (key.topic_partition, OffsetRange(copied[key.topic_partition] + 1, key.position - 1))
+        for key in keys
+        if key.position <= stable[key.topic_partition]
     }
     all_copied = find_empty(pair.source, not_copied)
-    target = PairWatermarks.read(pair, all_copied, ask_source=False).target
-    source = pair.source.watermarks(all_copied)
-    stable = stable_ends(pair, all_copied)
+    partitions = {key.topic_partition for key in all_copied}
+    target = PairWatermarks.read(pair, partitions, ask_source=False).target
+    source = pair.source.watermarks(partitions)
+    stable = stable_ends(pair, partitions)
     after = {
-        key: OffsetRange(positions[key], source[key].high - 1)
+        key: (each, OffsetRange(position, source[each].high - 1))
         for key in all_copied
-        if source[key].high <= stable[key]
+        for each, position in [key]
+        if source[each].high <= stable[each]
     }
     empty = find_empty(pair.source, after)
-    return {key: target[key] for key in _never_had_records(pair, after, empty)}
+    return {key: target[key.topic_partition] for key in _never_had_records(pair, after, empty)}
 
 
 def gather_connect_progress(
@@ -113,7 +118,7 @@ def gather_connect_progress(
     stable = stable_ends(pair, committed)
     # An offset beyond the source's end was committed for an earlier topic of that name.
     beyond = {
-        key: OffsetRange(last + 1, ends[key] - 1)
+        key: (key, OffsetRange(last + 1, ends[key] - 1))
         for key, last in committed.items()
         if max(last + 1, ends[key]) <= stable[key]
     }
@@ -122,16 +127,17 @@ def gather_connect_progress(
 
 
 def _never_had_records(
-    pair: ClusterPair, ranges: Mapping[TopicPartition, OffsetRange], empty: set[TopicPartition]
-) -> set[TopicPartition]:
-    """Return the partitions of ``empty`` from whose range no record was deleted either.
+    pair: ClusterPair, ranges: Mapping[Key, PartitionRange], empty: set[Key]
+) -> set[Key]:
+    """Return the keys of ``empty`` from whose range no record was deleted either.
 
     Below the source's first offset, records may have been deleted, by retention or by hand. The
     first offset is therefore read after the range was found empty.
     """
-    with_offsets = {key for key in empty if ranges[key].size}
-    source = pair.source.watermarks(with_offsets)
-    return {key for key in empty if key not in with_offsets or source[key].low <= ranges[key].first}
+    with_offsets = {ranges[key] for key in empty if ranges[key][1].size}
+    source = pair.source.watermarks({each for each, _ in with_offsets})
+    lost = {each for each in with_offsets if source[each[0]].low > each[1].first}
+    return {key for key in empty if ranges[key] not in lost}
 
 
 def stable_ends(pair: ClusterPair, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

@@ -24,7 +24,7 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
 )
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.core.positions import by_topic_partition
+from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.evidence_collector import EvidenceCollector
@@ -138,7 +138,7 @@ def _collect_by_syncs(
     collector = EvidenceCollector(
         pair=pair,
         index=syncs.index,
-        positions=positions,
+        positions=[PartitionPosition(*each) for each in positions.items()],
         options=options,
         connectors=connectors,
     )

@@ -186,4 +186,5 @@ def _longer(
 def _read(
     cluster: KafkaCluster, ranges: Ranges, max_bytes: int
 ) -> dict[TopicPartition, list[RangeRecord]]:
-    return read_ranges(cluster, ranges, max_bytes=max_bytes, isolation=_UNCOMMITTED)
+    by_key = {each[0]: each for each in ranges.items()}
+    return read_ranges(cluster, by_key, max_bytes=max_bytes, isolation=_UNCOMMITTED)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, SyncsLocation, TopicPartition
+from airflow_mm2_offsets.core import Evidence, SyncIndex, SyncsLocation
+from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.errors import ClusterRefusedError, ConfigurationError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.contradictions import find_confirmation
@@ -20,8 +21,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 def require_direction(
     pair: ClusterPair,
     index: SyncIndex,
-    evidence: Mapping[TopicPartition, Evidence],
-    positions: Mapping[TopicPartition, int],
+    evidence: Mapping[PartitionPosition, Evidence],
     options: PlanOptions,
 ) -> None:
     """Refuse syncs that may be those of the flow back.
@@ -35,10 +35,10 @@ def require_direction(
     """
     other = _other_location(pair)
     cluster, topic = other.syncs_cluster, other.syncs_topic
-    has_syncs = any(index.partitions.get(key) for key in positions)
+    has_syncs = any(index.partitions.get(key.topic_partition) for key in evidence)
     if not has_syncs or not _may_exist(cluster, topic):
         return
-    if options.max_evidence_bytes and find_confirmation(pair, index, evidence, positions):
+    if options.max_evidence_bytes and find_confirmation(pair, index, evidence):
         return
     raise ConfigurationError(
         f"the offset syncs in topic {pair.syncs_topic} on the {pair.syncs_cluster.name} may be "

@@ -156,6 +156,11 @@ class _Admin(_Client, DescribingAdmin):
 
 
 class _Consumer(_Client):
+    def __init__(self, cluster: InMemoryCluster, settings: Mapping[str, Any]) -> None:
+        super().__init__(cluster, settings)
+        self._paused: set[tuple[str, int]] = set()
+        """As librdkafka's, it outlives ``assign``."""
+
     def offsets_for_times(
         self, partitions: Iterable[TopicPartition], **_: object
     ) -> list[SimpleNamespace]:
@@ -186,14 +191,18 @@ class _Consumer(_Client):
         }
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
-            self._reading.pop((partition.topic, partition.partition), None)
+        self._paused |= {(each.topic, each.partition) for each in partitions}
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        self._paused -= {(each.topic, each.partition) for each in partitions}
 
     def consume(self, most: int, *, timeout: float) -> list["Message"]:
         if not self._cluster.is_running:
             time.sleep(timeout)
             return []
         for partition, messages in list(self._reading.items()):
+            if partition in self._paused:
+                continue
             batch = [message for message, _ in zip(messages, range(most), strict=False)]
             if batch:
                 return batch

@@ -6,9 +6,11 @@ from random import Random
 import pytest
 
 from airflow_mm2_offsets.connect.admin import ConnectorAdmin
-from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
+from airflow_mm2_offsets.core import Status
+from airflow_mm2_offsets.errors import ConfigurationError, ConnectError, TopicNotFoundError
 from airflow_mm2_offsets.operators.connector_offsets import ResetConnectorOffsetsOperator
 from airflow_mm2_offsets.operators.connector_states import RestartFailedTasksOperator
+from airflow_mm2_offsets.planning.connect_claims import read_claims
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until
@@ -112,3 +114,36 @@ def test_connect_itself_refuses_offsets_of_a_connector_that_runs(managed: Manage
     path = f"/connectors/{managed.source_connector}/offsets"
     with pytest.raises(ConnectError, match="HTTP 400: Connectors must be in the STOPPED state"):
         managed.connect.request("DELETE", path, "the offsets")
+
+
+def test_topics_split_over_two_connectors_are_each_translated(
+    managed: ManagedMirror, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each topic by its own connector's offsets; what none copies, or both would, is refused."""
+    first, second, lonely = (managed.new_topic() for _ in range(3))
+    for topic, count in ((first, 300), (second, 170), (lonely, 5)):
+        NumberedWriter(managed.stack.source, topic, 1).write(count)
+    managed.apply(kinds=["source"], topics=first)
+    managed.apply(kinds=["source"], topics=second, name=f"{managed.name}-2")
+    positions = {first: {0: 300}, second: {0: 170}}
+    wait_until(lambda: not still_copying(managed.pair, positions), "both copies", seconds=60)
+    names = managed.source_connector, f"{managed.name}-2-source"
+
+    def each_has_committed_its_own() -> bool:
+        claims = {key.topic: [*by] for key, by in read_claims(managed.pair).items()}
+        return claims == {first: [names[0]], second: [names[1]]}
+
+    wait_until(each_has_committed_its_own, "the offsets of both connectors", seconds=60)
+    for middle in ({first: {0: 120}, second: {0: 55}}, positions):
+        plan = plan_failover(managed.pair, middle)
+        for planned in plan.partitions:
+            answer = planned.translation
+            # Nothing but copies is there, each once.
+            assert (answer.status, answer.target) == (Status.EXACT, answer.position)
+    # Nobody has created its copy.
+    with pytest.raises(TopicNotFoundError, match=rf"{lonely}\[0\]: does not exist"):
+        plan_failover(managed.pair, {lonely: {0: 3}})
+    with pytest.raises(ConfigurationError, match=f"{names[0]} copies topic {first} of this pair"):
+        managed.apply(kinds=["source"], topics=f"{first}|{lonely}", name=f"{managed.name}-3")
+    assert f"{managed.name}-3-source" not in managed.connect.configs()
+    assert "connectors have copied it" not in caplog.text

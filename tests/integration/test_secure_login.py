@@ -1,12 +1,15 @@
 """Logins to real brokers, each way, in librdkafka's words and in Java's, on each side its own."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.config import load_settings
+from airflow_mm2_offsets.connect.client import ConnectClient
+from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Broker
@@ -81,3 +84,20 @@ def test_the_command_line_translates(
     plan = plan_failover(secured.pair(scram), secured.positions)
     check_plan(plan, secured)
     assert answered["partitions"] == plan.to_json()["partitions"]
+
+
+def test_a_wrong_password_for_connect_is_one_clear_error(secured: Secured) -> None:
+    """Connect's own refusal: the error names the worker and the user, and never the password."""
+    user, password = secured.stack.connect_login or ("", "")
+    right = ConnectClient(url=secured.stack.connect_url, username=user, password=password)
+    assert right.check()
+    pair = replace(secured.pair(scram), connect=replace(right, password="wrong-secret"))  # noqa: S106 - to see that it is never shown
+    with pytest.raises(ConnectError) as caught:
+        plan_failover(pair, secured.positions)
+    message = str(caught.value)
+    assert f"Connect at {secured.stack.connect_url}, " in message
+    assert f": HTTP 401, asked as user {user}: " in message
+    assert "check the username and the password for Connect" in message
+    assert not {"wrong-secret", password} & {*message.split()}
+    assert "wrong-secret" not in f"{message} {caught.value!r}"
+    assert not caught.value.retryable

@@ -1,6 +1,6 @@
 """Reading stretches of partitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +9,12 @@ from confluent_kafka import Producer
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import TopicNotFoundError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, find_empty, read_ranges
+from airflow_mm2_offsets.kafka.ranges import (
+    OffsetRange,
+    RangeRecord,
+    find_empty,
+    read_ranges,
+)
 from tests.support.mock_broker import MockBroker
 
 ORDERS, RETURNS = TopicPartition("orders", 0), TopicPartition("returns", 1)
@@ -37,22 +42,52 @@ def test_ranges_of_several_topics_are_read(cluster: KafkaCluster) -> None:
     records_of = read_ranges(
         cluster,
         {
-            ORDERS: OffsetRange(3, 5),
-            RETURNS: OffsetRange(18, 30),
-            TopicPartition("returns", 2): OffsetRange(0, 9),
-            TopicPartition("orders", 1): NOTHING,
+            "some": (ORDERS, OffsetRange(3, 5)),
+            "last": (RETURNS, OffsetRange(18, 30)),
+            "beyond": (TopicPartition("returns", 2), OffsetRange(0, 9)),
+            "no offsets": (TopicPartition("orders", 1), NOTHING),
         },
         max_bytes=ENOUGH,
     )
-    assert {
-        partition: [record.offset for record in records]
-        for partition, records in records_of.items()
-    } == {
-        ORDERS: [3, 4, 5],
-        RETURNS: [18, 19],
-        TopicPartition("returns", 2): [],
-        TopicPartition("orders", 1): [],
+    assert _offsets(records_of) == {
+        "some": [3, 4, 5],
+        "last": [18, 19],
+        "beyond": [],
+        "no offsets": [],
     }
+
+
+def test_ranges_of_one_partition_may_overlap(cluster: KafkaCluster) -> None:
+    """Each has its records; what several have is read once, as the limit of bytes shows."""
+    ranges = {
+        (first, last): (ORDERS, OffsetRange(first, last))
+        for first, last in ((2, 6), (2, 6), (4, 9), (4, 4), (10, 11), (14, 13), (17, 30))
+    }
+    expected = {each: [*range(each[0], min(each[1], 19) + 1)] for each in ranges}
+    # Offsets 2 to 11 and 17 to 19 are read: 13 records with keys of 3 bytes.
+    size = 13 * len(b"key") + sum(len(b"%d" % each) for each in (*range(2, 12), 17, 18, 19))
+    assert _offsets(read_ranges(cluster, ranges, max_bytes=size)) == expected
+    assert (17, 30) not in read_ranges(cluster, ranges, max_bytes=0)
+
+
+def test_one_consumer_reads_many_ranges_of_a_partition(broker: MockBroker) -> None:
+    """They lie apart, so it goes from one to the next; none lacks a record or has another's."""
+    ends = {0: 2000, 1: 735}
+    for partition, end in ends.items():
+        broker.write("orders", [(b"key", b"%d" % number) for number in range(end)], partition)
+    ranges = {
+        (partition, first): (TopicPartition("orders", partition), OffsetRange(first, first + size))
+        for partition, end in ends.items()
+        for size, first in enumerate(range(0, end, 200))
+    }
+    assert _offsets(read_ranges(broker.cluster(), ranges, max_bytes=ENOUGH)) == {
+        (partition, first): [*range(first, min(offsets.last + 1, ends[partition]))]
+        for (partition, first), (_, offsets) in ranges.items()
+    }
+
+
+def _offsets(read: Mapping[Any, Sequence[RangeRecord]]) -> dict[Any, list[int]]:
+    return {key: [record.offset for record in records] for key, records in read.items()}
 
 
 def test_no_more_than_max_bytes_are_read(
@@ -60,7 +95,7 @@ def test_no_more_than_max_bytes_are_read(
 ) -> None:
     """The small range is read, the large one left out whole; with 0 bytes, both are left out."""
     monkeypatch.setattr("airflow_mm2_offsets.kafka.ranges._AT_A_TIME", 1)
-    ranges = {ORDERS: OffsetRange(0, 19), RETURNS: OffsetRange(0, 1)}
+    ranges = {ORDERS: (ORDERS, OffsetRange(0, 19)), RETURNS: (RETURNS, OffsetRange(0, 1))}
     each = len(b"key0")
     assert set(read_ranges(cluster, ranges, max_bytes=2 * each)) == {RETURNS}
     assert set(read_ranges(cluster, ranges, max_bytes=ENOUGH)) == set(ranges)
@@ -70,9 +105,9 @@ def test_no_more_than_max_bytes_are_read(
 def test_empty_ranges_need_no_request() -> None:
     """For empty ranges even an unreachable cluster is no error."""
     cluster = KafkaCluster(name="source", config={"bootstrap.servers": "127.0.0.1:1"})
-    assert read_ranges(cluster, {ORDERS: NOTHING}, max_bytes=ENOUGH) == {ORDERS: []}
+    assert read_ranges(cluster, {1: (ORDERS, NOTHING)}, max_bytes=ENOUGH) == {1: []}
     assert read_ranges(cluster, {}, max_bytes=ENOUGH) == {}
-    assert find_empty(cluster, {ORDERS: NOTHING}) == {ORDERS}
+    assert find_empty(cluster, {1: (ORDERS, NOTHING)}) == {1}
 
 
 def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
@@ -80,19 +115,30 @@ def test_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
     empty = find_empty(
         cluster,
         {
-            ORDERS: OffsetRange(19, 19),
-            TopicPartition("orders", 1): OffsetRange(0, 100),
-            TopicPartition("returns", 0): NOTHING,
-            RETURNS: OffsetRange(0, 19),
+            "last": (ORDERS, OffsetRange(19, 19)),
+            "another": (TopicPartition("orders", 1), OffsetRange(0, 100)),
+            "no offsets": (TopicPartition("returns", 0), NOTHING),
+            "all": (RETURNS, OffsetRange(0, 19)),
         },
     )
-    assert empty == {TopicPartition("orders", 1), TopicPartition("returns", 0)}
+    assert empty == {"another", "no offsets"}
+
+
+def test_overlapping_ranges_without_records_are_found(cluster: KafkaCluster) -> None:
+    """Ranges that all begin, or all end, at one offset, and some between."""
+    ranges = {
+        (first, last): (ORDERS, OffsetRange(first, last))
+        for first in range(15, 21)
+        for last in range(14, 30)
+    }
+    without = {(first, last) for first, last in ranges if first > min(last, 19)}
+    assert find_empty(cluster, ranges) == without
 
 
 def test_a_topic_that_does_not_exist_is_named(cluster: KafkaCluster) -> None:
     """A range of a missing topic is an error, not an empty range."""
     with pytest.raises(TopicNotFoundError, match=r"nowhere\[0\]: does not exist"):
-        find_empty(cluster, {TopicPartition("nowhere", 0): OffsetRange(0, 5)})
+        find_empty(cluster, {1: (TopicPartition("nowhere", 0), OffsetRange(0, 5))})
 
 
 def _variants() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -122,8 +168,8 @@ def test_content_is_all_that_a_record_holds(broker: MockBroker) -> None:
     for change in ({}, {}, *(change for _, change in _variants())):
         producer.produce("orders", partition=0, **(same | change))
     assert producer.flush(10) == 0
-    ranges = {ORDERS: OffsetRange(0, 99)}
-    records = read_ranges(broker.cluster(), ranges, max_bytes=ENOUGH)[ORDERS]
+    ranges = {1: (ORDERS, OffsetRange(0, 99))}
+    records = read_ranges(broker.cluster(), ranges, max_bytes=ENOUGH)[1]
     first, again, *others = [(each.digest, each.milliseconds) for each in records]
     assert first == again
     assert len({first, *others}) == 1 + len(list(_variants()))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -162,6 +163,30 @@ def test_an_error_without_json_is_one_too(status: int) -> None:
     with pytest.raises(ConnectError, match=f"HTTP {status}") as caught:
         client.mirror_sources()
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "username", "words"),
+    [
+        (
+            401,
+            "airflow",
+            "HTTP 401, asked as user airflow: .*; check the username and the password",
+        ),
+        (401, None, "HTTP 401, asked without a login: .*; check the username and the password"),
+        (403, "airflow", "HTTP 403, asked as user airflow: .*; give the user the right, or "),
+    ],
+)
+@pytest.mark.parametrize("text", ["User cannot access the resource.", '{"message": "no"}', ""])
+def test_a_refused_login_names_host_and_user(
+    status: int, username: str | None, words: str, text: str
+) -> None:
+    """Connect's own refusal is a line of text; that of a proxy may be JSON, or nothing."""
+    client = replace(_served(lambda _: httpx.Response(status, text=text)), username=username)
+    with pytest.raises(ConnectError, match=words) as caught:
+        client.check()
+    assert "Connect at http://connect:8083, the worker: " in str(caught.value)
+    assert "hunter2" not in f"{caught.value} {caught.value!r}"
 
 
 @pytest.mark.parametrize(("status", "retryable"), [(401, False), (403, False), (500, True)])

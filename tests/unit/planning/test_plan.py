@@ -1,6 +1,6 @@
 """What a plan reads of the clusters, and what it makes of that."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.kafka import clients as kafka_clients
 from airflow_mm2_offsets.kafka import drain, ranges
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, RangeRecord
-from airflow_mm2_offsets.planning import contradictions, record_evidence
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, RangeRecord
+from airflow_mm2_offsets.planning import contradictions, record_evidence, record_ranges
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.testing.logs import SourceLog
@@ -35,9 +35,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     read = ranges.read_ranges
 
     def noting(
-        cluster: KafkaCluster, wanted: Mapping[TopicPartition, OffsetRange], **options: Any
-    ) -> dict[TopicPartition, list[RangeRecord]]:
-        noted.setdefault(cluster.name, {}).update(wanted)
+        cluster: KafkaCluster, wanted: Mapping[Hashable, PartitionRange], **options: Any
+    ) -> dict[Hashable, list[RangeRecord]]:
+        noted.setdefault(cluster.name, {}).update(wanted.values())
         return read(cluster, wanted, **options)
 
     monkeypatch.setattr(record_evidence, "read_ranges", noting)
@@ -134,7 +134,7 @@ def test_a_copy_before_a_late_first_sync_is_no_proof_while_the_source_goes_on(
     late: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the source is not read to its end, a second record may be equal to the first."""
-    monkeypatch.setattr(record_evidence, "MAX_WINDOW", 350)
+    monkeypatch.setattr(record_ranges, "MAX_WINDOW", 350)
     answer = _answer(late.pair, 60)
     assert (answer.status, answer.low, answer.high) == ("bounded", 60, 251)
 
@@ -162,7 +162,7 @@ def test_a_wide_stretch_stays_open(
     copied: Pair, reads: Reads, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """Where either side has too many offsets between the syncs, one sync's record alone is read."""
-    monkeypatch.setattr(record_evidence, "MAX_WINDOW", most)
+    monkeypatch.setattr(record_ranges, "MAX_WINDOW", most)
     answer = _answer(copied.pair, 51)
     assert (answer.status, answer.low, answer.high) == ("bounded", 27, 46)
     assert [each.size for side in reads.values() for each in side.values()] == [1, 1]

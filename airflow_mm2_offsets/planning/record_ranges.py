@@ -1,0 +1,116 @@
+"""Tells which ranges hold the records that settle a position; ``record_evidence`` reads them."""
+
+from operator import attrgetter
+
+from airflow_mm2_offsets.core import Basis, Evidence, Status, SyncIndex, Translation, Watermarks
+from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
+from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.core.segments import Segments
+from airflow_mm2_offsets.kafka.ranges import OffsetRange
+
+MAX_WINDOW = 100_000
+"""The most offsets of one partition that are read on either side."""
+
+_MAY_BE_READ = frozenset(
+    {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
+)
+
+
+def find_range_to_end(
+    index: SyncIndex, answer: Translation, evidence: Evidence
+) -> OffsetRange | None:
+    """Return what to read of the source up to its end; None if nothing helps or it is too much."""
+    source = evidence.source
+    if answer.status is not Status.BOUNDED or answer.basis is not Basis.CONTENT or not source:
+        return None
+    # All of it, if that is little: a rewind that no sync shows may go back anywhere.
+    to_end = OffsetRange(source.low, source.high - 1)
+    if to_end.size > MAX_WINDOW:
+        first = _first_source_offset(index.partitions[answer.topic_partition], answer, evidence)
+        to_end = OffsetRange(first, source.high - 1)
+    return to_end if to_end.size <= MAX_WINDOW else None
+
+
+def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
+    """Return the lowest source offset of which a copy may have been read on the target."""
+    segments = segments_with(syncs, evidence)
+    window = segments.search_range(segments.bracket(answer.position))
+    if window is None or evidence.target_window is None:
+        return 0
+    rewinds = (
+        recopied_from(syncs, number)
+        for number in range(1, len(syncs.starts))
+        if window.begin.downstream
+        <= syncs.downstream[syncs.starts[number]]
+        <= evidence.target_window.last
+    )
+    return min((window.begin.upstream, *rewinds))
+
+
+def find_ranges(
+    index: SyncIndex, answer: Translation, evidence: Evidence
+) -> tuple[OffsetRange | None, OffsetRange] | None:
+    """Return what to read on source and target; None if nothing helps or it is too much."""
+    syncs = index.partitions.get(answer.topic_partition)
+    if syncs is None or answer.basis not in _MAY_BE_READ:
+        return None
+    segments = segments_with(syncs, evidence)
+    bracket = segments.bracket(answer.position)
+    step = syncs.step_range(bracket)
+    window = segments.search_range(bracket) or step
+    if window is None:
+        return None
+    is_bounded = answer.status is Status.BOUNDED
+    duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
+    first = bracket.before or SyncPoint(0, 0)
+    if window is not step and segments.older_low(bracket) is not None:
+        first, duplicate = window.begin, None
+    elif bracket.is_sync and step:
+        window = step
+    elif not is_bounded and duplicate is None:
+        return None
+    if evidence.source:
+        for last in _ends(segments, window.end, duplicate):
+            # Older copies count for what later steps lack: both sides show it.
+            source_end = max(last, window.end, key=attrgetter("upstream")) if step else window.end
+            source = _range(first, source_end, 0, evidence.source)
+            target = _range(first, last, 1, evidence.target)
+            if source and target:
+                return source, target
+    if evidence.sole_writer and bracket.after and is_bounded:
+        target = _range(first, bracket.after, 1, evidence.target)
+        return (None, target) if target else None
+    return None
+
+
+def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> list[SyncPoint]:
+    """Return up to where the target may be read, the furthest first.
+
+    ``end`` ends the range that holds a position's copy; it may be a settled sync beyond the last
+    possible ``duplicate``, before which records of the range may be copied again.
+    """
+    if duplicate is None:
+        return [end]
+    furthest = max(duplicate, end, key=attrgetter("downstream"))
+    # What follows the position may be copied again up to there.
+    settled = segments.settled_sync(furthest.downstream) or furthest
+    return [max(settled, furthest, key=attrgetter("downstream")), furthest, end]
+
+
+def _range(
+    first: SyncPoint, last: SyncPoint, side: int, watermarks: Watermarks | None
+) -> OffsetRange | None:
+    """Return the offsets of one side; None if too many of them can be read.
+
+    ``side`` is 0 for the source and 1 for the target.
+    """
+    offsets = OffsetRange(first[side], last[side])
+    readable = OffsetRange(max(offsets.first, low_of(watermarks)), offsets.last)
+    return offsets if readable.size <= MAX_WINDOW else None
+
+
+def low_of(watermarks: Watermarks | None) -> int:
+    """Return the first offset that a partition holds; 0 where it is not known."""
+    return watermarks.low if watermarks else 0
