@@ -6,7 +6,6 @@ Each function raises what ``drain`` raises.
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain, zip_longest
 from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -16,6 +15,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain_laps
+from airflow_mm2_offsets.kafka.record_digests import RecordParts, digest_of, parts_of
 
 _AT_A_TIME = 100
 """Ranges that one consumer reads."""
@@ -33,19 +33,6 @@ class RangeRecord(NamedTuple):
     is_append_time: bool
     """Whether the broker set the timestamp (``message.timestamp.type``): then two copies of one
     record differ in it."""
-
-
-class RecordParts(NamedTuple):
-    """A record's parts, each as a digest, to tell which of them differ from another record's."""
-
-    key: bytes
-    value: bytes
-    timestamp: int
-    headers: bytes
-
-    def differing(self, other: "RecordParts") -> list[str]:
-        """Return the names of the parts that differ."""
-        return [name for name in self._fields if getattr(self, name) != getattr(other, name)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -205,12 +192,7 @@ def read_parts(
     """
     ranges = [(each, OffsetRange(offset, offset)) for each, offset in offsets.items()]
     return {
-        each: RecordParts(
-            key=_digest([record.key()]),
-            value=_digest([record.value()]),
-            timestamp=record.timestamp()[1],
-            headers=_digest(_header_parts(record)),
-        )
+        each: parts_of(record)
         for (each, _), record in _read(cluster, ranges, isolation="read_uncommitted")
     }
 
@@ -238,22 +220,7 @@ def _read(
 
 
 def _range_record(record: Record) -> RangeRecord:
-    digest = _digest([record.key(), record.value(), *_header_parts(record)])
     kind, milliseconds = record.timestamp()
-    return RangeRecord(record.offset(), digest, milliseconds, kind == TIMESTAMP_LOG_APPEND_TIME)
-
-
-def _header_parts(record: Record) -> list[bytes | None]:
-    parts: list[bytes | None] = []
-    for name, value in record.headers() or ():
-        parts += [name.encode(), value]
-    return parts
-
-
-def _digest(parts: Iterable[bytes | None]) -> bytes:
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        # The length separates neighbours; -1 tells an absent value from an empty one.
-        digest.update((-1 if part is None else len(part)).to_bytes(8, "big", signed=True))
-        digest.update(part or b"")
-    return digest.digest()
+    return RangeRecord(
+        record.offset(), digest_of(record), milliseconds, kind == TIMESTAMP_LOG_APPEND_TIME
+    )
