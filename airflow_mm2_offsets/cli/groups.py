@@ -80,5 +80,5 @@ def groups(*, group: GroupOptions, archive: ArchiveOptions, pair_options: Cluste
     return Answer(
         text=report.summary(),
         data=report.to_json(),
-        exit_code=ExitCode.REFUSED if refused else ExitCode.OK,
+        exit_code=ExitCode.REFUSED if refused or report.unread else ExitCode.OK,
     )

@@ -1,17 +1,12 @@
-"""The rules by which a consumer group's offsets are committed for it; ``groups`` asks them.
+"""Where a consumer group continues, what it has committed, and what is decided about it.
 
-A group is moved before its consumers are: they find the offsets when they start. Kafka takes such
-a commit only while the group has no members (KIP-396). Ours carries a marker, so that a later run
-knows which commits are ours, and of which origin.
+``group_rules`` decides, ``groups`` commits and reports.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from airflow_mm2_offsets.core.commit_marker import CommitMarker, read_marker
-from airflow_mm2_offsets.core.evidence import Watermarks
+from airflow_mm2_offsets.core.commit_marker import CommitMarker
 from airflow_mm2_offsets.core.positions import TopicPartition
 
 
@@ -23,11 +18,12 @@ class CommitStatus(StrEnum):
     UNCHANGED = "unchanged"
     """Our earlier commit stays. It is written again, so that Kafka does not expire it."""
     KEPT = "kept"
-    """Somebody else's commit stays: a consumer's, or that of MirrorMaker 2's own sync."""
+    """Somebody else commits for the group, a consumer or MirrorMaker 2's own sync: it is not moved.
+    Where our earlier commit stands, it is written again."""
     REFUSED = "refused"
     """Nothing new is committed, because it could lose records."""
     FAILED = "failed"
-    """The broker refused the commit."""
+    """The broker refused the commit, or does not tell what the group has committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +99,18 @@ class GroupDecision:
         """Return the decision after the broker has refused the commit."""
         return replace(self, status=CommitStatus.FAILED, reason=reason, commit=None)
 
+    def read_back(self, found: GroupCommit | None) -> "GroupDecision":
+        """Return what is true after the commit: another one may have replaced it at once."""
+        if self.commit is None or found == self.commit:
+            return self
+        if found is None:
+            return self.failed(f"offset {self.commit.offset} was committed, and is not there")
+        reason = (
+            f"offset {self.commit.offset} was committed, and {found.offset} is there now: a "
+            f"consumer or another run of the sync committed at the same time"
+        )
+        return replace(self, status=CommitStatus.KEPT, reason=reason, commit=None)
+
     @property
     def max_reread(self) -> int | None:
         """The most records read again; None when not known, or nothing of ours is committed."""
@@ -116,173 +124,3 @@ class GroupDecision:
     @property
     def _is_its_own(self) -> bool:
         return self.commit is not None and self.commit.offset == self.position.offset
-
-
-def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:
-    """Return the positions; those of a group that has several origins are refused.
-
-    Whatever their topic-partitions are: the consumers of two groups would join one, and each would
-    be given partitions that only the other has positions of.
-    """
-    origins: dict[str, set[str]] = defaultdict(set)
-    listed = list(positions)
-    for each in listed:
-        origins[each.group].add(each.origin)
-    return [
-        each.refused(
-            f"several origins would commit for the group: {', '.join(sorted(shared))}; give each a "
-            f"group of its own, or leave all but one out"
-        )
-        if len(shared := origins[each.group]) > 1
-        else each
-        for each in listed
-    ]
-
-
-def decide(
-    position: GroupPosition,
-    current: GroupCommit | None,
-    watermarks: Watermarks | None,
-    *,
-    members: int,
-    rules: GroupRules = DEFAULT_RULES,
-) -> GroupDecision:
-    """Decide about one position.
-
-    Args:
-        position: Where the group is to continue.
-        current: What the group has committed there; None: nothing.
-        watermarks: Those of the topic-partition; None: it does not exist.
-        members: How many members the group has.
-        rules: What the user allows.
-    """
-    offset = position.offset
-    previous = current.offset if current is not None and current.offset >= 0 else None
-    blank = GroupDecision(
-        position=position, status=CommitStatus.REFUSED, reason=position.reason, previous=previous
-    )
-    outside = None if offset is None else _outside(offset, watermarks)
-    if offset is None or outside:
-        refusal = replace(blank, reason=outside or position.reason)
-        return _keep_alive(refusal, current, watermarks, members)
-    if problem := _active(members):
-        return replace(blank, reason=problem)
-    if current is None or previous is None:
-        return _commit(blank)
-    marker = read_marker(current.metadata, offset=current.offset)
-    if marker is None:
-        return _beside_others(blank, offset, previous, rules)
-    if marker.origin != position.origin:
-        return replace(
-            blank,
-            reason=f"its commit {previous} comes from another origin, {marker.origin}, and this "
-            f"one is {position.origin}: give each a group of its own, or delete the group's offset",
-        )
-    return _after_ours(blank, current, marker, watermarks, rules)
-
-
-def _keep_alive(
-    refusal: GroupDecision, current: GroupCommit | None, watermarks: Watermarks | None, members: int
-) -> GroupDecision:
-    """Return the refusal, with our own earlier commit while it lies inside the log.
-
-    It lost nothing when it was committed. If it were not written again, Kafka would expire it
-    (KIP-211), and the group would start where ``auto.offset.reset`` sends it.
-    """
-    if current is None or watermarks is None or members:
-        return refusal
-    marker = read_marker(current.metadata, offset=current.offset)
-    is_ours = marker is not None and marker.origin == refusal.position.origin
-    if not is_ours or not watermarks.low <= current.offset <= watermarks.high:
-        return refusal
-    reason = f"{refusal.reason}; our earlier commit {current.offset} stays"
-    return replace(refusal, reason=reason, commit=current)
-
-
-def _outside(offset: int, watermarks: Watermarks | None) -> str | None:
-    if watermarks is None:
-        return "the topic or the partition does not exist on the cluster of the group"
-    if offset < watermarks.low:
-        return (
-            f"offset {offset} is below the first offset {watermarks.low}: records were deleted; "
-            f"choose by hand where the group starts"
-        )
-    if offset > watermarks.high:
-        return (
-            f"offset {offset} is beyond the end offset {watermarks.high}: it is not replicated "
-            f"yet, or the topic was recreated"
-        )
-    return None
-
-
-def _active(members: int) -> str | None:
-    if not members:
-        return None
-    return (
-        f"the group has {members} members: consumers commit for themselves, and Kafka refuses "
-        f"commits of others; stop them, if they are not to read here yet"
-    )
-
-
-def _beside_others(
-    blank: GroupDecision, offset: int, previous: int, rules: GroupRules
-) -> GroupDecision:
-    if not rules.overwrite_others:
-        reason = (
-            f"commit {previous} is not ours: a consumer or MirrorMaker 2's own sync made it; set "
-            f"overwrite_others to move it to {offset}"
-        )
-    elif previous >= offset:
-        reason = f"commit {previous} is not ours, and not below {offset}: never backwards"
-    else:
-        return _commit(blank)
-    return replace(blank, status=CommitStatus.KEPT, reason=reason)
-
-
-def _after_ours(
-    blank: GroupDecision,
-    current: GroupCommit,
-    marker: CommitMarker,
-    watermarks: Watermarks | None,
-    rules: GroupRules,
-) -> GroupDecision:
-    position, before = blank.position, current.offset
-    if watermarks is not None and before > watermarks.high:
-        return replace(
-            blank,
-            reason=f"our commit {before} is beyond the end offset {watermarks.high}: the topic was "
-            f"recreated; delete the group's offset, and run again",
-        )
-    assert position.offset is not None  # noqa: S101 - refused before
-    if position.offset > before:
-        return _commit(blank)
-    reason = position.reason
-    if position.offset < before:
-        if marker.source_offset > position.source_offset and rules.allow_rewind:
-            return _commit(blank)
-        reason = _why_not_back(position, before, marker)
-    commit = position.marked() if position.offset == before else current
-    return replace(blank, status=CommitStatus.UNCHANGED, reason=reason, commit=commit)
-
-
-def _why_not_back(position: GroupPosition, before: int, marker: CommitMarker) -> str:
-    if marker.source_offset > position.source_offset:
-        return (
-            f"never backwards: our commit {before} is of position {marker.source_offset}, and the "
-            f"position is {position.source_offset} now, either rewound or of an older state; set "
-            f"allow_rewind to move it back to {position.offset}"
-        )
-    return (
-        f"never backwards: our commit {before} of position {marker.source_offset} lost nothing, "
-        f"and less is known now: {position.offset}"
-    )
-
-
-def _commit(blank: GroupDecision) -> GroupDecision:
-    position = blank.position
-    return replace(
-        blank,
-        status=CommitStatus.COMMITTED,
-        reason=position.reason,
-        commit=position.marked(),
-    )

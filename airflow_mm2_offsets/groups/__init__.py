@@ -1,7 +1,7 @@
 """Commits translated offsets for consumer groups, and a Spark job's positions as a group's.
 
 Operators and the command line call ``sync_groups`` and ``publish_positions``. The rules are in
-``core.group_offsets``, Kafka's requests in ``kafka.groups``.
+``core.group_rules``, Kafka's requests in ``kafka.groups`` and ``kafka.group_commits``.
 """
 
 from airflow_mm2_offsets.groups.publish import publish_positions

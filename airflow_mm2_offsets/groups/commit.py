@@ -1,21 +1,27 @@
 """Decides about positions by what the groups' cluster says right before the commit, and commits."""
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.group_offsets import (
-    GroupCommit,
+    CommitStatus,
     GroupDecision,
     GroupPosition,
     GroupRules,
-    decide,
-    refuse_shared,
 )
+from airflow_mm2_offsets.core.group_rules import decide_group, refuse_shared
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.kafka.group_commits import CommitErrors
+from airflow_mm2_offsets.kafka.group_requests import batched
+from airflow_mm2_offsets.kafka.groups import GroupsRead, GroupStates
 
 _AT_A_TIME = 100
 """Groups that are checked and committed together: the fewer, the less can change in between."""
+_PATIENCE = 1.0
+"""Seconds until the groups without a stable answer are put off, until all others are committed."""
 
 _PENDING = (
     "a transaction that commits for the group has not ended: an exactly-once consumer may have "
@@ -33,22 +39,21 @@ def commit_positions(
     """Decide about each position, and commit what is to be committed.
 
     Some groups at a time are checked and committed at once. A group that gets members in between is
-    refused by the broker; the others go on.
+    refused by the broker; the others go on. A group with an open transaction is waited for at last.
 
     Raises:
+        ClusterRefusedError: A right is missing.
         ClusterUnreachableError: The cluster does not answer; run it again, nothing is done twice.
     """
     by_group: dict[str, list[GroupPosition]] = defaultdict(list)
     for each in refuse_shared(positions):
         by_group[each.group].append(each)
-    watermarks = existing_watermarks(cluster, [each for some in by_group.values() for each in some])
-    groups = sorted(by_group)
-    decisions: list[GroupDecision] = []
-    for begin in range(0, len(groups), _AT_A_TIME):
-        some = [each for group in groups[begin : begin + _AT_A_TIME] for each in by_group[group]]
-        decided = list(_decide(cluster, some, watermarks, rules))
-        decisions += decided if is_dry_run else _commit(cluster, decided)
-    return tuple(decisions)
+    watermarks = existing_watermarks(cluster, chain.from_iterable(by_group.values()))
+    commits = _GroupCommits(cluster, by_group, watermarks, rules, is_dry_run=is_dry_run)
+    pending = commits.commit(by_group, patience=_PATIENCE)
+    for group in commits.commit(pending, patience=math.inf):
+        commits.refuse_pending(group)
+    return tuple(chain.from_iterable(commits.decisions[group] for group in sorted(by_group)))
 
 
 def existing_watermarks(
@@ -64,35 +69,99 @@ def existing_watermarks(
     )
 
 
-def _decide(
-    cluster: KafkaCluster,
-    positions: list[GroupPosition],
-    watermarks: dict[TopicPartition, Watermarks],
-    rules: GroupRules,
-) -> Iterator[GroupDecision]:
-    partitions: dict[str, set[TopicPartition]] = {each.group: set() for each in positions}
-    for each in positions:
-        if each.topic_partition in watermarks:
-            partitions[each.group].add(each.topic_partition)
-    # The offsets last: a consumer that has left since was a member, or its commit is seen here.
-    members = cluster.group_members(partitions)
-    stable = cluster.stable_group_offsets(partitions)
-    for each in positions:
-        yield decide(
-            each.refused(_PENDING) if each.group in stable.pending else each,
-            stable.offsets.get(each.group, {}).get(each.topic_partition),
-            watermarks.get(each.topic_partition),
-            members=members[each.group],
-            rules=rules,
+class _GroupCommits:
+    """Checks and commits groups, some at a time, and keeps what was decided about each."""
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        positions: Mapping[str, list[GroupPosition]],
+        watermarks: Mapping[TopicPartition, Watermarks],
+        rules: GroupRules,
+        *,
+        is_dry_run: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._positions = positions
+        self._watermarks = watermarks
+        self._rules = rules
+        self._is_dry_run = is_dry_run
+        self.decisions: dict[str, list[GroupDecision]] = {}
+
+    def commit(self, groups: Iterable[str], *, patience: float) -> list[str]:
+        """Decide about groups and commit for them; return those that are pending.
+
+        A check that had to wait for one group is old for all others: it is made again without it.
+        """
+        pending: list[str] = []
+        for some in batched(sorted(groups), _AT_A_TIME):
+            left = {group: self._partitions(group) for group in some}
+            while left:
+                states = self._cluster.group_states(left, patience=patience)
+                if not states.pending:
+                    self._commit(left, states)
+                    break
+                pending += sorted(states.pending)
+                left = {group: left[group] for group in left.keys() - states.pending}
+        return pending
+
+    def refuse_pending(self, group: str) -> None:
+        """Decide that nothing is committed for a group that may get a transaction's commit."""
+        self.decisions[group] = [
+            GroupDecision(position=each, status=CommitStatus.REFUSED, reason=_PENDING)
+            for each in self._positions[group]
+        ]
+
+    def _partitions(self, group: str) -> set[TopicPartition]:
+        """Return which of a group's topic-partitions exist: a broker refuses others."""
+        return {each.topic_partition for each in self._positions[group]} & self._watermarks.keys()
+
+    def _commit(self, groups: Iterable[str], states: GroupStates) -> None:
+        decided = {group: self._decide(group, states) for group in groups}
+        self.decisions |= decided if self._is_dry_run else _write(self._cluster, decided)
+
+    def _decide(self, group: str, states: GroupStates) -> list[GroupDecision]:
+        positions = self._positions[group]
+        if (refusal := states.refusals.get(group)) is not None:
+            reason = f"the broker does not tell what the group has committed: {refusal}"
+            return [
+                GroupDecision(position=each, status=CommitStatus.FAILED, reason=reason)
+                for each in positions
+            ]
+        return decide_group(
+            positions,
+            states.offsets.get(group, {}),
+            self._watermarks,
+            members=states.members[group],
+            rules=self._rules,
         )
 
 
-def _commit(cluster: KafkaCluster, decisions: list[GroupDecision]) -> Iterator[GroupDecision]:
-    commits: dict[str, dict[TopicPartition, GroupCommit]] = defaultdict(dict)
-    for each in decisions:
-        if each.commit is not None:
-            commits[each.position.group][each.position.topic_partition] = each.commit
+def _write(
+    cluster: KafkaCluster, decided: Mapping[str, list[GroupDecision]]
+) -> dict[str, list[GroupDecision]]:
+    """Commit, and return what is true afterwards: another commit may have come at once."""
+    commits = {
+        group: {each.position.topic_partition: each.commit for each in decisions if each.commit}
+        for group, decisions in decided.items()
+    }
+    commits = {group: some for group, some in commits.items() if some}
     errors = cluster.commit_group_offsets(commits)
-    for each in decisions:
-        error = errors.get((each.position.group, each.position.topic_partition))
-        yield each if error is None or each.commit is None else each.failed(error)
+    found = cluster.group_offsets(commits)
+    return {
+        group: [_after_commit(each, errors, found) for each in decisions]
+        for group, decisions in decided.items()
+    }
+
+
+def _after_commit(
+    decision: GroupDecision, errors: CommitErrors, found: GroupsRead
+) -> GroupDecision:
+    group, key = decision.position.group, decision.position.topic_partition
+    if decision.commit is None:
+        return decision
+    if (error := errors.get((group, key))) is not None:
+        return decision.failed(error)
+    if (refusal := found.refusals.get(group)) is not None:
+        return decision.failed(f"it was committed, and the broker does not tell it: {refusal}")
+    return decision.read_back(found.offsets.get(group, {}).get(key))

@@ -3,7 +3,7 @@
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
 from airflow_mm2_offsets.groups.confirmation import read_confirmation
-from airflow_mm2_offsets.groups.origins import origin_of
+from airflow_mm2_offsets.groups.origins import GroupPositions, origin_of
 from airflow_mm2_offsets.groups.selection import GroupSelection
 from airflow_mm2_offsets.kafka.mm2_checkpoints import read_checkpoints
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -11,13 +11,10 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 
 def positions_from_checkpoints(
     pair: ClusterPair, selection: GroupSelection, options: PlanOptions
-) -> tuple[list[GroupPosition], dict[str, int]]:
+) -> GroupPositions:
     """Read the checkpoints topic once for all groups, then the syncs, to compare both.
 
     It needs the target alone: without the syncs the positions are not confirmed.
-
-    Returns:
-        The positions, and how many records were read.
 
     Raises:
         SyncsTopicError: There is no checkpoints topic.
@@ -44,4 +41,4 @@ def positions_from_checkpoints(
         "checkpoints_skipped": topic_read.skipped_count,
         "syncs_read": confirmation.syncs.records_read if confirmation.syncs else 0,
     }
-    return confirmation.compare(positions), reads
+    return GroupPositions(positions=confirmation.compare(positions), reads=reads)

@@ -7,7 +7,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
 from airflow_mm2_offsets.core.positions import PartitionPosition
-from airflow_mm2_offsets.groups.origins import origin_of
+from airflow_mm2_offsets.groups.origins import GroupPositions, origin_of
 from airflow_mm2_offsets.groups.selection import GroupSelection
 from airflow_mm2_offsets.kafka.groups import GroupOffsets
 from airflow_mm2_offsets.planning.many_positions import translate_many
@@ -17,16 +17,14 @@ from airflow_mm2_offsets.planning.syncs import load_syncs
 
 def positions_from_translation(
     pair: ClusterPair, selection: GroupSelection, options: PlanOptions
-) -> tuple[list[GroupPosition], dict[str, int]]:
+) -> GroupPositions:
     """Read the groups' commits, then the syncs once for all, and translate.
-
-    Returns:
-        The positions, and how many records were read.
 
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
     """
-    offsets = pair.source.group_offsets(selection.of(pair.source.group_names()))
+    groups = pair.source.group_offsets(selection.of(pair.source.group_names()))
+    offsets = groups.offsets
     syncs = load_syncs(
         pair,
         options.archive,
@@ -40,12 +38,16 @@ def positions_from_translation(
         if key not in obstacles:
             positions[key].add(offset)
     many = translate_many(pair, positions, syncs, options=options)
-    return [
-        _not_mirrored(pair, group, key, offset, obstacles[key])
-        if key in obstacles
-        else _translated(pair, group, many.answers[PartitionPosition(key, offset)])
-        for group, key, offset in _each(offsets)
-    ], reads | {"evidence_rounds": many.rounds}
+    return GroupPositions(
+        positions=[
+            _not_mirrored(pair, group, key, offset, obstacles[key])
+            if key in obstacles
+            else _translated(pair, group, many.answers[PartitionPosition(key, offset)])
+            for group, key, offset in _each(offsets)
+        ],
+        reads=reads | {"evidence_rounds": many.rounds},
+        unread=groups.refusals,
+    )
 
 
 def _each(offsets: GroupOffsets) -> Iterator[tuple[str, TopicPartition, int]]:

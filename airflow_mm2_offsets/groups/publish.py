@@ -29,7 +29,7 @@ def publish_positions(
         group: A group that nothing else uses.
         positions: The job's committed positions.
         checkpoint: Its checkpoint location: the marker names it.
-        rules: What the user allows beyond the rules of ``core.group_offsets``.
+        rules: What the user allows beyond the rules of ``core.group_rules``.
         is_dry_run: Decide, and commit nothing.
 
     Raises:

@@ -27,6 +27,8 @@ class GroupsReport:
     decisions: tuple[GroupDecision, ...]
     reads: Mapping[str, int] = field(default_factory=dict)
     """How many records of which kind were read, for all groups together."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """The groups on the source whose commits a broker does not tell, and why."""
 
     def count(self, status: CommitStatus) -> int:
         """Return how many topic-partitions have a status."""
@@ -70,10 +72,12 @@ class GroupsReport:
                 "max_reread": self.max_reread,
                 "unknown_reread": self.unknown_reread,
                 "unconfirmed": self.unconfirmed,
+                "unread_groups": len(self.unread),
             },
             "reads": dict(self.reads),
             "offsets": [_to_json(each) for each in lines],
             "offsets_left_out": len(self.decisions) - len(lines),
+            "unread_groups": dict(self.unread),
             "summary": self.summary(),
         }
 
@@ -108,8 +112,15 @@ class GroupsReport:
         return (
             f"{dry}{len(self.decisions)} offsets of {groups} groups ({counts}), "
             f"at most {self._known_reread} records read again{more}."
-            f"{alone if self.unconfirmed else ''}"
+            f"{alone if self.unconfirmed else ''}{self._unread_groups()}"
         )
+
+    def _unread_groups(self) -> str:
+        if not self.unread:
+            return ""
+        (group, reason), *others = sorted(self.unread.items())
+        more = f", and of {len(others)} more groups" if others else ""
+        return f" The source does not tell the commits of the group {group}{more}: {reason}."
 
 
 def _to_json(decision: GroupDecision) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def sync_groups(
         selection: Which groups, by their names on the source.
         offsets_from: Who translates.
         rename: Names on the target of groups that have another name there.
-        rules: What the user allows beyond the rules of ``core.group_offsets``.
+        rules: What the user allows beyond the rules of ``core.group_rules``.
         options: What the user decides about the translation.
         is_dry_run: Decide, and commit nothing.
 
@@ -55,14 +55,18 @@ def sync_groups(
     """
     _check(pair, offsets_from, rules)
     if offsets_from is OffsetsFrom.CHECKPOINTS:
-        positions, reads = positions_from_checkpoints(pair, selection, options)
+        found = positions_from_checkpoints(pair, selection, options)
     else:
-        positions, reads = positions_from_translation(pair, selection, options)
+        found = positions_from_translation(pair, selection, options)
     decisions = commit_positions(
-        pair.target, _renamed(positions, rename or {}), rules=rules, is_dry_run=is_dry_run
+        pair.target, _renamed(found.positions, rename or {}), rules=rules, is_dry_run=is_dry_run
     )
     return GroupsReport(
-        offsets_from=offsets_from.value, is_dry_run=is_dry_run, decisions=decisions, reads=reads
+        offsets_from=offsets_from.value,
+        is_dry_run=is_dry_run,
+        decisions=decisions,
+        reads=found.reads,
+        unread=found.unread,
     )
 
 

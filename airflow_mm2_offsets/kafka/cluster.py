@@ -1,5 +1,6 @@
 """A Kafka cluster: its id, topics, watermarks and offsets by time; every room above calls it."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,11 +24,10 @@ from airflow_mm2_offsets.kafka.descriptions import (
 )
 from airflow_mm2_offsets.kafka.group_commits import CommitErrors, commit_group_offsets
 from airflow_mm2_offsets.kafka.groups import (
-    GroupOffsets,
-    StableOffsets,
-    count_members,
+    GroupsRead,
+    GroupStates,
     read_group_offsets,
-    read_stable_offsets,
+    read_group_states,
 )
 from airflow_mm2_offsets.kafka.network_path import StepResult
 from airflow_mm2_offsets.kafka.partition_offsets import read_offsets, read_offsets_at
@@ -150,31 +150,29 @@ class KafkaCluster:
             admin.metadata()
             return list_group_names(admin)
 
-    def group_members(self, groups: Collection[str]) -> dict[str, int]:
-        """Return how many members each group has; one that does not exist has none."""
+    def group_offsets(self, groups: Collection[str]) -> GroupsRead:
+        """Return what groups have committed; see ``groups.read_group_offsets``."""
         if not groups:
-            return {}
-        with self._admin() as admin:
-            admin.metadata()
-            return count_members(admin, groups)
-
-    def group_offsets(self, groups: Collection[str]) -> GroupOffsets:
-        """Return what groups have committed; a group without a commit is absent."""
-        if not groups:
-            return {}
+            return GroupsRead(offsets={})
         with self._admin() as admin:
             admin.metadata()
             return read_group_offsets(admin, groups)
 
-    def stable_group_offsets(
-        self, partitions: Mapping[str, Collection[TopicPartition]]
-    ) -> StableOffsets:
-        """Return what groups have committed; see ``groups.read_stable_offsets``."""
-        if not any(partitions.values()):
-            return StableOffsets(offsets={}, pending=frozenset())
+    def group_states(
+        self,
+        partitions: Mapping[str, Collection[TopicPartition]],
+        *,
+        patience: float = math.inf,
+    ) -> GroupStates:
+        """Return the groups' members, and what they have committed.
+
+        See ``groups.read_group_states``.
+        """
+        if not partitions:
+            return GroupStates(members={}, offsets={})
         with self._admin() as admin:
             admin.metadata()
-            return read_stable_offsets(admin, partitions)
+            return read_group_states(admin, partitions, patience=patience)
 
     def commit_group_offsets(
         self, offsets: Mapping[str, Mapping[TopicPartition, GroupCommit]]

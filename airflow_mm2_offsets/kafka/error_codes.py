@@ -1,6 +1,9 @@
 """What the error codes of brokers and librdkafka mean for who asks; see ``kafka.session``."""
 
-from confluent_kafka import KafkaError
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
 
 from airflow_mm2_offsets.kafka.reports import ALL_BROKERS_DOWN, AUTHENTICATION
 
@@ -44,3 +47,15 @@ NO_ANSWER = frozenset(
     }
 )
 """No broker has answered yet: to ask again may help, until the time is up."""
+
+
+def is_unanswered(future: Future[Any]) -> bool:
+    """Tell whether a request that is done may get an answer when it is sent again.
+
+    Answers about a group's offsets have an error for each partition, the coordinator's too.
+    """
+    error = future.exception()
+    if error is not None:
+        return isinstance(error, KafkaException) and error.args[0].code() in NO_ANSWER
+    partitions = getattr(future.result(), "topic_partitions", None) or ()
+    return any(each.error is not None and each.error.code() in NO_ANSWER for each in partitions)

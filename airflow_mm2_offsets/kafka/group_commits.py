@@ -5,15 +5,14 @@ from concurrent.futures import Future
 from itertools import chain
 from typing import Any, TypeAlias
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as PartitionOffset
 from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.core.group_offsets import GroupCommit
-from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER
-from airflow_mm2_offsets.kafka.group_requests import ask_each, batched, group_failure
+from airflow_mm2_offsets.kafka.group_requests import ask_each, batched, errors_of, group_refusal
 from airflow_mm2_offsets.kafka.session import ClientSession
 
 CommitErrors: TypeAlias = dict[tuple[str, TopicPartition], str]
@@ -26,9 +25,6 @@ _RECORD_BYTES = 100
 """What a record of that batch takes beside its texts."""
 _ACTIVE = frozenset({KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP})
 """How a broker refuses commits for a group with members: by OffsetCommit's rule (KIP-396)."""
-_NOT_ALLOWED = frozenset(
-    {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED}
-)
 
 
 def commit_group_offsets(
@@ -71,17 +67,11 @@ def _at_once(group: str, commits: Mapping[TopicPartition, GroupCommit]) -> int:
 def _refusals(
     admin: ClientSession[AdminClient], request: ConsumerGroupTopicPartitions, future: Future[Any]
 ) -> Iterator[tuple[tuple[str, TopicPartition], str]]:
-    group, partitions = request.group_id, request.topic_partitions or []
-    failure = future.exception()
-    if isinstance(failure, KafkaException):
-        errors = [failure.args[0]] * len(partitions)
-    else:
-        partitions = future.result().topic_partitions
-        errors = [each.error for each in partitions]
-    for each, error in zip(partitions, errors, strict=True):
-        if error is not None:
-            reason = _why_refused(admin, group, each, error)
-            yield (group, TopicPartition(each.topic, each.partition)), reason
+    group, partitions = request.group_id, request.topic_partitions
+    for each, error in errors_of(future, partitions):
+        assert each is not None  # noqa: S101 - all are named
+        reason = _why_refused(admin, group, each, error)
+        yield (group, TopicPartition(each.topic, each.partition)), reason
 
 
 def _why_refused(
@@ -92,7 +82,4 @@ def _why_refused(
             f"the group got members after it was checked, and Kafka refuses commits of others "
             f"({error.name()})"
         )
-    failure = group_failure(admin, error, group, partition, Operation.READ)
-    if error.code() in NO_ANSWER or error.code() in _NOT_ALLOWED:
-        raise failure
-    return str(failure)
+    return group_refusal(admin, error, group, Operation.READ, partition)

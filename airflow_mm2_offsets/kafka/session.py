@@ -1,5 +1,6 @@
 """A client with a deadline that reports librdkafka's last error; see ``kafka.clients``."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
@@ -19,7 +20,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
-from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER, NOT_FOUND
+from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER, NOT_FOUND, is_unanswered
 from airflow_mm2_offsets.kafka.explain import explain
 from airflow_mm2_offsets.kafka.redaction import Redactor
 from airflow_mm2_offsets.kafka.reports import ALL_BROKERS_DOWN, DebugLogger, LastError
@@ -112,20 +113,26 @@ class ClientSession(Generic[ClientT]):
                 return metadata
 
     def ask(
-        self, send: Callable[..., Mapping[KeyT, Future[ResultT]]]
+        self,
+        send: Callable[..., Mapping[KeyT, Future[ResultT]]],
+        *,
+        patience: float = math.inf,
     ) -> Mapping[KeyT, Future[ResultT]]:
         """Send a request, again while no broker can answer it; return its futures, all done.
 
         Args:
             send: A method of the admin client; it is given its ``request_timeout`` in seconds.
+            patience: Seconds after which it is not sent again, though time is left.
 
         Raises:
             ClusterUnreachableError: No answer came in time, or authentication failed.
         """
+        patient_until = time.monotonic() + patience
         while True:
-            futures = send(request_timeout=self.remaining)
+            futures = send(request_timeout=min(self.remaining, patience))
             self._wait_all(futures.values())
-            if self.is_over or not any(is_unanswered(each) for each in futures.values()):
+            is_last = self.is_over or time.monotonic() >= patient_until
+            if is_last or not any(is_unanswered(each) for each in futures.values()):
                 return futures
             time.sleep(ASK_AGAIN)
 
@@ -242,15 +249,3 @@ class ClientSession(Generic[ClientT]):
         # An idle client has no partition assigned, so poll returns no record.
         self.client.poll(0)
         self.check()
-
-
-def is_unanswered(future: Future[Any]) -> bool:
-    """Tell whether a request that is done may get an answer when it is sent again.
-
-    Answers about a group's offsets have an error for each partition, the coordinator's too.
-    """
-    error = future.exception()
-    if error is not None:
-        return isinstance(error, KafkaException) and error.args[0].code() in NO_ANSWER
-    partitions = getattr(future.result(), "topic_partitions", None) or ()
-    return any(each.error is not None and each.error.code() in NO_ANSWER for each in partitions)

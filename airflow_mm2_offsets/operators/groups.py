@@ -238,6 +238,6 @@ def _show(task: BaseOperator, context: Context, report: GroupsReport) -> dict[st
     context["ti"].xcom_push(key="summary", value=content["summary"])
     # Airflow's page shows a text as one paragraph, and a list line by line.
     context["ti"].xcom_push(key="table", value=content["summary"].splitlines())
-    log = task.log.warning if report.unconfirmed else task.log.info
+    log = task.log.warning if report.unconfirmed or report.unread else task.log.info
     log("%s", content["summary"])
     return content

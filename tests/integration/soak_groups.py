@@ -22,7 +22,7 @@ from airflow_mm2_offsets.core.summary import table
 from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, publish_positions, sync_groups
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import drain
-from airflow_mm2_offsets.kafka.session import is_unanswered
+from airflow_mm2_offsets.kafka.error_codes import is_unanswered
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -169,7 +169,7 @@ def _score(
     """Read the target from each commit as a consumer would, and compare with the source."""
     source, target = ground.values(ground.pair.source), ground.values(ground.pair.target)
     names = {number: f"{prefix}{number}" for number in positions}
-    commits = ground.pair.target.group_offsets(names.values())
+    commits = ground.pair.target.group_offsets(names.values()).offsets
     without, again, lost = 0, [0], 0
     for number, at in positions.items():
         for key, position in at.items():
@@ -201,7 +201,9 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
     ground.stack.create_mirror("orders.*", **OWN_SYNC)
     names = [f"mm2-{number}" for number in positions]
     wait_until(
-        _settled(lambda: ground.pair.target.group_offsets(names)), "MirrorMaker 2", seconds=180
+        _settled(lambda: ground.pair.target.group_offsets(names).offsets),
+        "MirrorMaker 2",
+        seconds=180,
     )
     report = sync_groups(ground.pair, parse_selection("ours-.*"), is_dry_run=False)
     rename = {name: f"checkpointed-{name}" for name in names}
@@ -269,4 +271,4 @@ def test_a_group_of_five_thousand_partitions(ground: Ground) -> None:
     positions = {wide: dict.fromkeys(range(5000), 0)}
     report = publish_positions(cluster, "wide", positions, f"s3://bucket/{'x' * 150}")
     assert report.to_json()["totals"]["committed"] == 5000
-    assert len(cluster.group_offsets(["wide"])["wide"]) == 5000
+    assert len(cluster.group_offsets(["wide"]).offsets["wide"]) == 5000

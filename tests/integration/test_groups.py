@@ -16,7 +16,7 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.group_offsets import GroupCommit, GroupRules
 from airflow_mm2_offsets.groups import publish_positions
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.groups import StableOffsets
+from airflow_mm2_offsets.kafka.groups import GroupStates
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -87,7 +87,7 @@ def _publish(
 
 
 def _committed(cluster: KafkaCluster, group: str, topic: str) -> GroupCommit | None:
-    return cluster.group_offsets([group]).get(group, {}).get(TopicPartition(topic, 0))
+    return cluster.group_offsets([group]).offsets.get(group, {}).get(TopicPartition(topic, 0))
 
 
 @pytest.mark.parametrize("name", ["a b", "ü/漢字*[", "x" * 255, "with\nline"])
@@ -130,19 +130,19 @@ def test_a_group_that_wakes_between_check_and_commit(
     assert _publish(cluster, group, topic, 2)[0] == "committed"
     members: list[Consumer] = []
     stacked: list[object] = []
-    read = KafkaCluster.stable_group_offsets
+    read = KafkaCluster.group_states
 
     def read_and_wake(
-        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]]
-    ) -> StableOffsets:
-        offsets = read(self, partitions)
+        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]], **options: float
+    ) -> GroupStates:
+        offsets = read(self, partitions, **options)
         living = consumer_of(stack, group, topic)
         stacked.append(living)
         members.append(living.__enter__())
         return offsets
 
     with monkeypatch.context() as patched:
-        patched.setattr(KafkaCluster, "stable_group_offsets", read_and_wake)
+        patched.setattr(KafkaCluster, "group_states", read_and_wake)
         status, reason = _publish(cluster, group, topic, 8)
     try:
         assert status == "failed"
@@ -186,5 +186,5 @@ def test_what_the_broker_does_not_take_is_named(
     """Metadata above ``offset.metadata.max.bytes``, 4096 by default; and nothing else fails."""
     status, reason = _publish(cluster, group, topic, 3, checkpoint="x" * 5000)
     assert status == "failed"
-    assert group not in cluster.group_offsets([group])
+    assert group not in cluster.group_offsets([group]).offsets
     assert "metadata" in reason.lower()

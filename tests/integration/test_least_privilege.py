@@ -86,9 +86,8 @@ def _publish(pair: ClusterPair, secured: Secured, _: Path) -> object:
 
 
 def _commit(cluster: KafkaCluster, secured: Secured) -> object:
-    cluster.group_members([GROUP])
     key = TopicPartition(secured.mirrored.topic, 0)
-    cluster.stable_group_offsets({GROUP: {key}})
+    cluster.group_states({GROUP: {key}})
     return cluster.commit_group_offsets({GROUP: {key: GroupCommit(offset=0)}})
 
 

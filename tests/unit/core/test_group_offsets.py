@@ -13,10 +13,10 @@ from airflow_mm2_offsets.core.group_offsets import (
     GroupDecision,
     GroupPosition,
     GroupRules,
-    decide,
-    refuse_shared,
 )
+from airflow_mm2_offsets.core.group_rules import decide_group, refuse_shared
 
+KEY, OTHER_KEY = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LOG = Watermarks(low=10, high=100)
 FOLLOW = GroupRules(allow_rewind=True)
 OTHERS = GroupRules(overwrite_others=True)
@@ -28,7 +28,7 @@ def _position(
 ) -> GroupPosition:
     return GroupPosition(
         group=group,
-        topic_partition=TopicPartition("orders", 0),
+        topic_partition=KEY,
         origin=f"group {group} of eu",
         source_offset=source,
         offset=offset,
@@ -45,9 +45,14 @@ def _decide(
     log: Watermarks | None = LOG,
     rules: GroupRules | None = None,
 ) -> GroupDecision:
-    return decide(
-        position or _position(), current, log, members=members, rules=rules or GroupRules()
+    (decision,) = decide_group(
+        [position or _position()],
+        {} if current is None else {KEY: current},
+        {} if log is None else {KEY: log},
+        members=members,
+        rules=rules or GroupRules(),
     )
+    return decision
 
 
 def _ours(offset: int, *, source: int = 70) -> GroupCommit:
@@ -123,6 +128,61 @@ def test_a_consumers_commit_is_kept_until_the_user_says_so() -> None:
     assert _decide(consumers, rules=OTHERS).status is CommitStatus.COMMITTED
     ahead = GroupCommit(offset=60)
     assert _decide(ahead, rules=OTHERS).status is CommitStatus.KEPT
+
+
+def test_a_commit_at_the_same_offset_is_taken_over() -> None:
+    """With ``overwrite_others`` once, the whole group is ours, its quiet partitions too."""
+    decision = _decide(GroupCommit(offset=50), rules=OTHERS)
+    assert decision.status is CommitStatus.COMMITTED
+    assert decision.commit == _position().marked()
+
+
+def _beside(
+    other: GroupCommit, current: GroupCommit | None, rules: GroupRules | None = None
+) -> GroupDecision:
+    """Decide about a position while the group has another commit elsewhere."""
+    commits = {OTHER_KEY: other} | ({} if current is None else {KEY: current})
+    (decision,) = decide_group(
+        [_position()], commits, {KEY: LOG}, members=0, rules=rules or GroupRules()
+    )
+    return decision
+
+
+@pytest.mark.parametrize("current", [None, _ours(40), GroupCommit(offset=40)])
+def test_one_commit_of_a_consumer_shows_that_the_group_has_moved(
+    current: GroupCommit | None,
+) -> None:
+    """It commits only the partitions that it has read: the others would be moved under it."""
+    decision = _beside(GroupCommit(offset=5), current)
+    assert decision.status is CommitStatus.KEPT
+    assert ("on orders[1]" if current != GroupCommit(offset=40) else "on orders[0]") in (
+        decision.reason
+    )
+    assert _beside(GroupCommit(offset=5), current, OTHERS).status is CommitStatus.COMMITTED
+
+
+def test_our_commit_of_a_moved_group_does_not_expire() -> None:
+    """It is written again where it is: its consumer would skip records without it (KIP-211)."""
+    assert _beside(GroupCommit(offset=5), _ours(40)).commit == _ours(40)
+    assert _beside(GroupCommit(offset=5), None).commit is None
+
+
+def test_another_source_may_commit_for_other_partitions() -> None:
+    """A group that reads the copies of two clusters is synced from both."""
+    asia = replace(_position(5), origin="group billing of asia", topic_partition=OTHER_KEY)
+    assert _beside(asia.marked(), _ours(40)).status is CommitStatus.COMMITTED
+
+
+def test_what_is_there_after_the_commit_is_told() -> None:
+    """Kafka knows no conditional commit: a consumer's or another run's may come at once."""
+    decision = _decide(None)
+    assert decision.read_back(_ours(50)) == decision
+    replaced = decision.read_back(GroupCommit(offset=60))
+    assert (replaced.status, replaced.commit) == (CommitStatus.KEPT, None)
+    assert "50 was committed, and 60 is there now" in replaced.reason
+    assert decision.read_back(None).status is CommitStatus.FAILED
+    refused = _decide(None, members=1)
+    assert refused.read_back(GroupCommit(offset=60)) == refused
 
 
 def test_a_copied_marker_is_not_ours() -> None:

@@ -1,6 +1,6 @@
 """Groups of two clusters in memory, with a simulated MirrorMaker 2 between them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from airflow_mm2_offsets.groups import (
     publish_positions,
     sync_groups,
 )
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.groups import StableOffsets
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.testing import Mm2Simulation, Record, simulated_mm2
 
@@ -100,32 +98,6 @@ def test_an_active_group_is_refused_and_others_go_on(mm2: Mm2Simulation) -> None
     assert mm2.target.group_offsets.keys() == {"empty"}
 
 
-def test_a_pending_commit_is_not_overwritten(
-    mm2: Mm2Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An exactly-once consumer's: nothing of its group is committed, and others go on."""
-    _commit(mm2, pending=120, other=120)
-    _sync(mm2)
-    _commit(mm2, pending=130, other=130)
-    read = KafkaCluster.stable_group_offsets
-
-    def answer(
-        self: KafkaCluster, partitions: Mapping[str, Collection[TopicPartition]]
-    ) -> StableOffsets:
-        offsets = dict(read(self, partitions).offsets)
-        del offsets["pending"]
-        return StableOffsets(offsets=offsets, pending=frozenset({"pending"}))
-
-    monkeypatch.setattr(KafkaCluster, "stable_group_offsets", answer)
-    report = _sync(mm2)
-    assert _statuses(report) == {"pending": "refused", "other": "committed"}
-    assert "transaction" in report["offsets"][0]["reason"]
-    assert {each["group"]: each["committed"] for each in report["offsets"]} == {
-        "pending": None,
-        "other": "130",
-    }
-
-
 def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
     """A consumer's own commit on the target has no marker: a zombie on the source moves nothing."""
     _commit(mm2, moved=120)
@@ -135,6 +107,29 @@ def test_a_group_that_moved_is_left_alone(mm2: Mm2Simulation) -> None:
     assert _statuses(_sync(mm2)) == {"moved": "kept"}
     assert mm2.target.group_offsets["moved"][COPY] == (200, "")
     assert _statuses(_sync(mm2, rules=GroupRules(overwrite_others=True))) == {"moved": "committed"}
+
+
+@pytest.mark.parametrize("offsets_from", OffsetsFrom)
+def test_a_group_that_moved_is_not_moved_on_its_other_partitions(
+    mm2: Mm2Simulation, offsets_from: OffsetsFrom
+) -> None:
+    """Its consumer has read nothing of them yet, and committed for one that no run names.
+
+    A zombie on the source moves nothing, and a run with other topics sees it, too.
+    """
+    _commit(mm2, moved=120, other=120)
+    for group in ("moved", "other"):
+        _checkpoint(mm2, group, 120, 1)
+    _sync(mm2, offsets_from=offsets_from)
+    before = mm2.target.group_offsets["moved"][COPY]
+    mm2.target.group_offsets["moved"][TopicPartition("local", 3)] = (200, "")
+    _commit(mm2, moved=499, other=499)
+    for group in ("moved", "other"):
+        _checkpoint(mm2, group, 499, 499)
+    report = _sync(mm2, offsets_from=offsets_from)
+    assert _statuses(report) == {"moved": "kept", "other": "committed"}
+    assert mm2.target.group_offsets["moved"][COPY] == before
+    assert "commit 200 on local[3] is not ours" in report["offsets"][0]["reason"]
 
 
 def _forget_old_syncs(mm2: Mm2Simulation) -> None:
