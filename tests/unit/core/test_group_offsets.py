@@ -273,6 +273,30 @@ def test_nothing_moves_back(
         assert decision.commit.offset <= LOG.high
 
 
+@given(
+    st.dictionaries(
+        st.sampled_from([KEY, OTHER_KEY, TopicPartition("local", 0)]),
+        st.builds(_ours, OFFSETS, source=OFFSETS) | st.builds(GroupCommit, offset=OFFSETS),
+    ),
+    st.builds(_position, st.none() | OFFSETS, source=OFFSETS),
+    st.integers(0, 1),
+    st.builds(GroupRules, allow_rewind=st.booleans()),
+)
+def test_a_group_with_a_commit_of_somebody_else_is_not_moved(
+    commits: dict[TopicPartition, GroupCommit],
+    position: GroupPosition,
+    members: int,
+    rules: GroupRules,
+) -> None:
+    """Whatever else is committed: at most our own commit is written again as it is."""
+    (decision,) = decide_group([position], commits, {KEY: LOG}, members=members, rules=rules)
+    if any(not each.metadata for each in commits.values()):
+        assert decision.status in {CommitStatus.KEPT, CommitStatus.REFUSED}
+        assert decision.commit is None or (
+            decision.commit == commits[KEY] and commits[KEY].metadata
+        )
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_name_of_a_group_is_read_back(group: str) -> None:
     """Kafka takes every character in a group's name, line breaks too."""
