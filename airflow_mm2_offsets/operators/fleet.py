@@ -43,8 +43,8 @@ class ReadFleetManifestOperator(BaseOperator):
         which they begin.
 
     Raises:
-        ConfigurationError: The file is not there or is no manifest, or jobs share a folder. All
-            that is wrong is named at once.
+        ConfigurationError: The file is not there or is no manifest (see ``parse_manifest``), or
+            jobs share a folder.
     """
 
     template_fields: Sequence[str] = ("manifest", "mode")
