@@ -1,22 +1,18 @@
 """The rules by which a consumer group's offsets are committed for it; ``groups`` asks them.
 
 A group is moved before its consumers are: they find the offsets when they start. Kafka takes such
-a commit only while the group has no members (KIP-396), and keeps a text with it, the metadata. Ours
-is a marker, so that a later run knows which commits are ours, and of which origin.
+a commit only while the group has no members (KIP-396). Ours carries a marker, so that a later run
+knows which commits are ours, and of which origin.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from airflow_mm2_offsets.core.commit_marker import CommitMarker, read_marker
 from airflow_mm2_offsets.core.evidence import Watermarks
 from airflow_mm2_offsets.core.positions import TopicPartition
-
-_MARKER = re.compile(
-    r"airflow-mm2-offsets/1 source=(\d{1,19}) offset=(\d{1,19}) origin=(.+)", re.DOTALL
-)
 
 
 class CommitStatus(StrEnum):
@@ -61,6 +57,9 @@ class GroupPosition:
     """What the offset rests on, or why no offset can be given."""
     max_reread: int | None = None
     """The most records that are read again from ``offset``; None when not known."""
+    is_confirmed: bool = True
+    """Whether the offset syncs prove that ``offset`` loses nothing. False: MirrorMaker 2's
+    checkpoint alone says so, which may be of an earlier topic of that name."""
 
     def refused(self, reason: str) -> "GroupPosition":
         """Return the refusal of the same position."""
@@ -69,11 +68,10 @@ class GroupPosition:
     def marked(self) -> GroupCommit:
         """Return the commit with its marker."""
         assert self.offset is not None  # noqa: S101 - nothing refused is committed
-        marker = (
-            f"airflow-mm2-offsets/1 source={self.source_offset} offset={self.offset} "
-            f"origin={self.origin}"
+        marker = CommitMarker(
+            source_offset=self.source_offset, offset=self.offset, origin=self.origin
         )
-        return GroupCommit(offset=self.offset, metadata=marker)
+        return GroupCommit(offset=self.offset, metadata=str(marker))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +106,16 @@ class GroupDecision:
     @property
     def max_reread(self) -> int | None:
         """The most records read again; None when not known, or nothing of ours is committed."""
-        is_its_own = self.commit is not None and self.commit.offset == self.position.offset
-        return self.position.max_reread if is_its_own else None
+        return self.position.max_reread if self._is_its_own else None
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether an offset is committed that MirrorMaker 2's checkpoint alone speaks for."""
+        return self._is_its_own and not self.position.is_confirmed
 
-@dataclass(frozen=True, slots=True)
-class _Marker:
-    source_offset: int
-    origin: str
+    @property
+    def _is_its_own(self) -> bool:
+        return self.commit is not None and self.commit.offset == self.position.offset
 
 
 def refuse_shared(positions: Iterable[GroupPosition]) -> list[GroupPosition]:
@@ -169,7 +169,7 @@ def decide(
         return replace(blank, reason=problem)
     if current is None or previous is None:
         return _commit(blank)
-    marker = _read_marker(current)
+    marker = read_marker(current.metadata, offset=current.offset)
     if marker is None:
         return _beside_others(blank, offset, previous, rules)
     if marker.origin != position.origin:
@@ -191,7 +191,7 @@ def _keep_alive(
     """
     if current is None or watermarks is None or members:
         return refusal
-    marker = _read_marker(current)
+    marker = read_marker(current.metadata, offset=current.offset)
     is_ours = marker is not None and marker.origin == refusal.position.origin
     if not is_ours or not watermarks.low <= current.offset <= watermarks.high:
         return refusal
@@ -224,18 +224,6 @@ def _active(members: int) -> str | None:
     )
 
 
-def _read_marker(commit: GroupCommit) -> _Marker | None:
-    """Return our marker; None if the commit is somebody else's.
-
-    MirrorMaker 2 copies metadata from one cluster to the other: a marker at another offset than the
-    one that it names was copied.
-    """
-    match = _MARKER.fullmatch(commit.metadata)
-    if match is None or int(match[2]) != commit.offset:
-        return None
-    return _Marker(int(match[1]), match[3])
-
-
 def _beside_others(
     blank: GroupDecision, offset: int, previous: int, rules: GroupRules
 ) -> GroupDecision:
@@ -254,7 +242,7 @@ def _beside_others(
 def _after_ours(
     blank: GroupDecision,
     current: GroupCommit,
-    marker: _Marker,
+    marker: CommitMarker,
     watermarks: Watermarks | None,
     rules: GroupRules,
 ) -> GroupDecision:
@@ -277,7 +265,7 @@ def _after_ours(
     return replace(blank, status=CommitStatus.UNCHANGED, reason=reason, commit=commit)
 
 
-def _why_not_back(position: GroupPosition, before: int, marker: _Marker) -> str:
+def _why_not_back(position: GroupPosition, before: int, marker: CommitMarker) -> str:
     if marker.source_offset > position.source_offset:
         return (
             f"never backwards: our commit {before} is of position {marker.source_offset}, and the "

@@ -1,6 +1,11 @@
-"""Whether a job of a fleet is moved already, so that another run moves only what is left."""
+"""What is known of a fleet's jobs from before.
 
-from collections.abc import Callable
+Whether one is moved already, so that another run moves only what is left; and which job has begun
+at which place of a wave.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from upath import UPath
 
@@ -12,6 +17,43 @@ from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.spark.claim import has_claimed, read_claim
 from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
 from airflow_mm2_offsets.spark.homecoming import has_begun
+
+OTHER_MANIFEST = (
+    "The manifest was changed since this run expanded its waves: start a new run of it."
+)
+_SAME = ("name", "source_folder", "target_folder")
+"""What tells a job, and where the files of its failover are."""
+
+
+def check_kept_places(jobs: Sequence[FleetJob], begun: Iterable[Mapping[str, Any]]) -> None:
+    """Raise where a place in a wave would go to another job than the one that has begun there.
+
+    Airflow keeps what each task of the mapped group has returned by its place. Behind a cleared
+    task it would give the new job what is known of the other one.
+
+    Args:
+        jobs: Those of the wave now, in their order.
+        begun: The settings of those that have begun in this run, each with its ``number``.
+
+    Raises:
+        HandoverError: Such a place.
+    """
+    told = [job.to_json() for job in jobs]
+    for before in begun:
+        number = int(before["number"])
+        now = told[number] if number < len(told) else None
+        if now is not None and all(now[name] == before[name] for name in _SAME):
+            continue
+        raise HandoverError(
+            f"place {number} of wave {before['wave']} was that of job {_place(before)} in this "
+            f"run, and is now that of {_place(now) if now else 'no job'}. {OTHER_MANIFEST} What "
+            f"this run has stopped is taken over by the new one once this one has ended"
+        )
+
+
+def _place(job: Mapping[str, Any]) -> str:
+    source, target = (without_login(job[f"{side}_folder"]) for side in ("source", "target"))
+    return f"{job['name']} (from {source} to {target})"
 
 
 def moved_before(

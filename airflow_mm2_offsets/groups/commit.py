@@ -41,7 +41,7 @@ def commit_positions(
     by_group: dict[str, list[GroupPosition]] = defaultdict(list)
     for each in refuse_shared(positions):
         by_group[each.group].append(each)
-    watermarks = _watermarks(cluster, [each for some in by_group.values() for each in some])
+    watermarks = existing_watermarks(cluster, [each for some in by_group.values() for each in some])
     groups = sorted(by_group)
     decisions: list[GroupDecision] = []
     for begin in range(0, len(groups), _AT_A_TIME):
@@ -51,10 +51,10 @@ def commit_positions(
     return tuple(decisions)
 
 
-def _watermarks(
+def existing_watermarks(
     cluster: KafkaCluster, positions: Iterable[GroupPosition]
 ) -> dict[TopicPartition, Watermarks]:
-    """Return the watermarks of the topic-partitions that exist."""
+    """Return the watermarks of the positions' topic-partitions that exist."""
     keys = {each.topic_partition for each in positions}
     topics = cluster.topics({each.topic for each in keys})
     return cluster.watermarks(

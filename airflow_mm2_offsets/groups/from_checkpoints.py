@@ -2,21 +2,26 @@
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
+from airflow_mm2_offsets.groups.confirmation import read_confirmation
 from airflow_mm2_offsets.groups.origins import origin_of
 from airflow_mm2_offsets.groups.selection import GroupSelection
 from airflow_mm2_offsets.kafka.mm2_checkpoints import read_checkpoints
+from airflow_mm2_offsets.planning.options import PlanOptions
 
 
 def positions_from_checkpoints(
-    pair: ClusterPair, selection: GroupSelection
+    pair: ClusterPair, selection: GroupSelection, options: PlanOptions
 ) -> tuple[list[GroupPosition], dict[str, int]]:
-    """Read the checkpoints topic once for all groups; the source is not asked.
+    """Read the checkpoints topic once for all groups, then the syncs, to compare both.
+
+    It needs the target alone: without the syncs the positions are not confirmed.
 
     Returns:
         The positions, and how many records were read.
 
     Raises:
         SyncsTopicError: There is no checkpoints topic.
+        Mm2OffsetsError: See ``read_confirmation``.
     """
     topic_read = read_checkpoints(pair.target, pair.naming.checkpoints_topic())
     selected = {*selection.of(group for group, _ in topic_read.checkpoints)}
@@ -32,9 +37,11 @@ def positions_from_checkpoints(
         for (group, partition), checkpoint in topic_read.checkpoints.items()
         if group in selected
     ]
+    confirmation = read_confirmation(pair, options)
     reads = {
         "checkpoints_topic_reads": 1,
         "checkpoints_read": topic_read.records_read,
         "checkpoints_skipped": topic_read.skipped_count,
+        "syncs_read": confirmation.syncs.records_read if confirmation.syncs else 0,
     }
-    return positions, reads
+    return confirmation.compare(positions), reads

@@ -43,6 +43,11 @@ class GroupsReport:
         return sum(each.commit is not None and each.max_reread is None for each in self.decisions)
 
     @property
+    def unconfirmed(self) -> int:
+        """How many of our commits rest on MirrorMaker 2's checkpoint alone."""
+        return sum(each.is_unconfirmed for each in self.decisions)
+
+    @property
     def _known_reread(self) -> int:
         return sum(each.max_reread or 0 for each in self.decisions)
 
@@ -64,6 +69,7 @@ class GroupsReport:
                 **{status.value: self.count(status) for status in CommitStatus},
                 "max_reread": self.max_reread,
                 "unknown_reread": self.unknown_reread,
+                "unconfirmed": self.unconfirmed,
             },
             "reads": dict(self.reads),
             "offsets": [_to_json(each) for each in lines],
@@ -73,7 +79,11 @@ class GroupsReport:
 
     def summary(self) -> str:
         """Return one sentence, a table of what is new or needs a look, and the reasons."""
-        changed = [each for each in self.decisions if each.status is not CommitStatus.UNCHANGED]
+        changed = [
+            each
+            for each in self.decisions
+            if each.status is not CommitStatus.UNCHANGED or each.is_unconfirmed
+        ]
         changed.sort(key=lambda each: _BY_NEED.index(each.status))
         lines, left = changed[:_MAX_LINES], len(changed) - _MAX_LINES
         more = f"\n... and {left} more" if left > 0 else ""
@@ -91,9 +101,14 @@ class GroupsReport:
         dry = "DRY RUN, nothing was committed: " if self.is_dry_run else ""
         unknown = self.unknown_reread
         more = f", and an unknown number from {unknown} offsets" if unknown else ""
+        alone = (
+            f" {self.unconfirmed} of them rest on MirrorMaker 2's checkpoint alone, which may be "
+            f"of an earlier topic of that name: see the reasons."
+        )
         return (
             f"{dry}{len(self.decisions)} offsets of {groups} groups ({counts}), "
             f"at most {self._known_reread} records read again{more}."
+            f"{alone if self.unconfirmed else ''}"
         )
 
 
@@ -111,6 +126,7 @@ def _to_json(decision: GroupDecision) -> dict[str, Any]:
         "status": decision.status.value,
         "reason": decision.reason,
         "max_reread": decision.max_reread,
+        "is_unconfirmed": decision.is_unconfirmed,
     }
 
 

@@ -22,7 +22,8 @@ class OffsetsFrom(StrEnum):
     TRANSLATION = "translation"
     """This package, by the offset syncs: it needs both clusters."""
     CHECKPOINTS = "checkpoints"
-    """MirrorMaker 2, in its checkpoints topic: it needs the target alone."""
+    """MirrorMaker 2, in its checkpoints topic: it needs the target alone. Where the offset syncs
+    can be read, they confirm or contradict each checkpoint."""
 
 
 def sync_groups(
@@ -54,7 +55,7 @@ def sync_groups(
     """
     _check(pair, offsets_from, rules)
     if offsets_from is OffsetsFrom.CHECKPOINTS:
-        positions, reads = positions_from_checkpoints(pair, selection)
+        positions, reads = positions_from_checkpoints(pair, selection, options)
     else:
         positions, reads = positions_from_translation(pair, selection, options)
     decisions = commit_positions(

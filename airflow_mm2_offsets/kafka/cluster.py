@@ -21,11 +21,10 @@ from airflow_mm2_offsets.kafka.descriptions import (
     find_unreadable,
     list_group_names,
 )
+from airflow_mm2_offsets.kafka.group_commits import CommitErrors, commit_group_offsets
 from airflow_mm2_offsets.kafka.groups import (
-    CommitErrors,
     GroupOffsets,
     StableOffsets,
-    commit_group_offsets,
     count_members,
     read_group_offsets,
     read_stable_offsets,
@@ -170,7 +169,7 @@ class KafkaCluster:
     def stable_group_offsets(
         self, partitions: Mapping[str, Collection[TopicPartition]]
     ) -> StableOffsets:
-        """Return what groups have committed; see ``kafka.groups.read_stable_offsets``."""
+        """Return what groups have committed; see ``groups.read_stable_offsets``."""
         if not any(partitions.values()):
             return StableOffsets(offsets={}, pending=frozenset())
         with self._admin() as admin:
@@ -180,7 +179,7 @@ class KafkaCluster:
     def commit_group_offsets(
         self, offsets: Mapping[str, Mapping[TopicPartition, GroupCommit]]
     ) -> CommitErrors:
-        """Commit for groups without members; see ``kafka.groups.commit_group_offsets``."""
+        """Commit for groups without members; see ``group_commits.commit_group_offsets``."""
         if not offsets:
             return {}
         with self._admin() as admin:

@@ -1,4 +1,4 @@
-"""The steps of a fleet failover before its waves: manifest, preview, and the jobs of a wave."""
+"""The steps of a fleet failover before its waves: the manifest and the preview."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -7,10 +7,9 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core.approval import Ask
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import digest_of
-from airflow_mm2_offsets.errors import ConfigurationError, HandoverError
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.fleet.manifest import FleetJob, parse_manifest
 from airflow_mm2_offsets.fleet.places import check_places
 from airflow_mm2_offsets.fleet.preview import PreviewRequest, preview_fleet, preview_to_json
@@ -24,8 +23,6 @@ from airflow_mm2_offsets.storage import read_text
 
 THRESHOLDS = ("max_refused", "max_read_again", "max_at_risk")
 """What a job allows without approval; the total of all jobs allows the sum."""
-SILENT_SECONDS = 60.0
-"""The heartbeat timeout of a job in a disaster that says none."""
 FLEET_MODES = frozenset({FailoverMode.PLANNED, FailoverMode.DISASTER})
 """A drill and a way home are of one job."""
 
@@ -152,106 +149,6 @@ class PreviewFleetOperator(BaseOperator):
         return preview
 
 
-class FleetWaveOperator(BaseOperator):
-    """Returns the jobs of one wave, for a task group to expand over; none where the wave is empty.
-
-    Each job has the settings of the manifest, ``after_jobs`` (the settings of all jobs that it is
-    after), ``waits_for`` (the numbers in this wave of those of this wave, by name), ``ask``, and
-    its thresholds. Where a person was asked, they are raised to what was approved for it: a plan
-    that is worse asks again.
-
-    Args:
-        manifest: What ``ReadFleetManifestOperator`` returned.
-        preview: What ``PreviewFleetOperator`` returned.
-        approval: What ``ApproveFailoverOperator`` returned for the preview.
-        wave: The wave's number, from 1.
-        ask: When a person was to be asked: ``never`` counts for each job, too.
-        mode: ``planned`` or ``disaster``.
-
-    Raises:
-        HandoverError: Another preview or manifest was approved, or it was rejected.
-    """
-
-    template_fields: Sequence[str] = ("manifest", "preview", "approval", "ask", "mode")
-
-    def __init__(
-        self,
-        *,
-        manifest: Mapping[str, Any],
-        preview: Mapping[str, Any],
-        approval: Mapping[str, Any],
-        wave: int,
-        ask: str = Ask.ABOVE_THRESHOLDS.value,
-        mode: str = FailoverMode.PLANNED.value,
-        **kwargs: Any,
-    ) -> None:
-        """Keep the settings."""
-        super().__init__(**kwargs)
-        self.manifest = manifest
-        self.preview = preview
-        self.approval = approval
-        self.wave = wave
-        self.ask = ask
-        self.mode = mode
-
-    @fails_at_once()
-    def execute(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's signature
-        """Select the jobs, and bound each by what was approved for it."""
-        self._check_approval()
-        by_name = {job.name: job for job in jobs_of(self.manifest)}
-        jobs = [job for job in by_name.values() if job.wave == self.wave]
-        numbers = {job.name: number for number, job in enumerate(jobs)}
-        # Without a question nobody has approved more than each job allows itself.
-        was_asked = bool(self.approval.get("asked"))
-        costs = {job["name"]: job for job in self.preview["jobs"]}
-        self.log.info("Wave %d: %s", self.wave, ", ".join(numbers) or "no jobs")
-        ask = Ask.NEVER if self.ask == Ask.NEVER else Ask.ABOVE_THRESHOLDS
-        return [
-            {
-                **job.to_json(),
-                **(_bounds(job, costs[job.name]) if was_asked else {}),
-                "heartbeat_timeout": self._heartbeat_timeout(job),
-                "after_jobs": [by_name[name].to_json() for name in job.after],
-                "waits_for": {name: numbers[name] for name in job.after if name in numbers},
-                "ask": ask.value,
-            }
-            for job in jobs
-        ]
-
-    def _heartbeat_timeout(self, job: FleetJob) -> float | None:
-        """Return when silence counts as an end: in a disaster nobody can answer."""
-        if job.heartbeat_timeout is not None or self.mode != FailoverMode.DISASTER:
-            return job.heartbeat_timeout
-        is_killed_before = job.kill_after is not None and job.kill_after <= SILENT_SECONDS
-        return None if is_killed_before else SILENT_SECONDS
-
-    def _check_approval(self) -> None:
-        approved = self.approval.get("plan_digest")
-        if not self.approval.get("approved"):
-            raise HandoverError(
-                f"the fleet failover was rejected: {self.approval.get('why')}; no job of wave "
-                f"{self.wave} was touched. Clear the task that approves, with all after it"
-            )
-        if (
-            approved != self.preview["digest"]
-            or self.preview["manifest"] != self.manifest["digest"]
-        ):
-            raise HandoverError(
-                f"the preview {self.preview['digest']} is of manifest {self.preview['manifest']}; "
-                f"approved was {approved}, and the manifest is {self.manifest['digest']}: clear "
-                f"the task preview, with all after it"
-            )
-
-
 def jobs_of(manifest: Mapping[str, Any]) -> list[FleetJob]:
     """Return the jobs that ``ReadFleetManifestOperator`` returned."""
     return [FleetJob.from_json(job) for job in manifest["jobs"]]
-
-
-def _bounds(job: FleetJob, cost: Mapping[str, Any]) -> dict[str, int]:
-    """Return a job's thresholds; what is not known was not approved."""
-    approved = zip(THRESHOLDS, ("refused", "read_again", "at_risk"), strict=True)
-    return {
-        threshold: max(getattr(job, threshold), int(cost[name] or 0))
-        for threshold, name in approved
-    }

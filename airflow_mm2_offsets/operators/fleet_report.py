@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperat
 
 from airflow_mm2_offsets.core.report import Outcome
 from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.progress import OTHER_MANIFEST
 from airflow_mm2_offsets.fleet.texts import fleet_markdown
 from airflow_mm2_offsets.logins import without_login, without_logins
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -17,9 +18,6 @@ from airflow_mm2_offsets.operators.settings import given
 
 MOVED_BEFORE, NOT_BEGUN = "moved_before", "not_begun"
 """Outcomes beside those of a failover: an earlier run has moved the job; it was not its turn."""
-_OTHER_MANIFEST = (
-    "The manifest was changed since this run expanded its waves: start a new run of it."
-)
 _WELL = frozenset({Outcome.MOVED.value, MOVED_BEFORE, Outcome.DRY_RUN.value})
 
 
@@ -113,7 +111,7 @@ class ReportFleetOperator(BaseOperator):
         turn = instance.xcom_pull(task_ids=self.turns[job.wave], map_indexes=number) or {}
         nothing = {"seconds": None, "read_again": None, "at_risk": None}
         if turn.get("name", job.name) != job.name:
-            return {"outcome": NOT_BEGUN, "next": _OTHER_MANIFEST, **nothing}
+            return {"outcome": NOT_BEGUN, "next": OTHER_MANIFEST, **nothing}
         # Airflow also skips what had not begun when a run is marked as failed by hand.
         if state == "skipped" and turn.get("moved"):
             return {"outcome": MOVED_BEFORE, "next": str(turn["moved"]), **nothing}

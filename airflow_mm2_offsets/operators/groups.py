@@ -41,9 +41,10 @@ class SyncConsumerGroupsOperator(BaseOperator):
         include: A regular expression of whole names of groups on the source: ``orders-.*``.
         exclude: Another, of those to leave out; the default is that of MirrorMaker 2.
         offsets_from: ``translation``: ours, by the offset syncs. ``checkpoints``: MirrorMaker 2's,
-            from its checkpoints topic; the source is not asked. They hold no topic id: after the
-            target's topic was recreated, an old one skips records, and nothing notices. See
-            docs/consumer-groups.md before you take them.
+            from its checkpoints topic; it needs the target alone. Checkpoints hold no topic id, and
+            after the target's topic was recreated an old one skips records: so they are compared
+            with the offset syncs, or with the ``archive``. Where neither can be read, the report
+            counts them as ``unconfirmed``. See docs/consumer-groups.md before you take them.
         rename: Names on the target of groups that have another name there.
         is_dry_run: Decide, and commit nothing. May be a templated string.
         overwrite_others: Move commits without our marker too, never backwards. May be templated.

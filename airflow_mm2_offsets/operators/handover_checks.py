@@ -11,30 +11,20 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions
-from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import (
-    ConfigurationError,
-    HandoverError,
-    Mm2OffsetsError,
-    NotReadyError,
-    PlanError,
-)
+from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.handover_plan import read_checked_plan
 from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
-from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
-from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.claim import claim_target, has_claimed
-from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
-from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start
+from airflow_mm2_offsets.spark.claim import claim_target
+from airflow_mm2_offsets.spark.fence import mark_moved
+from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start, may_have_started
 from airflow_mm2_offsets.spark.homecoming import files_at_target, lift_for_home, prepare_home
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
-from airflow_mm2_offsets.spark.position_ids import check_ids
+from airflow_mm2_offsets.spark.offsets import parse_offsets
 
 
 class HandOver(BaseOperator):
@@ -215,20 +205,9 @@ class HandOver(BaseOperator):
         return lost is not None
 
     def _earlier_start(self, control: UPath | None) -> str | None:
-        """Return what an earlier try of this task may have started, if anything.
-
-        The claim comes before the mark, and the mark before the start.
-        """
+        """Return what an earlier try of this task may have started, if anything."""
         target = storage_path(self.target_checkpoint)
-        fence = read_fence(control) if control else None
-        if fence and fence.request_id == self.request_id:
-            is_moved = fence.state is FenceState.MOVED
-            may_exist = is_moved or has_claimed(target, self.request_id, without_fence=True)
-        else:
-            may_exist = has_claimed(target, self.request_id)
-        if not may_exist:
-            return None
-        return self.name_start()
+        return self.name_start() if may_have_started(control, target, self.request_id) else None
 
     def _prepare_home(self, positions: Positions) -> tuple[UPath, UPath] | None:
         """Free the folder that the job comes home to; return checkpoint and control location."""
@@ -248,55 +227,15 @@ class HandOver(BaseOperator):
         return home
 
     def _check_plan(self, positions: Positions, pending: Positions | None) -> FailoverPlan:
-        path = storage_path(self.plan_path)
-        plan = read_plan(path)
-        if plan is None:
-            raise PlanError(
-                f"{path} is gone, and the target job is to start from it: clear the task that "
-                f"translates, with all after it"
-            )
-        pair = pair_of(self)
-        ids = read_known_ids(pair, positions)
-        if noted_ids := self.read.get("clusters"):
-            check_ids(PairIds.from_json(noted_ids), ids)
-        check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
-        self._check_offsets(plan.target_positions(), path)
-        self._check_approval(plan, path)
-        return plan
-
-    def _check_approval(self, plan: FailoverPlan, path: UPath) -> None:
-        """Raise where it was rejected, or another plan was approved.
-
-        A cleared translation may have made a new plan. A user may have marked a rejected
-        ``approve`` as success: the answer stands.
-        """
-        if self.approval and self.approval.get("approved") is False:
-            raise HandoverError(
-                f"the failover was rejected: {self.approval.get('why')}: nothing was started by "
-                f"this try. Clear the task that approves, with all after it, to ask again"
-            )
-        approved = self.approval.get("plan_digest") if self.approval else None
-        if approved is not None and approved != (digest := plan.to_json()["digest"]):
-            raise PlanError(
-                f"the plan in {path} has the digest {digest}, and {approved} was approved: nothing "
-                f"was started by this try. Clear the task that approves, with all after it"
-            )
-
-    def _check_offsets(self, planned: Positions, path: UPath) -> None:
-        """Raise where the job would start at no offsets, or at others: those of an older plan."""
-        offsets = self.planned_offsets()
-        if offsets is None:
-            return
-        try:
-            is_planned = parse_offsets(str(offsets)) == planned
-        except Mm2OffsetsError:
-            is_planned = False
-        if not is_planned:
-            raise PlanError(
-                f"conf says starting_offsets {offsets!r}, and the plan in {path} "
-                f"{format_offsets(planned)}: clear the task that translates, with all after "
-                f"it"
-            )
+        return read_checked_plan(
+            storage_path(self.plan_path),
+            pair_of(self),
+            positions=positions,
+            pending=pending,
+            noted_ids=self.read.get("clusters"),
+            approval=self.approval,
+            offsets=self.planned_offsets(),
+        )
 
     def _check_target(self, context: Context, earlier_start: str | None) -> None:
         """Raise where the job can't be started, or something is in the way of a fresh job."""

@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Direction, FailoverPlan
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
@@ -20,23 +20,13 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import TOKEN_URL, format_properties, to_java
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
 from airflow_mm2_offsets.reconcile import read_report
-from airflow_mm2_offsets.reconcile.ranges import (
-    Partitions,
-    exchange_syncs,
-    partitions_of_plan,
-    partitions_of_ranges,
-    partitions_of_topics,
-)
 from airflow_mm2_offsets.reconcile.request import JOB_FILE, Request, make_request
-from airflow_mm2_offsets.spark.offsets import parse_offsets
-
-SIDES = ("source", "target")
 
 
 class ReconcileOperator(SparkSubmitOperator):
@@ -201,35 +191,20 @@ class ReconcileOperator(SparkSubmitOperator):
 
     def _request(self, pair: ClusterPair, plan: FailoverPlan | None) -> Request:
         return make_request(
-            self._partitions(pair, plan),
+            find_partitions(
+                pair,
+                read=self.read,
+                plan=plan,
+                committed=self.committed,
+                records_before=0 if self._is_drill() else self.records_before,
+                ranges=self.ranges,
+                topics=self.topics or (),
+            ),
             self._compared_sinks(),
             kafka=self.kafka,
             time=self._time_range(),
             examples=self.examples,
         )
-
-    def _partitions(self, pair: ClusterPair, plan: FailoverPlan | None) -> Partitions:
-        if plan is not None:
-            index = None
-            if {*self.read} == {*SIDES} and pair.has_syncs:
-                index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
-                if pair.direction is Direction.EXCHANGED:
-                    index = exchange_syncs(index, pair.mirrored.naming)
-            return partitions_of_plan(
-                plan,
-                index=index,
-                committed=parse_offsets(self.committed) if self.committed else None,
-                records_before=0 if self._is_drill() else self.records_before,
-            )
-        if self.ranges is not None:
-            source, target = (self.ranges.get(side) or {} for side in SIDES)
-            return partitions_of_ranges(pair.naming, source, target)
-        names = {
-            topic: topic if "source" in self.read else pair.naming.target_topic(topic)
-            for topic in self.topics or ()
-        }
-        cluster = pair.source if "source" in self.read else pair.target
-        return partitions_of_topics(cluster, names, pair.naming)
 
     def _is_drill(self) -> bool:
         return parse_mode(self.task_id, self.mode) is FailoverMode.DRILL

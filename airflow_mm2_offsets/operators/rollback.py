@@ -9,11 +9,13 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import (
+    CheckpointError,
     ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
     NotReadyError,
     StopError,
+    as_class,
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -56,15 +58,17 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         stopped: What ``StopSparkStreamingOperator`` returned; None where it proved no stop. Only
             for a job without a control location. It counts while the checkpoint is as it was then.
         stop_task_id: The task that returned ``stopped``; it counts while that task is a success.
-            Airflow keeps the result of a cleared task until the task starts again. None: it counts
-            by itself.
+            Airflow keeps the result of a cleared task until the task starts again. While it counts,
+            it must be of ``request_id``. None: it counts by itself.
         plan_path: The kept plan; it is renamed to ``<name>.rolled-back`` (by a second roll-back of
             this run to ``<name>.rolled-back-2``), so that a new stop gets a new plan. None: there
             is none.
         forecast_path: The kept forecast; it is renamed in the same way.
         locks: The folder of locks, where the failover has one.
         trigger_dag_id: The DAG that runs the job; None: no DAG does, and ``restart`` is refused.
-        restart_conf: The conf that starts it on the source, with the same checkpoint.
+        restart_conf: The conf that starts it on the source, with the same checkpoint. Give None as
+            ``topic`` and ``starting_offsets``: they are read from the checkpoint at the restart.
+            What another task has read may be of an earlier try, or of another job of a fleet.
         restart_output: Where the job on the source writes; as ``job_output`` of
             ``TriggerTargetDagOperator``.
         restart_run_id: The run id of that start; the time of the roll-back is appended, so that a
@@ -75,8 +79,8 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         untouched), ``restart_run_id`` and ``next``.
 
     Raises:
-        HandoverError: The job is handed over, or was moved by another run since; the message says
-            what to do instead.
+        HandoverError: The job is handed over, or was moved by another run since; or the task
+            ``stop_task_id`` has stopped another job. The message says what to do instead.
         CheckpointError: It was rolled back, but the checkpoint does not say what the job reads.
         StopError: The control location does not answer.
         NotReadyError: It was rolled back, but the job's DAG can't be triggered.
@@ -134,6 +138,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         choice = self.parse_settings()
         if choice == KEEP:
             return self._say(context, "kept", "untouched", self._how_to_go_on())
+        self._check_same_job(context)
         control, unproved = self._control(), self._find_unproved(context)
         undone = roll_back(self._run(control, unproved))
         self._tidy_up(undone)
@@ -188,6 +193,25 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
     def _has_result(self) -> bool:
         return bool(self.stopped and given(self.stopped))
 
+    def _check_same_job(self, context: Context) -> None:
+        """Raise where the stop before this task was of another job than this task's fields.
+
+        They are templates, and a task of a mapped group may have got another job since the stop.
+        """
+        stopped: Mapping[str, Any] = self.stopped if isinstance(self.stopped, Mapping) else {}
+        stop = stopped.get("request_id")
+        if not self.stop_task_id or stop in {None, self.request_id}:
+            return
+        if _state_of(context, self.stop_task_id) != "success":
+            return
+        raise HandoverError(
+            f"task {self.task_id}: it is to roll back {self.request_id!r}, and {self.stop_task_id} "
+            f"before it has made the stop {stop!r}: the tasks of this run were cleared in part, "
+            f"and got another job meanwhile. Nothing was rolled back. Start a new run of the DAG, "
+            f"which takes the stop over once this run has ended; or lift the fence of {stop!r} "
+            f"(`airflow-mm2-offsets fence lift`) and start its job on the source"
+        )
+
     def _find_unproved(self, context: Context) -> str | None:
         """Return why the result of the stop of a job without a control location counts no more.
 
@@ -195,11 +219,8 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         """
         if given(self.control) or not self._has_result():
             return None
-        if task_id := self.stop_task_id:
-            instance: Any = context["ti"]
-            state = states_of(instance, [task_id]).get((task_id, instance.map_index))
-            if state != "success":
-                return f"{task_id} is {state or 'to run'} now, and its result is of an earlier try"
+        if (task_id := self.stop_task_id) and (state := _state_of(context, task_id)) != "success":
+            return f"{task_id} is {state or 'to run'} now, and its result is of an earlier try"
         checkpoint = storage_path(self.checkpoint)
         is_lost = why_lost(checkpoint) is not None
         return find_missing_proof(self.stopped, self.request_id, checkpoint, is_lost=is_lost)
@@ -263,11 +284,18 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         check_unlocked(checkpoint, self.request_id)
 
     def _restart_conf(self) -> dict[str, Any]:
-        """Return the conf; what the failed tasks did not read comes from the checkpoint."""
+        """Return the conf; what it holds no value of comes from the checkpoint."""
         conf = dict(self.restart_conf or {})
         if all(map(given, conf.values())):
             return conf
-        positions = read_checkpoint(storage_path(self.checkpoint)).positions
+        try:
+            positions = read_checkpoint(storage_path(self.checkpoint)).positions
+        except CheckpointError as error:
+            raise as_class(
+                CheckpointError,
+                error,
+                f"the failover was rolled back, but the job was not restarted: {error}",
+            ) from error
         read = {"topic": ",".join(sorted(positions)), "starting_offsets": format_offsets(positions)}
         return {
             name: value if given(value) else read.get(name, value) for name, value in conf.items()
@@ -322,3 +350,9 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             "restart_run_id": run_id,
             "next": sentence,
         }
+
+
+def _state_of(context: Context, task_id: str) -> str | None:
+    """Return the state of a task for the same job."""
+    instance: Any = context["ti"]
+    return states_of(instance, [task_id]).get((task_id, instance.map_index))

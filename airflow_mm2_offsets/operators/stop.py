@@ -1,10 +1,9 @@
 """The step that stops the source job and proves that it has stopped."""
 
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -12,11 +11,11 @@ from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import check_location, is_true
+from airflow_mm2_offsets.operators.stop_by_word import take_word
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.closing import close_request
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
@@ -27,39 +26,8 @@ from airflow_mm2_offsets.spark.rollback import FailoverRun, check_not_handed_ove
 from airflow_mm2_offsets.spark.stopping import begin_stop, check_not_withdrawn
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, job_locations, withdraw
 
-log = logging.getLogger(__name__)
-
 UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
-
-
-class StopNames(Protocol):
-    """The fields that say which job a stop is of."""
-
-    control: str | None
-    request_id: str
-    moved_to: str
-
-
-def take_word(stop: StopNames, lost: str) -> dict[str, Any]:
-    """Return the result of a stop that rests on the user's word: the job's folder is ``lost``."""
-    step = "No fence stands on the source: see that nothing starts the old job there."
-    if stop.control is not None:
-        step += (
-            f" When its storage is back: airflow-mm2-offsets fence raise {stop.control} "
-            f"--request-id '{stop.request_id}' --moved-to '{stop.moved_to}'"
-        )
-    step = without_login(step)
-    log.warning("By your word (source_is_gone) no driver runs: %s. %s", lost, step)
-    return {
-        "request_id": stop.request_id,
-        "application_id": None,
-        "batch_id": None,
-        "clean": False,
-        "error": lost,
-        "proof": StopProof.ASSERTED.value,
-        "next": step,
-    }
 
 
 class StopSparkStreamingOperator(DeferrablePolling):

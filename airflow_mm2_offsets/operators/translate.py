@@ -18,11 +18,12 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import ConfigurationError, PlanError, PositionError, as_class
+from airflow_mm2_offsets.errors import ConfigurationError, PositionError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_plan
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import (
     check_location,
@@ -43,7 +44,6 @@ from airflow_mm2_offsets.planning.options import (
 from airflow_mm2_offsets.planning.partial_plan import plan_without
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.handover import check_unmoved
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets, to_positions
@@ -297,7 +297,7 @@ class TranslateOffsetsOperator(BaseOperator):
     def _options(self) -> PlanOptions:
         options = self.parse_settings()
         if options.first_plan is None and is_true(self, "exchanged"):
-            options = replace(options, first_plan=self._plan_of_fence())
+            options = replace(options, first_plan=read_plan_of_fence(self.home_control))
         return replace(options, archive=self._archive())
 
     def _named_first_plan(self) -> FailoverPlan | None:
@@ -305,24 +305,7 @@ class TranslateOffsetsOperator(BaseOperator):
         if not is_true(self, "exchanged") or not (named := given(self.first_plan)):
             return None
         check_location(self, "first_plan")
-        plan = read_plan(storage_path(named))
-        if plan is None:
-            raise PlanError(
-                "there is no such file, and first_plan names it: give the plan that the job "
-                "was moved by, or leave first_plan out",
-                file=named,
-            )
-        return plan
-
-    def _plan_of_fence(self) -> FailoverPlan | None:
-        """Return the plan that the job was moved by, as the fence at home names it."""
-        fence = read_fence(storage_path(self.home_control)) if self.home_control else None
-        if fence is None or not fence.plan:
-            return None
-        plan = read_plan(storage_path(fence.plan))
-        if plan is None:
-            self.log.warning("The first plan is gone, more may be refused: %s", fence.plan)
-        return plan
+        return read_named_plan(named)
 
     def _checked_ids(self, pair: ClusterPair, positions: Positions, lost: LostParts) -> PairIds:
         """Return the present ids; they must be those of when the positions were first read."""

@@ -21,20 +21,19 @@ from airflow_mm2_offsets.readiness.archive import check_archive
 from airflow_mm2_offsets.readiness.connector import check_settings, check_states
 from airflow_mm2_offsets.readiness.folders import check_folders
 from airflow_mm2_offsets.readiness.heartbeats import check_heartbeats
-from airflow_mm2_offsets.readiness.job import (
-    Job,
-    check_job,
-    check_kept_ids,
-    check_kept_plan_alone,
-    is_under_way,
-    read_job,
-)
+from airflow_mm2_offsets.readiness.job import Job, read_job
+from airflow_mm2_offsets.readiness.job_checks import check_job
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
 from airflow_mm2_offsets.readiness.prepare import find_parts, make_pair_request
 from airflow_mm2_offsets.readiness.replication import check_replication
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
 from airflow_mm2_offsets.readiness.syncs import check_syncs
 from airflow_mm2_offsets.readiness.target import check_target
+from airflow_mm2_offsets.readiness.under_way import (
+    check_kept_ids,
+    check_kept_plan_alone,
+    is_under_way,
+)
 
 
 class _Family(NamedTuple):

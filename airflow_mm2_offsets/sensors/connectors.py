@@ -5,7 +5,7 @@ from typing import Any
 
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.operators.connectors import parse_state
+from airflow_mm2_offsets.operators.connector_states import parse_state
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.connectors import ConnectorStateTrigger
 

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.settings import given, is_true
-from airflow_mm2_offsets.operators.stop import take_word
+from airflow_mm2_offsets.operators.stop_by_word import take_word
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger

@@ -11,8 +11,9 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.spark.claim import has_claimed
 from airflow_mm2_offsets.spark.control import Driver, read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.originals import JobLocations, find_unproved
 from airflow_mm2_offsets.spark.rollback_mark import STOP_TASK
@@ -41,6 +42,22 @@ def describe_start(earlier_run: str | None) -> str:
     if earlier_run is None:
         return "nothing was started on the target"
     return f"an earlier try handed the job over and may have triggered {earlier_run}"
+
+
+def may_have_started(control: UPath | None, target_checkpoint: UPath, request_id: str) -> bool:
+    """Tell whether an earlier try of a run's hand-over may have started the job on the target.
+
+    The claim comes before the mark in the fence, and the mark before the start.
+
+    Raises:
+        HandoverError: A claim can't be read.
+        StopError: The fence can't be read.
+    """
+    fence = read_fence(control) if control else None
+    if fence is None or fence.request_id != request_id:
+        return has_claimed(target_checkpoint, request_id)
+    is_moved = fence.state is FenceState.MOVED
+    return is_moved or has_claimed(target_checkpoint, request_id, without_fence=True)
 
 
 def check_unmoved(

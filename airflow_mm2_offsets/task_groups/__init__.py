@@ -12,13 +12,11 @@ from airflow.providers.common.compat.sdk import TaskGroup
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.task_groups.failover import (
-    OF_STOP,
-    OF_SUBMIT,
-    OPERATORS,
-    FailoverTasks,
-)
+from airflow_mm2_offsets.task_groups.failover import FailoverTasks
+from airflow_mm2_offsets.task_groups.gated_tasks import GatedTasks, find_modes
+from airflow_mm2_offsets.task_groups.job_steps import JobSteps, MovedJob
 from airflow_mm2_offsets.task_groups.platforms import OperatorFactory, from_hand_over
+from airflow_mm2_offsets.task_groups.steps import OF_STOP, OF_SUBMIT, OPERATORS
 
 __all__ = ["OperatorFactory", "failover_tasks", "from_hand_over"]
 
@@ -128,9 +126,9 @@ def failover_tasks(
             ``job_name`` does not tell them apart.
     """
     tasks_arguments = arguments or {}
-    tasks = (*OPERATORS, *([OF_STOP] if stop else []), *([OF_SUBMIT] if submit else []))
-    if unknown := ", ".join(sorted(set(tasks_arguments) - set(tasks))):
-        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(tasks)}")
+    known = (*OPERATORS, *([OF_STOP] if stop else []), *([OF_SUBMIT] if submit else []))
+    if unknown := ", ".join(sorted(set(tasks_arguments) - set(known))):
+        raise ConfigurationError(f"arguments names {unknown}; name one of {', '.join(known)}")
     _check_start(mode, stream_dag_id, stop, submit)
     defaults: Any = {**RETRIES, **(default_args or {})}  # Airflow's annotation takes no dict
     with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
@@ -148,8 +146,13 @@ def failover_tasks(
                 f"task group {group.group_id} is expanded over several jobs, and one run id would "
                 f"be that of all: give job_name, a template of what tells them apart"
             )
-        FailoverTasks(
+        tasks = GatedTasks(
             mode=mode,
+            modes=find_modes(
+                mode,
+                frozenset(map(FailoverMode, modes)),
+                has_own_operators=stop is not None or submit is not None,
+            ),
             dry_run=dry_run,
             shared={
                 "mode": mode,
@@ -171,22 +174,28 @@ def failover_tasks(
                 "trigger_dag_id": stream_dag_id,
                 "trigger_run_id": "__".join(map(str, names)),
             },
+            deferrable=deferrable,
+            arguments=tasks_arguments,
+            left_out=left_out,
+            held=held,
+        )
+        job = MovedJob(
             source_folder=source_folder,
             target_folder=target_folder,
             source_output=source_output or f"{source_folder}/output",
             target_output=target_output or f"{target_folder}/output",
             source_kafka_conn_id=source_kafka_conn_id,
             target_kafka_conn_id=target_kafka_conn_id,
-            verify=verify,
-            deferrable=deferrable,
-            arguments=tasks_arguments,
+        )
+        job_steps = JobSteps(
+            tasks=tasks,
+            job=job,
             stop=stop,
             submit=submit,
             submit_is_idempotent=submit_is_idempotent,
-            modes=frozenset(map(FailoverMode, modes)),
-            left_out=left_out,
-            held=held,
-            is_mapped=is_mapped,
+        )
+        FailoverTasks(
+            tasks=tasks, job=job, job_steps=job_steps, verify=verify, is_mapped=is_mapped
         ).add()
     return group
 

@@ -1,7 +1,7 @@
 """Parses the settings of all tasks of a failover before its first task: nothing is stopped yet.
 
-``failover`` gives it to ``check``. A setting that only a later task reads would else be found wrong
-after the stop, when every minute counts.
+``gated_tasks`` gives it to ``check``. A setting that only a later task reads would else be found
+wrong after the stop, when every minute counts.
 """
 
 import copy

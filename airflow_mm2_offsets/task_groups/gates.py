@@ -1,6 +1,6 @@
 """Decides whether a task of a failover runs: by the mode, and in a dry run.
 
-``failover`` gives each task its gate; Airflow calls it before the task, with rendered fields.
+``gated_tasks`` gives each task its gate; Airflow calls it before the task, with rendered fields.
 """
 
 from collections.abc import Callable, Collection

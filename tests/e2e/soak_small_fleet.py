@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.fleet_stage import FleetStage
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 
 def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: Path) -> None:

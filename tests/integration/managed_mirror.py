@@ -26,10 +26,8 @@ from airflow_mm2_offsets.operators.connector_offsets import (
     AlterConnectorOffsetsOperator,
     ReadConnectorOffsetsOperator,
 )
-from airflow_mm2_offsets.operators.connectors import (
-    ApplyMirrorMakerOperator,
-    SetConnectorStateOperator,
-)
+from airflow_mm2_offsets.operators.connector_states import SetConnectorStateOperator
+from airflow_mm2_offsets.operators.connectors import ApplyMirrorMakerOperator
 from stack.mirror import Stack
 from stack.topics import create_topic
 from tests.integration.mirrors import topic_partitions

@@ -189,7 +189,10 @@ def _score(
 def test_groups_beside_the_sync_of_mirror_maker_2(
     ground: Ground, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No group loses a record by any of the three; ours reads the fewest again."""
+    """No group loses a record by any of the three; ours reads the fewest again.
+
+    The syncs confirm each checkpoint of MirrorMaker 2.
+    """
     positions = _positions(ground)
     both = {
         f"{prefix}{number}": at for number, at in positions.items() for prefix in ("mm2-", "ours-")
@@ -219,6 +222,8 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
         print(_table(scores))  # noqa: T201
         print(f"reads: {report.reads}; {by_checkpoints.reads}")  # noqa: T201
     assert [each.lost for each in scores] == [0, 0, 0]
+    problems = [each.reason for each in by_checkpoints.decisions if each.commit is None]
+    assert (problems, by_checkpoints.unconfirmed) == ([], 0)
     assert scores[-1].without_offset == 0
     assert scores[-1].read_again <= scores[0].read_again
 

@@ -8,7 +8,7 @@ import pytest
 from airflow_mm2_offsets.connect.admin import ConnectorAdmin
 from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
 from airflow_mm2_offsets.operators.connector_offsets import ResetConnectorOffsetsOperator
-from airflow_mm2_offsets.operators.connectors import RestartFailedTasksOperator
+from airflow_mm2_offsets.operators.connector_states import RestartFailedTasksOperator
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from stack.mirror import Stack
 from stack.waiting import wait_until

@@ -14,8 +14,10 @@ from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, NotRea
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.fleet import jobs_of
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, new_fence, raise_fence
+from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
 from tests.unit.dags.dags_folder import FOLDER, parse, templated_reads
@@ -404,6 +406,47 @@ def test_a_changed_manifest_credits_no_other_job(fleet: Fleet) -> None:
         fleet.run("report_fleet")
     told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
     assert "manifest was changed since this run expanded its waves" in told["next"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"refunds": {}, "orders": {}},
+        {"orders": {}},
+        {"orders": {}, "refunds": {"source_folder": "/elsewhere"}},
+    ],
+)
+def test_a_job_keeps_its_place_in_a_run(fleet: Fleet, changed: dict[str, Any]) -> None:
+    """Another job would get what the tasks of its place have told of the one before.
+
+    The same manifest is read again, and so is one with more jobs behind those that have begun.
+    """
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(1)
+    fleet.write(changed)
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    with pytest.raises(HandoverError, match=r"place 1 of wave 1 was that of job refunds.*new run"):
+        fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.write({"orders": {}, "refunds": {"kill_after": 60}, "search": {}})
+    jobs = fleet.run(*BEFORE, "jobs_of_wave_1")
+    assert [job["number"] for job in jobs] == [0, 1, 2]
+
+
+def test_a_restart_takes_nothing_that_another_job_has_read(fleet: Fleet) -> None:
+    """A map index of an edited manifest may hold the positions of the job that was there before."""
+    fleet.write({"orders": {"on_failure": "restart"}})
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    failover = fleet.failover("orders")
+    failover.run("stop_source")
+    read = "wave_1.move.read_positions"
+    reads = format_offsets(read_checkpoint(UPath(fleet.jobs["orders"].checkpoint)).positions)
+    other = {"topics": "refunds", "positions": '{"refunds":{"0":9000}}'}
+    fleet.worker.xcoms |= {(read, key): value for key, value in other.items()}
+    fleet.worker.states = {f"{read}_0": "failed"}
+    fleet.worker.run(fleet.task("wave_1.move.roll_back"))
+    (restarted,) = fleet.worker.triggered.values()
+    assert (restarted["topic"], restarted["starting_offsets"]) == ("orders", reads)
 
 
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:

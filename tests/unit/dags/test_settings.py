@@ -16,7 +16,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.task_groups import failover_tasks
-from airflow_mm2_offsets.task_groups.failover import OPERATORS
+from airflow_mm2_offsets.task_groups.steps import OPERATORS
 from tests.unit.dags.dags_folder import FOLDER, parse
 from tests.unit.dags.failovers import Failover
 from tests.unit.operators.spark_job import Job

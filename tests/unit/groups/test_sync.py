@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core import OffsetMapping, TopicPartition
 from airflow_mm2_offsets.core.group_offsets import GroupRules
 from airflow_mm2_offsets.core.wire import Checkpoint, encode_checkpoint
@@ -18,6 +21,7 @@ from airflow_mm2_offsets.groups import (
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.groups import StableOffsets
+from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.testing import Mm2Simulation, Record, simulated_mm2
 
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("source.orders", 0)
@@ -220,15 +224,23 @@ def test_checkpoints_need_the_target_alone(mm2: Mm2Simulation) -> None:
         "checkpoints_topic_reads": 1,
         "checkpoints_read": 4,
         "checkpoints_skipped": 1,
+        "syncs_read": 0,
     }
     assert report["totals"]["max_reread"] is None
+    assert report["totals"]["unconfirmed"] == 2
+    assert {each["is_unconfirmed"] for each in report["offsets"]} == {True}
+    assert "2 of them rest on MirrorMaker 2's checkpoint alone" in report["summary"]
+    assert "the offset syncs can't be read" in report["offsets"][0]["reason"]
+    again = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
+    assert (again["totals"]["unchanged"], again["totals"]["unconfirmed"]) == (2, 2)
+    assert "can't be read" in again["summary"]
 
 
 def test_an_old_checkpoint_moves_nothing_back(mm2: Mm2Simulation) -> None:
     """Nor may a user ask for it: it can't be told from a rewound group."""
     _commit(mm2, billing=400)
     _sync(mm2)
-    _checkpoint(mm2, "billing", 100, 100)
+    _checkpoint(mm2, "billing", 100, 1)
     report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
     assert _statuses(report) == {"billing": "unchanged"}
     assert mm2.target.group_offsets["billing"][COPY][0] == 400
@@ -247,6 +259,95 @@ def test_a_checkpoint_beyond_the_end_is_refused(mm2: Mm2Simulation) -> None:
     mm2.target.delete_topic(COPY.topic)
     report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
     assert "does not exist" in report["offsets"][0]["reason"]
+
+
+@pytest.mark.parametrize(("upstream", "downstream"), [(400, 1), (499, 499), (500, 500)])
+def test_a_checkpoint_that_the_syncs_confirm(
+    mm2: Mm2Simulation, upstream: int, downstream: int
+) -> None:
+    """As MirrorMaker 2 makes it: of the last sync at or before the position."""
+    _checkpoint(mm2, "billing", upstream, downstream)
+    report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
+    assert _statuses(report) == {"billing": "committed"}
+    assert report["totals"]["unconfirmed"] == 0
+    assert report["offsets"][0]["reason"].endswith("confirmed by the offset syncs")
+
+
+def _recreate_on_target(mm2: Mm2Simulation) -> None:
+    """Delete the copy; what is copied afterwards is more than what was there."""
+    mm2.target.delete_topic(COPY.topic)
+    mm2.source.produce("orders", 0, [b"%d" % number for number in range(500, 1200)])
+    mm2.mirror()
+
+
+@pytest.mark.parametrize(
+    ("upstream", "downstream", "reason"),
+    [(400, 400, "the topic was recreated"), (500, 500, "prove no more than 0")],
+)
+def test_a_checkpoint_of_a_recreated_topic_is_refused(
+    mm2: Mm2Simulation, upstream: int, downstream: int, reason: str
+) -> None:
+    """Its offset lies inside of the new log, and the group would skip records there."""
+    _checkpoint(mm2, "billing", upstream, downstream)
+    _recreate_on_target(mm2)
+    assert mm2.target.log(*COPY).high > downstream
+    report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
+    assert _statuses(report) == {"billing": "refused"}
+    assert reason in report["offsets"][0]["reason"]
+    assert mm2.target.group_offsets == {}
+
+
+def test_a_checkpoint_of_a_truncated_topic_is_refused(mm2: Mm2Simulation) -> None:
+    """The last sync names an offset above the end: its copies are gone, whatever comes next."""
+    _checkpoint(mm2, "billing", 100, 1)
+    mm2.target.delete_topic(COPY.topic)
+    mm2.target.produce(COPY.topic, 0, [b"500"] * 9)
+    report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
+    assert _statuses(report) == {"billing": "refused"}
+    assert "truncated or recreated" in report["offsets"][0]["reason"]
+
+
+def test_a_checkpoint_before_the_first_known_sync_is_not_confirmed(mm2: Mm2Simulation) -> None:
+    """Compaction has left the last sync alone: a checkpoint above it is wrong, others may be."""
+    _forget_old_syncs(mm2)
+    mm2.source.produce("orders", 0, [b"%d" % number for number in range(2000, 2050)])
+    mm2.mirror(commit=False)
+    _checkpoint(mm2, "billing", 450, 445)
+    _checkpoint(mm2, "shipping", 450, 2020)
+    report = _sync(mm2, offsets_from=OffsetsFrom.CHECKPOINTS)
+    assert _statuses(report) == {"billing": "committed", "shipping": "refused"}
+    assert report["totals"]["unconfirmed"] == 1
+    reasons = {each["group"]: each["reason"] for each in report["offsets"]}
+    assert "lies between the target's beginning and 1999 -> 1999" in reasons["billing"]
+    assert "names 2020, and the offset syncs prove no more than 0" in reasons["shipping"]
+
+
+def test_an_archive_confirms_when_the_source_is_lost(mm2: Mm2Simulation, tmp_path: Path) -> None:
+    """It knows the topic's id: what it holds of a recreated topic confirms nothing.
+
+    It does not know the syncs since its last run.
+    """
+    archive = SyncArchive(str(tmp_path))
+    archive_syncs(mm2.pair, archive)
+    options = {"offsets_from": OffsetsFrom.CHECKPOINTS, "options": PlanOptions(archive=archive)}
+    _checkpoint(mm2, "billing", 400, 1)
+    mm2.source.is_running = False
+    report = _sync(mm2, **options)
+    assert (_statuses(report), report["totals"]["unconfirmed"]) == ({"billing": "committed"}, 0)
+    mm2.source.is_running = True
+    mm2.source.produce("orders", 0, [b"new"] * 200)
+    mm2.mirror()
+    _checkpoint(mm2, "later", 700, 700)
+    mm2.source.is_running = False
+    report = _sync(mm2, selection=parse_selection("later"), **options)
+    assert (_statuses(report), report["totals"]["unconfirmed"]) == ({"later": "committed"}, 1)
+    mm2.source.is_running = True
+    _checkpoint(mm2, "shipping", 400, 400)
+    _recreate_on_target(mm2)
+    mm2.source.is_running = False
+    report = _sync(mm2, selection=parse_selection("shipping"), **options)
+    assert _statuses(report) == {"shipping": "refused"}
+    assert "on the target had the id" in report["offsets"][0]["reason"]
 
 
 def test_without_checkpoints_the_error_names_the_topic(mm2: Mm2Simulation) -> None:

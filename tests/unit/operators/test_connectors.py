@@ -9,11 +9,11 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseO
 from airflow.sdk.execution_time.comms import DeferTask
 
 from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
-from airflow_mm2_offsets.operators.connectors import (
-    ApplyMirrorMakerOperator,
+from airflow_mm2_offsets.operators.connector_states import (
     RestartFailedTasksOperator,
     SetConnectorStateOperator,
 )
+from airflow_mm2_offsets.operators.connectors import ApplyMirrorMakerOperator
 from airflow_mm2_offsets.sensors.connectors import ConnectorStateSensor
 from airflow_mm2_offsets.testing.connectors import SimulatedConnector
 from airflow_mm2_offsets.testing.simulation import Mm2Simulation, simulated_mm2

@@ -12,7 +12,8 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
 from airflow_mm2_offsets.job import py_files
-from airflow_mm2_offsets.operators.reconcile import SIDES, ReconcileOperator
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
+from airflow_mm2_offsets.operators.reconcile_partitions import SIDES
 from airflow_mm2_offsets.reconcile.request import JOB_FILE
 from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.worker import Worker

@@ -10,6 +10,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from upath import UPath
 
 from airflow_mm2_offsets.errors import (
+    CheckpointError,
     ConfigurationError,
     HandoverError,
     NotReadyError,
@@ -195,6 +196,24 @@ def test_a_result_of_an_earlier_try_of_the_stop_restarts_nothing(
     assert "its result is of an earlier try" in answer["next"]
 
 
+@pytest.mark.parametrize("on_failure", ["withdraw", "restart"])
+def test_a_stop_of_another_job_is_refused(worker: Worker, job: Job, on_failure: str) -> None:
+    """The task's fields are those of a job that has got the place of the one that was stopped.
+
+    The result of a stop that is to run again says nothing: the job of the fields is rolled back.
+    """
+    stopped = {**KILLED, "request_id": "failover:manual__1:refunds"}
+    task = {"on_failure": on_failure, "stopped": stopped, "stop_task_id": "stop_source"}
+    worker.states = {"stop_source": "success"}
+    with pytest.raises(HandoverError, match=r"made the stop 'failover:manual__1:refunds'.*Nothing"):
+        worker.run(_task(**task))
+    assert read_fence(str(job.control)) is not None
+    assert not worker.triggered
+    worker.states = {"stop_source": "upstream_failed"}
+    worker.run(_task(**task))
+    assert read_fence(str(job.control)) is None
+
+
 @pytest.mark.parametrize("is_cleared", [False, True])
 def test_a_job_that_has_run_since_its_stop_is_not_restarted(
     worker: Worker,
@@ -273,7 +292,7 @@ def test_a_job_that_another_run_has_moved_since_is_not_restarted(
 
 def test_a_restart_before_the_positions_were_read(worker: Worker, job: Job) -> None:
     """The job's DAG gets topics and offsets from the checkpoint, and no text "None"."""
-    conf = {"topic": "None", "starting_offsets": "None", "folder": str(job.folder)}
+    conf = {"topic": None, "starting_offsets": "None", "folder": str(job.folder)}
     worker.run(_task(on_failure="restart", restart_conf=conf))
     (started,) = worker.triggered.values()
     assert started == {
@@ -281,3 +300,13 @@ def test_a_restart_before_the_positions_were_read(worker: Worker, job: Job) -> N
         "starting_offsets": '{"orders":{"0":4,"1":6}}',
         "folder": str(job.folder),
     }
+
+
+def test_a_restart_without_a_checkpoint_is_refused(worker: Worker, job: Job) -> None:
+    """Nothing else says what the job reads; all else was undone, and the message says so."""
+    conf = {"topic": None, "starting_offsets": None, "folder": str(job.folder)}
+    (job.checkpoint / "metadata").write_text("damaged")
+    with pytest.raises(CheckpointError, match="was rolled back, but the job was not restarted: "):
+        worker.run(_task(on_failure="restart", restart_conf=conf))
+    assert read_fence(str(job.control)) is None
+    assert not worker.triggered

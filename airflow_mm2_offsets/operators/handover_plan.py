@@ -1,0 +1,93 @@
+"""The plan that a hand-over starts the job from: read from its file, and compared once more."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import FailoverPlan, Positions
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, PlanError
+from airflow_mm2_offsets.planning.ids import read_known_ids
+from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
+from airflow_mm2_offsets.planning.plan_file import read_plan
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.position_ids import check_ids
+
+
+def read_checked_plan(
+    path: UPath,
+    pair: ClusterPair,
+    *,
+    positions: Positions,
+    pending: Positions | None,
+    noted_ids: Mapping[str, Any] | None,
+    approval: Mapping[str, Any] | None,
+    offsets: object,
+) -> FailoverPlan:
+    """Return the kept plan, if the job may still be started from it.
+
+    Args:
+        path: The plan's file.
+        pair: The clusters that the job moves between.
+        positions: Where the source job has stopped.
+        pending: Where the batch ends that it has begun and not committed, if any.
+        noted_ids: The ids of clusters and topics when the positions were first read, if noted.
+        approval: What ``ApproveFailoverOperator`` returned, if anything.
+        offsets: The offsets that the job would be started with; None: it takes the plan's.
+
+    Raises:
+        HandoverError: The failover was rejected, or a cluster or topic has another id than noted.
+        PlanError: The plan is gone, damaged, edited, of other clusters, topics or positions,
+            contradicts what the clusters say now, or is not the one that was approved; or
+            ``offsets`` are others.
+    """
+    plan = read_plan(path)
+    if plan is None:
+        raise PlanError(
+            f"{path} is gone, and the target job is to start from it: clear the task that "
+            f"translates, with all after it"
+        )
+    ids = read_known_ids(pair, positions)
+    if noted_ids:
+        check_ids(PairIds.from_json(noted_ids), ids)
+    check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
+    _check_offsets(offsets, plan.target_positions(), path)
+    _check_approval(approval, plan, path)
+    return plan
+
+
+def _check_offsets(offsets: object, planned: Positions, path: UPath) -> None:
+    """Raise where the job would start at no offsets, or at others: those of an older plan."""
+    if offsets is None:
+        return
+    try:
+        is_planned = parse_offsets(str(offsets)) == planned
+    except Mm2OffsetsError:
+        is_planned = False
+    if not is_planned:
+        raise PlanError(
+            f"conf says starting_offsets {offsets!r}, and the plan in {path} "
+            f"{format_offsets(planned)}: clear the task that translates, with all after "
+            f"it"
+        )
+
+
+def _check_approval(approval: Mapping[str, Any] | None, plan: FailoverPlan, path: UPath) -> None:
+    """Raise where it was rejected, or another plan was approved.
+
+    A cleared translation may have made a new plan. A user may have marked a rejected ``approve`` as
+    success: the answer stands.
+    """
+    if approval and approval.get("approved") is False:
+        raise HandoverError(
+            f"the failover was rejected: {approval.get('why')}: nothing was started by "
+            f"this try. Clear the task that approves, with all after it, to ask again"
+        )
+    approved = approval.get("plan_digest") if approval else None
+    if approved is not None and approved != (digest := plan.to_json()["digest"]):
+        raise PlanError(
+            f"the plan in {path} has the digest {digest}, and {approved} was approved: nothing "
+            f"was started by this try. Clear the task that approves, with all after it"
+        )

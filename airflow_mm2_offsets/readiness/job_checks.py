@@ -1,0 +1,140 @@
+"""The job's folders, its fence, and where it is to go: can it be stopped, and started there?
+
+These checks read storage in the caller's thread: Airflow's connections need it.
+"""
+
+from collections.abc import Iterator
+
+from upath import UPath
+
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.readiness import ReadinessCheck
+from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.locations import is_within
+from airflow_mm2_offsets.readiness.answers import asked, failed, not_asked, unknown
+from airflow_mm2_offsets.readiness.job import Job
+from airflow_mm2_offsets.readiness.request import ReadinessRequest
+from airflow_mm2_offsets.spark.homecoming import check_home
+from airflow_mm2_offsets.spark.job_checks import (
+    find_drill_around,
+    find_fence_problems,
+    find_job_problems,
+    find_target_problems,
+)
+from airflow_mm2_offsets.spark.lock import check_unlocked
+from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.spark.originals import JobLocations
+from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
+
+
+def check_job(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
+    """Yield whether the job can be stopped, and another one started instead."""
+    yield from _check_control(request, job)
+    yield from _check_target(request)
+    if not request.sink:
+        yield not_asked(CheckName.SINK, "no sink is given")
+        return
+    sink = request.sink
+    replaced = job.checkpoint.query_id if job.checkpoint else None
+    writer = SinkWriter(replaced_query_id=replaced, txn_app_id=request.txn_app_id)
+
+    def find() -> list[str]:
+        output = request.open(sink)
+        if _is_of_drill(request, output):
+            return []  # its start removes what an earlier drill has left there
+        return [*find_drill_around(output), *find_sink_problems(output, writer)]
+
+    yield from asked(CheckName.SINK, find, otherwise=f"{sink} drops no batch of a fresh checkpoint")
+
+
+def _is_of_drill(request: ReadinessRequest, output: UPath) -> bool:
+    """Tell whether an output lies in the folder of the drill that asks."""
+    if CheckName.DRILL_FOLDERS not in request.more or not request.target_checkpoint:
+        return False
+    return is_within(output, request.open(request.target_checkpoint).parent)
+
+
+def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
+    if not request.checkpoint:
+        for name in (CheckName.FENCE, CheckName.JOB_FOLDERS):
+            yield not_asked(name, "no checkpoint is given")
+        return
+    control, checkpoint = request.control, request.checkpoint
+    if control and job.is_lost and (lost := _why_lost(request, control)):
+        yield from _of_lost_control(lost, has_word=request.source_is_gone)
+        return
+
+    def find_other_runs() -> list[str]:
+        check_unlocked(request.open(checkpoint), request.request_id)
+        return find_fence_problems(request.open(control)) if control else []
+
+    yield from asked(
+        CheckName.FENCE,
+        find_other_runs,
+        otherwise="no other run moves the job or has moved it",
+        may_be_lost=job.is_lost,
+    )
+    if not control:
+        yield not_asked(CheckName.JOB_FOLDERS, "no control location is given")
+        return
+    yield from asked(
+        CheckName.JOB_FOLDERS,
+        lambda: find_job_problems(_locations(request, control, checkpoint), job.checkpoint),
+        otherwise="the folders are the job's own, and no copies",
+        may_be_lost=job.is_lost,
+    )
+
+
+def _why_lost(request: ReadinessRequest, location: str) -> str | None:
+    try:
+        return why_lost(request.open(location))
+    except Mm2OffsetsError as error:
+        return str(error)
+
+
+def _of_lost_control(lost: str, *, has_word: bool) -> Iterator[ReadinessCheck]:
+    """Yield what a disaster is told where the control location can't be reached."""
+    value = f"{lost}: no fence can be read or raised"
+    yield unknown(CheckName.FENCE, value)
+    if has_word:
+        by_word = f"{value}, and by your word (source_is_gone) no driver runs"
+        yield unknown(CheckName.JOB_FOLDERS, by_word)
+        return
+    remedy = (
+        "if its storage is lost, and you are sure that no driver of the job runs or will be "
+        "started, give source_is_gone; else give the folders that the job itself writes"
+    )
+    yield failed(CheckName.JOB_FOLDERS, value, remedy)
+
+
+def _check_target(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
+    if not request.target_checkpoint:
+        yield not_asked(CheckName.TARGET_FOLDERS, "no target checkpoint is given")
+        return
+    if CheckName.DRILL_FOLDERS in request.more:
+        yield not_asked(CheckName.TARGET_FOLDERS, "drill_folders looks at a drill's folder")
+        return
+    place = request.target_checkpoint
+
+    def find() -> list[str]:
+        target, home = request.open(place), request.target_control
+        control = request.open(home) if home else None
+        run = request.request_id
+        if problems := find_drill_around(target):
+            return problems
+        if request.mode is FailoverMode.FAILBACK and control and request.from_folder:
+            check_home(target, control, request_id=run, from_folder=request.from_folder)
+            return []
+        return find_target_problems(target, control, run)
+
+    yield from asked(CheckName.TARGET_FOLDERS, find, otherwise=f"{place} is free")
+
+
+def _locations(request: ReadinessRequest, control: str, checkpoint: str) -> JobLocations:
+    return JobLocations(
+        control=request.open(control),
+        checkpoint=request.open(checkpoint),
+        spark_control=request.spark_control,
+        spark_checkpoint=request.spark_checkpoint,
+    )
