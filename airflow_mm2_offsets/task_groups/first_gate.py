@@ -76,7 +76,8 @@ class FirstGate:
         for other in map(task.dag.get_task, self.gates):
             if isinstance(other, TranslateOffsetsOperator):
                 own_context = _context_of(other, context, pulled)
-                task.plan_options = plan_settings_of(_rendered(other, own_context, upstream))
+                rendered = _rendered(other, own_context, upstream)
+                vars(task)["plan_options"] = plan_settings_of(rendered)
 
     def _check_mode(self, task: BaseOperator, context: Context) -> None:
         mode = parse_mode(task.task_id, task.render_template(self.gate.mode, context))
