@@ -93,8 +93,8 @@ def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[F
         waves: How many waves the DAG has; None: any number.
 
     Raises:
-        ConfigurationError: The file is no manifest. All that is wrong is named at once, each with
-            line, job and field.
+        ConfigurationError: The file is no manifest. Fields are checked first, then names and
+            waves, then the order; the first check that fails names all that it finds.
     """
     document = parse_yaml(text, file)
     problems = Problems()

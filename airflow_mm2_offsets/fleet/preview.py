@@ -10,7 +10,6 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan, Positions, Status, TopicPartition
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
@@ -90,7 +89,8 @@ class PreviewRequest:
 
     pair: ClusterPair
     mode: FailoverMode
-    archive: SyncArchive | None
+    options: PlanOptions
+    """How each job's positions are to be translated, with the archive."""
     open_place: Callable[[str], UPath]
 
 
@@ -165,13 +165,15 @@ def _plan(
         _merge(positions, checkpoint.positions)
         # A job that is asked to stop ends its batch.
         _merge(pending, checkpoint.pending or {} if is_disaster else {})
-    options = PlanOptions(archive=request.archive, changed_records=batch[0].changed_records)
+    options = request.options
+    if batch[0].changed_records:
+        options = replace(options, changed_records=True)
     make = plan_from_what_is_left if is_disaster else plan_failover
     plan = make(request.pair, positions, pending=pending or None, options=options)
     if not is_disaster:
         return plan, None
     question = ForecastRequest(mode=request.mode, plan_digest=plan.to_json()["digest"])
-    return plan, forecast_failover(request.pair, plan, question, archive=request.archive)
+    return plan, forecast_failover(request.pair, plan, question, archive=options.archive)
 
 
 def _merge(positions: Positions, more: Positions) -> None:

@@ -22,7 +22,7 @@ from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
 from tests.unit.dags.dags_folder import FOLDER, parse, templated_reads
 from tests.unit.dags.failovers import MOVING, STARTING, Failover
-from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
@@ -447,6 +447,26 @@ def test_a_restart_takes_nothing_that_another_job_has_read(fleet: Fleet) -> None
     fleet.worker.run(fleet.task("wave_1.move.roll_back"))
     (restarted,) = fleet.worker.triggered.values()
     assert (restarted["topic"], restarted["starting_offsets"]) == ("orders", reads)
+
+
+@pytest.mark.parametrize("word", [True, False])
+def test_the_preview_plans_as_the_jobs_will(
+    fleet: Fleet, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, *, word: bool
+) -> None:
+    """By the word for a lost source of copies that keep offsets; what a wave's task fills waits."""
+    extra = {"replication_policy": "identity", "mapping": "identity"}
+    define(monkeypatch, "mm2_default", extra=extra)
+    clusters.target.delete_records("orders", 0, 2)
+    clusters.source.is_running = False
+    told = {"sole_writer": word, "first_plan": "{{ ti.xcom_pull(task_ids='wave_1.turn') }}"}
+    with DAG("mm2_fleet", schedule=None) as fleet.dag:
+        fleet_tasks(
+            manifest=fleet.worker.conf["manifest"],
+            mode="disaster",
+            arguments={"translate": told},
+        )
+    totals = fleet.run("read_manifest", "preview")["totals"]
+    assert totals["refused"] == (0 if word else len(NAMES))
 
 
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:

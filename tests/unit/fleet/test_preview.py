@@ -52,7 +52,12 @@ class Fleet:
     def preview(self, *, mode: FailoverMode = FailoverMode.PLANNED) -> tuple[JobPreview, ...]:
         return preview_fleet(
             self.jobs,
-            PreviewRequest(pair=self.pair, mode=mode, archive=self.archive, open_place=UPath),
+            PreviewRequest(
+                pair=self.pair,
+                mode=mode,
+                options=PlanOptions(archive=self.archive),
+                open_place=UPath,
+            ),
         )
 
 
