@@ -27,9 +27,7 @@ _EXAMPLE = "give one like http://connect:8083"
 _EMPTY = frozenset({httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT})
 """The answers without a body: to a new state, and to a deletion."""
 _FINAL = frozenset({httpx.codes.BAD_REQUEST, httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
-"""The refusals that stay until somebody changes something."""
-_FINAL = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
-"""The refusals that stay until somebody changes a login or a right."""
+"""The refusals that stay until somebody changes the request, a login or a right."""
 _NEXT_STEP: Mapping[int, str] = {
     httpx.codes.BAD_REQUEST: "correct what the message names",
     httpx.codes.UNAUTHORIZED: "check the login of the Connect connection",

@@ -164,9 +164,12 @@ def test_an_error_without_json_is_one_too(status: int) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("status", "retryable"), [(401, False), (403, False), (500, True)])
-def test_a_refused_login_is_final(status: int, *, retryable: bool) -> None:
-    """A wait ends with it, and Airflow does not retry it."""
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (403, False), (404, True), (500, True)],
+)
+def test_a_refused_request_or_login_is_final(status: int, *, retryable: bool) -> None:
+    """A wait ends with it, and Airflow does not retry it: somebody has to correct it first."""
     client = _served(lambda _: httpx.Response(status, json={"message": "no"}))
     with pytest.raises(ConnectError) as caught:
         client.status("mirror")
