@@ -50,6 +50,11 @@ def _predecessors(job: "FleetJob", jobs: Iterable["FleetJob"]) -> Iterator[tuple
             yield other.name, f"{other.name} reads {', '.join(shared)}, which {job.name} writes"
 
 
+def writers_of(job: "FleetJob", jobs: Iterable["FleetJob"]) -> list["FleetJob"]:
+    """Return the other jobs that write a topic which a job reads."""
+    return [each for each in jobs if each.name != job.name and {*each.writes} & {*job.reads}]
+
+
 def _in_order(jobs: Sequence["FleetJob"], sorter: TopologicalSorter[str]) -> Iterator["FleetJob"]:
     """Yield jobs behind all that they are after; those that may begin together as in the file."""
     places = {job.name: place for place, job in enumerate(jobs)}
