@@ -17,10 +17,10 @@ from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, Problems
+from airflow_mm2_offsets.errors import Mm2OffsetsError, Problems
 from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.order import find_wrong_reads
 from airflow_mm2_offsets.fleet.progress import moved_before
-from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
@@ -119,26 +119,13 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
         except Mm2OffsetsError as error:
             found[job.name] = JobPreview(job=job, problem=str(error))
         if job.name in stands:
-            problems.add(*_topic_problems(job, stands[job.name], written))
+            checkpoint = stands[job.name]
+            topics = {*checkpoint.positions, *(checkpoint.pending or {})}
+            problems.add(*find_wrong_reads(job, topics, written))
     problems.raise_all(file="the manifest")
     for batch in _batches([job for job in jobs if job.name in stands], stands):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)
-
-
-def _topic_problems(
-    job: FleetJob, checkpoint: Checkpoint, written: set[str]
-) -> Iterator[ConfigurationError]:
-    """Yield the difference; a job without ``reads`` may read what no job of the manifest writes."""
-    topics = {*checkpoint.positions, *(checkpoint.pending or {})}
-    needed = topics if job.reads else topics & written - {*job.writes}
-    if needed != {*job.reads}:
-        told = ", ".join(sorted(job.reads)) or "nothing"
-        yield ConfigurationError(
-            f"line {job.line}: reads of job {job.name} names {told}, and its checkpoint "
-            f"{without_login(job.checkpoint)} reads {', '.join(sorted(topics))}: a reader is moved "
-            f"before the writer of its topic, so correct reads and start a new run"
-        )
 
 
 def _batches(

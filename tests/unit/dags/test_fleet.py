@@ -447,7 +447,7 @@ def test_a_reader_that_was_handed_over_is_not_held_by_its_writer(fleet: Fleet) -
 def test_a_job_that_has_left_its_target_is_not_moved_before(
     fleet: Fleet, state: FenceState, problem: str, number: int
 ) -> None:
-    """It came home to a new folder, or is on the way: its old fence stays. Its writer waits, too."""
+    """It came home to a new folder, or is on the way; its old fence stays. Its writer waits."""
     fleet.write(READER_AND_WRITER)
     _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
     control = f"{fleet.folder}/orders-target/control"
@@ -468,7 +468,7 @@ def test_a_job_that_has_left_its_target_is_not_moved_before(
     [
         (
             {"orders": {"reads": ["Orders"]}},
-            "reads of job orders names Orders, and .* reads orders",
+            "reads of job orders names Orders, .* reads orders",
         ),
         ({"orders": {"reads": ["orders", "more"]}}, "names more, orders, and"),
         ({"orders": {}, "refunds": {"writes": ["orders"]}}, "reads of job orders names nothing"),

@@ -65,9 +65,7 @@ def test_a_wrong_manifest_is_refused(jobs: str, problem: str) -> None:
 @pytest.mark.parametrize("field", ["reads", "writes"])
 def test_what_is_no_name_of_a_topic_is_refused(field: str, topic: str) -> None:
     """A pattern or a list in one text would put the job in no order, in silence."""
-    with pytest.raises(
-        ConfigurationError, match=rf"jobs\.0\.{field}\.0 of job a: .*does not match"
-    ):
+    with pytest.raises(ConfigurationError, match=rf"jobs\.0\.{field}\.0 of job a: .*not match"):
         parse(f"  - {{name: a, {field}: ['{topic}']}}\n")
 
 
