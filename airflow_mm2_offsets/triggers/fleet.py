@@ -56,7 +56,7 @@ class FleetTurnTrigger(PollingTrigger):
     def poll(self) -> Done | NotYet:
         """Ask Airflow for the states of the wave's last tasks."""
         try:
-            states, turns = self._states(self.task_id), self._states(self.turn_task_id)
+            states, turns = self._states(str(self.task_id)), self._states(self.turn_task_id)
         except AirflowRuntimeError as error:  # its API server may be started again
             return NotYet(reason=f"Airflow did not answer: {error}")
         ended = {name: states.get(index) for name, index in self.after.items()}
@@ -88,7 +88,7 @@ class FleetTurnTrigger(PollingTrigger):
         if not task_id:  # of a trigger that was kept before an upgrade
             return {}
         runs: Mapping[str, Mapping[str, Any]] = RuntimeTaskInstance.get_task_states(
-            dag_id=self.dag_id, task_ids=[str(task_id)], run_ids=[self.run_id]
+            dag_id=self.dag_id, task_ids=[task_id], run_ids=[self.run_id]
         )
         found = {}
         for name, state in runs.get(self.run_id, {}).items():
