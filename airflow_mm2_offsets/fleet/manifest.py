@@ -17,9 +17,17 @@ from jsonschema.exceptions import ValidationError
 from airflow_mm2_offsets.errors import ConfigurationError, Problems, did_you_mean
 from airflow_mm2_offsets.fleet.order import order_jobs
 from airflow_mm2_offsets.fleet.yaml_lines import Document, Path, parse_yaml
+from airflow_mm2_offsets.logins import without_login
 
 REQUIRED = ("stream_dag_id", "source_folder", "target_folder")
 """A job or the defaults must say them."""
+LOCATIONS = frozenset(
+    {
+        *("source_folder", "target_folder", "source_output", "target_output"),
+        *("spark_folder", "saved_positions"),
+    }
+)
+"""The fields that name a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +106,7 @@ def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[F
     """
     document = parse_yaml(text, file)
     problems = Problems()
-    problems.add(*_schema_problems(document))
+    problems.add(*_login_problems(document), *_schema_problems(document))
     problems.raise_all(file=file)
     jobs = [_job(document, number, problems) for number in range(len(document.content["jobs"]))]
     known = [job for job in jobs if job is not None]
@@ -126,14 +134,35 @@ def _schema_problems(document: Document) -> Iterator[ConfigurationError]:
             yield _problem(document, path, f"{value} is not a number; give seconds")
 
 
-def _numbers(content: Any, path: Path = ()) -> Iterator[tuple[Path, float]]:  # noqa: ANN401 - of any kind
-    if isinstance(content, float):
-        yield path, content
+def _login_problems(document: Document) -> Iterator[ConfigurationError]:
+    """Yield the locations that hold a login, without it: what is read goes to XCom and logs."""
+    for path, value in _texts(document.content):
+        if set(path) & LOCATIONS and without_login(value) != value:
+            yield _problem(
+                document,
+                path,
+                "holds a login; keep it in an Airflow connection, and write "
+                "<protocol>://<conn_id>@<bucket>/<folder>",
+            )
+
+
+def _numbers(content: Any) -> Iterator[tuple[Path, float]]:  # noqa: ANN401 - of any kind
+    yield from ((path, each) for path, each in _values(content) if isinstance(each, float))
+
+
+def _texts(content: Any) -> Iterator[tuple[Path, str]]:  # noqa: ANN401 - of any kind
+    yield from ((path, each) for path, each in _values(content) if isinstance(each, str))
+
+
+def _values(content: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401 - of any kind
+    """Yield what is neither a list nor a mapping, with the keys that lead to it."""
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(content, (dict, list)):
         inner = content.items() if isinstance(content, dict) else enumerate(content)
     for key, value in inner:
-        yield from _numbers(value, (*path, key))
+        yield from _values(value, (*path, key))
+    if not isinstance(content, (dict, list)):
+        yield path, content
 
 
 def _sentence(error: ValidationError) -> str:
@@ -145,7 +174,8 @@ def _sentence(error: ValidationError) -> str:
             for name in unknown
         )
         return f"has the unknown {', and '.join(hints)}; correct or remove it"
-    return f"{error.message}; see docs/fleet.md for what a manifest holds"
+    # It may quote a whole value.
+    return f"{without_login(error.message)}; see docs/fleet.md for what a manifest holds"
 
 
 def _problem(document: Document, path: Path, problem: str) -> ConfigurationError:

@@ -7,12 +7,13 @@ the copies, but the target's end offset is past the new records, too: it would s
 that is moved first goes on with the copies, and then with what the writer writes there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.errors import ConfigurationError, Problems
+from airflow_mm2_offsets.logins import without_login
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.fleet.manifest import FleetJob
@@ -48,6 +49,28 @@ def _predecessors(job: "FleetJob", jobs: Iterable["FleetJob"]) -> Iterator[tuple
         shared = sorted(set(job.writes) & set(other.reads))
         if shared and other.name != job.name:
             yield other.name, f"{other.name} reads {', '.join(shared)}, which {job.name} writes"
+
+
+def writers_of(job: "FleetJob", jobs: Iterable["FleetJob"]) -> list["FleetJob"]:
+    """Return the other jobs that write a topic which a job reads."""
+    return [each for each in jobs if each.name != job.name and {*each.writes} & {*job.reads}]
+
+
+def find_wrong_reads(
+    job: "FleetJob", topics: Collection[str], written: Collection[str]
+) -> Iterator[ConfigurationError]:
+    """Yield the difference between a job's ``reads`` and the topics of its checkpoint.
+
+    A job without ``reads`` may read topics that are not ``written`` by a job of the manifest.
+    """
+    needed = {*topics} if job.reads else {*topics} & {*written} - {*job.writes}
+    if needed != {*job.reads}:
+        told = ", ".join(sorted(job.reads)) or "nothing"
+        yield ConfigurationError(
+            f"line {job.line}: reads of job {job.name} names {told}, and its checkpoint "
+            f"{without_login(job.checkpoint)} reads {', '.join(sorted(topics))}: a reader is moved "
+            f"before the writer of its topic, so correct reads and start a new run"
+        )
 
 
 def _in_order(jobs: Sequence["FleetJob"], sorter: TopologicalSorter[str]) -> Iterator["FleetJob"]:

@@ -16,8 +16,9 @@ from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import Mm2OffsetsError, Problems
 from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.order import find_wrong_reads
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -99,8 +100,14 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
 
     Jobs of different topic-partitions are planned together, by one read of the syncs. A job that
     can't be planned does not keep the others from it.
+
+    Raises:
+        ConfigurationError: The ``reads`` of jobs are not what their checkpoints read: they would
+            order other jobs than these. All are named.
     """
     found: dict[str, JobPreview] = {}
+    written = {topic for job in jobs for topic in job.writes}
+    problems = Problems()
     stands: dict[str, Checkpoint] = {}
     for job in jobs:
         try:
@@ -111,6 +118,11 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
                 found[job.name] = JobPreview(job=job, moved=moved)
         except Mm2OffsetsError as error:
             found[job.name] = JobPreview(job=job, problem=str(error))
+        if job.name in stands:
+            checkpoint = stands[job.name]
+            topics = {*checkpoint.positions, *(checkpoint.pending or {})}
+            problems.add(*find_wrong_reads(job, topics, written))
+    problems.raise_all(file="the manifest")
     for batch in _batches([job for job in jobs if job.name in stands], stands):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)

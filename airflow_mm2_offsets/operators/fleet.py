@@ -17,6 +17,7 @@ from airflow_mm2_offsets.fleet.preview import PreviewRequest, preview_fleet, pre
 from airflow_mm2_offsets.fleet.texts import summarize_preview
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings
 from airflow_mm2_offsets.operators.settings import given, parse_mode
@@ -80,7 +81,7 @@ class ReadFleetManifestOperator(BaseOperator):
         context["ti"].xcom_push(key="summary", value=summary)
         self.log.info("%d jobs: %s", len(jobs), summary)
         return {
-            "file": self.manifest,
+            "file": without_login(self.manifest),
             "digest": sha256(text.encode()).hexdigest(),
             "jobs": [job.to_json() for job in jobs],
         }
@@ -104,6 +105,7 @@ class PreviewFleetOperator(BaseOperator):
     Raises:
         ArchiveError: The archive is damaged, of another pair, or out of reach.
         ClusterUnreachableError: A cluster does not answer.
+        ConfigurationError: The ``reads`` of a job are not what its checkpoint reads.
     """
 
     template_fields: Sequence[str] = ("manifest", "mode", "archive", "plan_options", "mm2_conn_id")

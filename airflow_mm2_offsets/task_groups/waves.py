@@ -20,6 +20,7 @@ from airflow_mm2_offsets.operators.fleet import (
     PreviewFleetOperator,
     ReadFleetManifestOperator,
 )
+from airflow_mm2_offsets.operators.fleet_order import FleetOrderGuard
 from airflow_mm2_offsets.operators.fleet_report import ReportFleetOperator
 from airflow_mm2_offsets.operators.fleet_wave import FleetWaveOperator
 from airflow_mm2_offsets.operators.plan_settings import PLAN_SETTINGS
@@ -177,6 +178,7 @@ class FleetTasks:
             job_name=job("name"),
             left_out=f"{{{{ {_xcom(turn, MOVED)} or '' }}}}",
             held=_not_come(turn),
+            guard=FleetOrderGuard(turn_task_id=turn.task_id, mode=self.failover["mode"]),
             arguments={
                 name: {**arguments.get(name, {}), **self.arguments.get(name, {})}
                 for name in OPERATORS
