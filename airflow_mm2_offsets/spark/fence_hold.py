@@ -1,4 +1,4 @@
-"""The hold on a fence: a run that marks its job as moved, or lifts its fence, has a file of its own.
+"""The hold on a fence: a run that marks its job as moved, or lifts its fence, writes its own file.
 
 Storage has no compare-and-set, so a run that has read the fence may write over a newer one. Two
 rules close that. A run that takes a fence over writes ``fence.json``, and then lists the holds. A
