@@ -87,6 +87,8 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
         has_left = standing.state is FenceState.MOVED
         if has_left or standing.request_id != instead_of:
             raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
+    # A fence that was deleted by hand has left its hold: a job that runs again must not meet it.
+    _check_not_held(root, fence.request_id)
     return _write(root, fence)
 
 

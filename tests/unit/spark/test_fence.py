@@ -146,3 +146,15 @@ def test_a_take_over_gives_way_to_a_mark(control: UPath, monkeypatch: pytest.Mon
     with pytest.raises(StopError, match="'failover:manual__1' has moved the job"):
         raise_fence(control, OTHER, instead_of=FENCE.request_id)
     assert json.loads((control / "fence.json").read_text())["state"] == "moved"
+
+
+def test_a_fence_that_was_deleted_by_hand_is_not_written_again(control: UPath) -> None:
+    """The job may run there again; the next run is refused, and told how to lift what is left."""
+    raise_fence(control, FENCE)
+    mark_moved(control, FENCE.request_id, "s3://lake/orders/target")
+    (control / "fence.json").unlink()
+    with pytest.raises(StopError, match=r"fence lift .*'failover:manual__1'"):
+        raise_fence(control, OTHER)
+    assert not (control / "fence.json").exists()
+    lift_fence(control, FENCE.request_id)
+    assert raise_fence(control, OTHER) == OTHER
