@@ -230,7 +230,7 @@ def _fail_below(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
 def test_never_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, *, has_control: bool
 ) -> None:
-    """Hand-over and roll-back, cut into each other at every fourth storage access: one wins at most.
+    """Hand-over and roll-back, cut into each other at every fourth access: one wins at most.
 
     Repeated afterwards, each in either order, they still agree; and where the roll-back has won, no
     fence holds up the source job.
