@@ -11,7 +11,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError, StopError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
 

@@ -17,7 +17,7 @@ from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError, Problems
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import find_wrong_reads
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.planning.forecast import forecast_failover

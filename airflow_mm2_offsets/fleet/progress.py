@@ -11,7 +11,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError, StopError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.spark.claim import has_claimed, read_claim

@@ -11,7 +11,8 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import digest_of
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.manifest import FleetJob, parse_manifest
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.manifest import parse_manifest
 from airflow_mm2_offsets.fleet.places import check_places
 from airflow_mm2_offsets.fleet.preview import PreviewRequest, preview_fleet, preview_to_json
 from airflow_mm2_offsets.fleet.texts import summarize_preview

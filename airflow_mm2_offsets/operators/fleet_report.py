@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperat
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.report import Outcome
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.progress import OTHER_MANIFEST, moved_before
 from airflow_mm2_offsets.fleet.texts import fleet_markdown
 from airflow_mm2_offsets.hooks.storage import storage_path

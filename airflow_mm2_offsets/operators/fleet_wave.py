@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.core.approval import Ask
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import writers_of
 from airflow_mm2_offsets.fleet.order_now import AFTER, WRITERS
 from airflow_mm2_offsets.fleet.progress import check_kept_places

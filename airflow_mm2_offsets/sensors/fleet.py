@@ -13,7 +13,7 @@ from airflow_mm2_offsets.errors import (
     NotReadyError,
     StopError,
 )
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order_now import check_order_now
 from airflow_mm2_offsets.fleet.progress import is_of_run, moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path

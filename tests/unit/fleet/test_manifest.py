@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.manifest import FleetJob, manifest_schema, parse_manifest
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.manifest import manifest_schema, parse_manifest
 from tests.unit.fleet.manifests import DEFAULTS, FILE, job, parse
 
 

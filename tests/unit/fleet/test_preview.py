@@ -9,7 +9,7 @@ from upath import UPath
 from airflow_mm2_offsets.archive import SyncArchive, incremental_read
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.preview import JobPreview, PreviewRequest, preview_fleet
 from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.planning.options import PlanOptions
