@@ -107,6 +107,13 @@ with DAG(
         ),
         "txn_app_id": _text("Application id of a Delta or Hudi output", "As in mm2_failover."),
         "changed_records": _word("A transform changes records", "As in mm2_failover."),
+        "plan_options": Param(
+            default=None,
+            type=["null", "object"],
+            title="How positions are translated",
+            description="What your mm2_failover gives to its task translate, as JSON, such as "
+            '{"sole_writer": true}. Empty: the defaults.',
+        ),
         "probe_folder": _text(
             "Folder of a probe",
             "Where a file may be written and removed: only that shows what an object store allows.",
@@ -138,6 +145,7 @@ with DAG(
         sink=f"{{{{ params.sink or ({BESIDE_TARGET.format('/output')}) }}}}",
         txn_app_id="{{ params.txn_app_id }}",
         changed_records="{{ params.changed_records }}",
+        plan_options="{{ params.plan_options | tojson if params.plan_options else '' }}",
         probe_folder="{{ params.probe_folder or '' }}",
         drill=DRILL,
         trigger_dag_id="{{ params.stream_dag_id }}",

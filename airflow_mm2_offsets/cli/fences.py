@@ -1,6 +1,6 @@
 """``fence show``, ``raise`` and ``lift``: who moved a job away, and whether it may run again."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option, Typer
 
@@ -15,6 +15,7 @@ from airflow_mm2_offsets.spark.fence import (
     raise_fence,
     read_fence,
 )
+from airflow_mm2_offsets.spark.fence_hold import describe_hold, other_holds
 from airflow_mm2_offsets.spark.stopping import forget_stop
 
 SHOW_EXAMPLE = """\
@@ -52,11 +53,17 @@ def _group() -> None:
 def show(*, url: Location) -> Answer:
     """Show who moved the job of a control location, where to and when."""
     current_fence = read_fence(url)
-    if current_fence is None:
-        return Answer(text="There is no fence: a job may run here", data={"fence": None})
-    return Answer(
-        text=f"No job runs here: {current_fence}", data={"fence": _to_json(current_fence)}
+    holds = other_holds(url, current_fence.request_id if current_fence else None)
+    text = (
+        f"No job runs here: {current_fence}"
+        if current_fence
+        else "There is no fence: a job may run here"
     )
+    data: dict[str, Any] = {"fence": _to_json(current_fence) if current_fence else None}
+    if holds:
+        text = "; ".join([text, *(describe_hold(url, hold) for hold in holds)])
+        data["held_by"] = [hold.request_id for hold in holds]
+    return Answer(text=text, data=data)
 
 
 @fence.command(name="raise", epilog=RAISE_EXAMPLE)

@@ -13,6 +13,7 @@ from airflow_mm2_offsets.cli.readiness_options import DrillOptions, FolderOption
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessVerdict
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.readiness import ReadinessRequest, Thresholds, check_readiness
 from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS
 
@@ -55,6 +56,7 @@ def check(
     mode: Annotated[
         FailoverMode, Option("--mode", help="The failover that is to be ready.")
     ] = FailoverMode.PLANNED,
+    options: PlanOptions,
     thresholds: ThresholdOptions,
     strict: Annotated[
         bool, Option("--strict", help="Exit with code 6 if a check warns or is unknown.")
@@ -79,6 +81,7 @@ def check(
         open=clusters.open,
         mode=mode,
         thresholds=Thresholds.parse(asdict(thresholds)),
+        plan_options=options,
         more=drill.checks(clusters, folders) if mode is FailoverMode.DRILL else {},
         **job.for_request(),
         **asdict(folders),

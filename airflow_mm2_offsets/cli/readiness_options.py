@@ -51,6 +51,9 @@ class FolderOptions:
     archive: Annotated[
         str | None, _url("--archive", "Archive of offset syncs; else the settings'.")
     ] = None
+    skip_damaged: Annotated[
+        bool, Option("--skip-damaged", help="Go on without damaged files of the archive.")
+    ] = False
     saved_positions: Annotated[
         str | None,
         _url("--saved-positions", "In a disaster: positions that stand in for the checkpoint."),
@@ -84,9 +87,6 @@ class JobFacts:
     exchanged: Annotated[
         bool,
         Option("--exchanged", help="The job moves against the copying: one-way failback."),
-    ] = False
-    changed_records: Annotated[
-        bool, Option("--changed-records", help="A transform changes records on the way.")
     ] = False
     subscribe_pattern: Annotated[
         str | None,

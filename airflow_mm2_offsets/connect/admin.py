@@ -85,5 +85,11 @@ class ConnectorAdmin:
         body: object = None,
         params: dict[str, str] | None = None,
     ) -> None:
-        path = connector_path(self.name, what)
-        self.connect.request(method, path, f"connector {self.name}", body=body, params=params)
+        self.connect.request(
+            method,
+            connector_path(self.name, what),
+            f"connector {self.name}",
+            body=body,
+            params=params,
+            connector=self.name,
+        )

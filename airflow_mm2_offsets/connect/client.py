@@ -22,7 +22,7 @@ class TaskStatus:
     state: str
     """``RUNNING``, ``FAILED``, ``PAUSED``, ``UNASSIGNED``, ``RESTARTING``."""
     trace: str | None = None
-    """The first line of its stack trace, when it failed."""
+    """The first line of its stack trace, when it failed; without the connector's secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,14 @@ class ConnectClient(ConnectWorker):
         return WorkerInfo(version=str(body["version"]), cluster_id=cluster and str(cluster))
 
     def status(self, name: str) -> ConnectorStatus:
-        """Return the state of a connector and of its tasks."""
+        """Return the state of a connector and of its tasks, without secrets."""
         body = self._of_connector(name, "status")
         with self.shape(f"connector {name}"):
             return ConnectorStatus(
                 name=name,
                 state=body["connector"]["state"],
                 tasks=tuple(
-                    TaskStatus(id=task["id"], state=task["state"], trace=_first_line(task))
+                    TaskStatus(id=task["id"], state=task["state"], trace=self._reason(name, task))
                     for task in body["tasks"]
                 ),
             )
@@ -153,7 +153,13 @@ class ConnectClient(ConnectWorker):
         )
 
     def _of_connector(self, name: str, what: str) -> Any:  # noqa: ANN401 - JSON
-        return self.request("GET", connector_path(name, what), f"connector {name}")
+        path = connector_path(name, what)
+        return self.request("GET", path, f"connector {name}", connector=name)
+
+    def _reason(self, name: str, task: Mapping[str, str]) -> str | None:
+        """Return the first line of a task's trace; a secret may go over several lines."""
+        trace = task.get("trace")
+        return self.hide(name, trace).partition("\n")[0] if trace else None
 
 
 def aliases_of(config: Mapping[str, str]) -> tuple[str, str]:
@@ -173,10 +179,6 @@ def may_copy_between(config: Mapping[str, str], pair: tuple[str, str]) -> bool:
 def copied_offsets(entries: Iterable[Mapping[str, Any]]) -> CopiedOffsets:
     """Return the last copied offsets that entries name; see ``ConnectClient.offsets``."""
     return dict(filter(None, map(_copied, entries)))
-
-
-def _first_line(task: Mapping[str, str]) -> str | None:
-    return task["trace"].partition("\n")[0] if task.get("trace") else None
 
 
 def _copied(entry: Mapping[str, Any]) -> tuple[tuple[str, str, int], int] | None:

@@ -2,13 +2,21 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ConfigurationError
 
 Entries: TypeAlias = Sequence[Mapping[str, Any]]
 """Offsets as Connect tells them: each with its ``partition`` and its ``offset``."""
+
+
+class SourcePartition(NamedTuple):
+    """What Connect keeps one offset of (``MirrorUtils.wrapPartition``)."""
+
+    alias: str
+    """Of the source. Where it was renamed, Connect keeps the offsets of both aliases."""
+    partition: TopicPartition
 
 
 def parse_entries(value: object, source_alias: str) -> list[dict[str, Any]]:
@@ -72,12 +80,13 @@ def _checked(entry: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def by_partition(entries: Entries) -> dict[TopicPartition, int | None]:
-    """Return the last copied offset of each topic-partition."""
+def by_partition(entries: Entries) -> dict[SourcePartition, int | None]:
+    """Return the last copied offset of each partition."""
     return {
-        TopicPartition(each["partition"]["topic"], each["partition"]["partition"]): (
-            each["offset"] and each["offset"]["offset"]
-        )
+        SourcePartition(
+            alias=each["partition"]["cluster"],
+            partition=TopicPartition(each["partition"]["topic"], each["partition"]["partition"]),
+        ): each["offset"] and each["offset"]["offset"]
         for each in entries
     }
 

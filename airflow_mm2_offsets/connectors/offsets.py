@@ -16,7 +16,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.admin import ConnectorAdmin, TargetState
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.connectors.apply import connect_of
-from airflow_mm2_offsets.connectors.entries import Entries, by_partition, keyed
+from airflow_mm2_offsets.connectors.entries import Entries, SourcePartition, by_partition, keyed
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ConfigurationError, ConnectError, PositionError
@@ -52,6 +52,14 @@ class OffsetChange:
     partition: TopicPartition
     before: int | None
     after: int | None
+    other_alias: str | None = None
+    """The source's alias, if it is not the pair's: of before it was renamed."""
+
+    @property
+    def subject(self) -> str:
+        """The partition, with its alias if that is not the pair's."""
+        alias = f" of alias {self.other_alias}" if self.other_alias is not None else ""
+        return f"{self.partition}{alias}"
 
     @property
     def effect(self) -> Effect | None:
@@ -64,12 +72,12 @@ class OffsetChange:
 
     def __str__(self) -> str:
         """Show both numbers."""
-        return f"{self.partition}: {_shown(self.before)} -> {_shown(self.after)}"
+        return f"{self.subject}: {_shown(self.before)} -> {_shown(self.after)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON; offsets are text."""
         return {
-            "partition": str(self.partition),
+            "partition": self.subject,
             "before": None if self.before is None else str(self.before),
             "after": None if self.after is None else str(self.after),
             "effect": self.effect,
@@ -98,7 +106,7 @@ def find_changes(
     """Return what changes from a backup to ``after``, by partition.
 
     Raises:
-        ConfigurationError: ``after`` names a partition of another source alias.
+        ConfigurationError: ``after`` only changes partitions of other source aliases.
         PositionError: An offset is not one of the source's partition, or the partition does not
             exist: MirrorMaker 2 would skip records that are yet to come, or fail.
         ClusterUnreachableError: The source did not answer.
@@ -107,7 +115,12 @@ def find_changes(
     _check_on_source(pair, connector, [each for each in after if each not in backup])
     old, new = by_partition(backup), by_partition(after)
     changes = [
-        OffsetChange(partition=key, before=old.get(key), after=new.get(key))
+        OffsetChange(
+            partition=key.partition,
+            before=old.get(key),
+            after=new.get(key),
+            other_alias=None if _is_of(pair, key) else key.alias,
+        )
         for key in sorted(old.keys() | new.keys())
     ]
     return [change for change in changes if change.effect]
@@ -179,14 +192,24 @@ def _shown(last: int | None) -> str:
     return "none" if last is None else str(last)
 
 
+def _is_of(pair: ClusterPair, key: SourcePartition) -> bool:
+    return key.alias == pair.naming.source_alias
+
+
 def _check_on_source(pair: ClusterPair, connector: str, after: Entries) -> None:
-    aliases = {str(each["partition"]["cluster"]) for each in after}
-    if others := aliases - {pair.naming.source_alias}:
+    entries = by_partition(after)
+    # A backup of before the source was renamed has both aliases, and can be put back.
+    if entries and not any(_is_of(pair, key) for key in entries):
+        others = sorted({key.alias for key in entries})
         raise ConfigurationError(
-            f"connector {connector}: the offsets are of {', '.join(sorted(others))}, and the "
+            f"connector {connector}: the offsets are of {', '.join(others)}, and the "
             f"connector copies from {pair.naming.source_alias}; they are another connector's"
         )
-    offsets = {key: last for key, last in by_partition(after).items() if last is not None}
+    offsets = {
+        key.partition: last
+        for key, last in entries.items()
+        if last is not None and _is_of(pair, key)
+    }
     infos = pair.source.topics({key.topic for key in offsets})
     for key in offsets:
         count = infos[key.topic].partitions if key.topic in infos else 0

@@ -2,10 +2,10 @@
 
 ``planning.identity_collector`` reads the evidence. The rules, and their sources:
 
-- The answer is the position, clamped to what the target holds: ``max(low, min(position, high))``
-  (KIP-1279, Cluster Linking). Below ``low``, unread records are deleted. Above ``high`` they are
-  not copied yet; of a source that is lost, nothing more comes, and the next record that a producer
-  writes to the target gets the offset ``high``.
+- The answer is the position (KIP-1279, Cluster Linking). Below the target's ``low`` it is refused:
+  unread records are deleted. Above ``high`` it is refused while the source is asked: they are not
+  copied yet. Without the source it becomes ``high``: nothing more comes, and the next record that a
+  producer writes to the target gets that offset.
 - It is EXACT only if records around it were compared (``ComparedRecords.proves``). The copying
   keeps the order: one fetcher appends the source's batches to a partition, as a follower does.
 - A record that differs, or an end of the copy beyond the end of its original, disproves the copy.

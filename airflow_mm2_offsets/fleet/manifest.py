@@ -5,7 +5,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from math import isnan
@@ -15,73 +14,20 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from airflow_mm2_offsets.errors import ConfigurationError, Problems, did_you_mean
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import order_jobs
 from airflow_mm2_offsets.fleet.yaml_lines import Document, Path, parse_yaml
+from airflow_mm2_offsets.logins import without_login
 
 REQUIRED = ("stream_dag_id", "source_folder", "target_folder")
 """A job or the defaults must say them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetJob:
-    """One job of a fleet. The schema beside this file explains each field."""
-
-    name: str
-    stream_dag_id: str
-    source_folder: str
-    target_folder: str
-    source_output: str
-    target_output: str
-    wave: int = 1
-    after: tuple[str, ...] = ()
-    """In a parsed manifest also those that follow from ``reads`` and ``writes``."""
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    spark_folder: str | None = None
-    heartbeat_timeout: float | None = None
-    kill_after: float | None = None
-    quiet_after: float | None = None
-    subscribe_pattern: str | None = None
-    txn_app_id: str | None = None
-    changed_records: bool = False
-    source_is_gone: bool = False
-    saved_positions: str | None = None
-    on_failure: str = "withdraw"
-    max_refused: int = 0
-    max_read_again: int = 0
-    max_at_risk: int = 0
-    line: int | None = field(default=None, compare=False)
-    """Where the manifest has it."""
-
-    @property
-    def checkpoint(self) -> str:
-        """Its checkpoint location on the source."""
-        return f"{self.source_folder}/checkpoint"
-
-    @property
-    def control(self) -> str:
-        """Its control location on the source."""
-        return f"{self.source_folder}/control"
-
-    @property
-    def target_checkpoint(self) -> str:
-        """Its checkpoint location on the target."""
-        return f"{self.target_folder}/checkpoint"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "FleetJob":
-        """Return the job that ``to_json`` wrote; further keys are ignored."""
-        names = {each.name for each in fields(cls)}
-        known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-            if name in names
-        }
-        return cls(**known)
+LOCATIONS = frozenset(
+    {
+        *("source_folder", "target_folder", "source_output", "target_output"),
+        *("spark_folder", "saved_positions"),
+    }
+)
+"""The fields that name a folder."""
 
 
 def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[FleetJob, ...]:
@@ -93,12 +39,12 @@ def parse_manifest(text: str, file: str, *, waves: int | None = None) -> tuple[F
         waves: How many waves the DAG has; None: any number.
 
     Raises:
-        ConfigurationError: The file is no manifest. All that is wrong is named at once, each with
-            line, job and field.
+        ConfigurationError: The file is no manifest. Fields are checked first, then names and
+            waves, then the order; the first check that fails names all that it finds.
     """
     document = parse_yaml(text, file)
     problems = Problems()
-    problems.add(*_schema_problems(document))
+    problems.add(*_login_problems(document), *_schema_problems(document))
     problems.raise_all(file=file)
     jobs = [_job(document, number, problems) for number in range(len(document.content["jobs"]))]
     known = [job for job in jobs if job is not None]
@@ -126,14 +72,35 @@ def _schema_problems(document: Document) -> Iterator[ConfigurationError]:
             yield _problem(document, path, f"{value} is not a number; give seconds")
 
 
-def _numbers(content: Any, path: Path = ()) -> Iterator[tuple[Path, float]]:  # noqa: ANN401 - of any kind
-    if isinstance(content, float):
-        yield path, content
+def _login_problems(document: Document) -> Iterator[ConfigurationError]:
+    """Yield the locations that hold a login, without it: what is read goes to XCom and logs."""
+    for path, value in _texts(document.content):
+        if set(path) & LOCATIONS and without_login(value) != value:
+            yield _problem(
+                document,
+                path,
+                "holds a login; keep it in an Airflow connection, and write "
+                "<protocol>://<conn_id>@<bucket>/<folder>",
+            )
+
+
+def _numbers(content: Any) -> Iterator[tuple[Path, float]]:  # noqa: ANN401 - of any kind
+    yield from ((path, each) for path, each in _values(content) if isinstance(each, float))
+
+
+def _texts(content: Any) -> Iterator[tuple[Path, str]]:  # noqa: ANN401 - of any kind
+    yield from ((path, each) for path, each in _values(content) if isinstance(each, str))
+
+
+def _values(content: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401 - of any kind
+    """Yield what is neither a list nor a mapping, with the keys that lead to it."""
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(content, (dict, list)):
         inner = content.items() if isinstance(content, dict) else enumerate(content)
     for key, value in inner:
-        yield from _numbers(value, (*path, key))
+        yield from _values(value, (*path, key))
+    if not isinstance(content, (dict, list)):
+        yield path, content
 
 
 def _sentence(error: ValidationError) -> str:
@@ -145,7 +112,8 @@ def _sentence(error: ValidationError) -> str:
             for name in unknown
         )
         return f"has the unknown {', and '.join(hints)}; correct or remove it"
-    return f"{error.message}; see docs/fleet.md for what a manifest holds"
+    # It may quote a whole value.
+    return f"{without_login(error.message)}; see docs/fleet.md for what a manifest holds"
 
 
 def _problem(document: Document, path: Path, problem: str) -> ConfigurationError:
@@ -207,7 +175,3 @@ def _wave_problems(jobs: Sequence[FleetJob], waves: int | None) -> Iterator[Conf
                 f"line {job.line}: wave of job {job.name} is {job.wave}, and the DAG has {waves} "
                 f"waves; give fleet_tasks more waves, or name an earlier one"
             )
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
-    return [*value] if isinstance(value, tuple) else value

@@ -7,18 +7,16 @@ the copies, but the target's end offset is past the new records, too: it would s
 that is moved first goes on with the copies, and then with what the writer writes there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.errors import ConfigurationError, Problems
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.logins import without_login
 
-if TYPE_CHECKING:
-    from airflow_mm2_offsets.fleet.manifest import FleetJob
 
-
-def order_jobs(jobs: Sequence["FleetJob"], file: str) -> tuple["FleetJob", ...]:
+def order_jobs(jobs: Sequence[FleetJob], file: str) -> tuple[FleetJob, ...]:
     """Return jobs in the order in which they begin: by wave, then by what they are after.
 
     Their ``after`` then also names the jobs that follow from the topics.
@@ -40,7 +38,7 @@ def order_jobs(jobs: Sequence["FleetJob"], file: str) -> tuple["FleetJob", ...]:
     return tuple(sorted(ordered, key=lambda job: job.wave))
 
 
-def _predecessors(job: "FleetJob", jobs: Iterable["FleetJob"]) -> Iterator[tuple[str, str]]:
+def _predecessors(job: FleetJob, jobs: Iterable[FleetJob]) -> Iterator[tuple[str, str]]:
     """Yield the jobs that are moved before a job, each with the reason."""
     for name in job.after:
         yield name, f"{job.name} is after {name}"
@@ -50,7 +48,29 @@ def _predecessors(job: "FleetJob", jobs: Iterable["FleetJob"]) -> Iterator[tuple
             yield other.name, f"{other.name} reads {', '.join(shared)}, which {job.name} writes"
 
 
-def _in_order(jobs: Sequence["FleetJob"], sorter: TopologicalSorter[str]) -> Iterator["FleetJob"]:
+def writers_of(job: FleetJob, jobs: Iterable[FleetJob]) -> list[FleetJob]:
+    """Return the other jobs that write a topic which a job reads."""
+    return [each for each in jobs if each.name != job.name and {*each.writes} & {*job.reads}]
+
+
+def find_wrong_reads(
+    job: FleetJob, topics: Collection[str], written: Collection[str]
+) -> Iterator[ConfigurationError]:
+    """Yield the difference between a job's ``reads`` and the topics of its checkpoint.
+
+    A job without ``reads`` may read topics that are not ``written`` by a job of the manifest.
+    """
+    needed = {*topics} if job.reads else {*topics} & {*written} - {*job.writes}
+    if needed != {*job.reads}:
+        told = ", ".join(sorted(job.reads)) or "nothing"
+        yield ConfigurationError(
+            f"line {job.line}: reads of job {job.name} names {told}, and its checkpoint "
+            f"{without_login(job.checkpoint)} reads {', '.join(sorted(topics))}: a reader is moved "
+            f"before the writer of its topic, so correct reads and start a new run"
+        )
+
+
+def _in_order(jobs: Sequence[FleetJob], sorter: TopologicalSorter[str]) -> Iterator[FleetJob]:
     """Yield jobs behind all that they are after; those that may begin together as in the file."""
     places = {job.name: place for place, job in enumerate(jobs)}
     while sorter.is_active():
@@ -59,7 +79,7 @@ def _in_order(jobs: Sequence["FleetJob"], sorter: TopologicalSorter[str]) -> Ite
         sorter.done(*ready)
 
 
-def _with_after(job: "FleetJob", after: tuple[str, ...]) -> "FleetJob":
+def _with_after(job: FleetJob, after: tuple[str, ...]) -> FleetJob:
     return type(job).from_json({**job.to_json(), "after": after})
 
 
@@ -73,7 +93,7 @@ def _cycle(names: Sequence[str], reasons: Mapping[str, Mapping[str, str]]) -> st
 
 
 def _later_waves(
-    jobs: Sequence["FleetJob"], reasons: Mapping[str, Mapping[str, str]]
+    jobs: Sequence[FleetJob], reasons: Mapping[str, Mapping[str, str]]
 ) -> Iterator[ConfigurationError]:
     waves = {job.name: job.wave for job in jobs}
     for job in jobs:

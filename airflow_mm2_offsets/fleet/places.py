@@ -1,6 +1,7 @@
 """Whether the jobs of a manifest have folders of their own, by whatever names."""
 
 import os
+import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -8,8 +9,8 @@ from typing import NamedTuple
 from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, Problems
-from airflow_mm2_offsets.fleet.manifest import FleetJob
-from airflow_mm2_offsets.locations import LOCAL, folder_id
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.locations import LOCAL, overlap, storage_kind
 from airflow_mm2_offsets.logins import without_login
 
 _FIELDS = ("source_folder", "target_folder", "source_output", "target_output")
@@ -22,7 +23,9 @@ _WHAT = {
 
 
 class _Place(NamedTuple):
+    path: UPath
     folder: str
+    """Sorts a folder before what it holds: normalised, and without the storage's host."""
     job: FleetJob
     field: str
 
@@ -59,10 +62,9 @@ def check_places(jobs: Sequence[FleetJob], file: str, open_place: Callable[[str]
 
 def _place(job: FleetJob, name: str, open_place: Callable[[str], UPath]) -> _Place:
     path = open_place(getattr(job, name))
-    folder = folder_id(path)
-    if path.protocol in LOCAL:
-        folder = f"file:///{os.path.realpath(path.path).strip('/')}/"
-    return _Place(folder=folder, job=job, field=name)
+    inner = os.path.realpath(path.path) if path.protocol in LOCAL else f"/{path.path.strip('/')}"
+    folder = f"{storage_kind(path.protocol)}:/{posixpath.normpath(inner).rstrip('/')}/"
+    return _Place(path=path, folder=folder, job=job, field=name)
 
 
 def _shared(places: Sequence[_Place]) -> Iterator[ConfigurationError]:
@@ -70,7 +72,7 @@ def _shared(places: Sequence[_Place]) -> Iterator[ConfigurationError]:
     above: list[_Place] = []
     for place in places:
         above = [each for each in above if place.folder.startswith(each.folder)]
-        outer = next((each for each in above if not _may_share(each, place)), None)
+        outer = next((each for each in above if not _are_apart(each, place)), None)
         if outer is not None:
             verb = "is also" if outer.folder == place.folder else "lies in"
             yield ConfigurationError(
@@ -78,6 +80,19 @@ def _shared(places: Sequence[_Place]) -> Iterator[ConfigurationError]:
                 f"{_WHAT[place.field]} on each side; give one of them another"
             )
         above.append(place)
+
+
+def _are_apart(outer: _Place, inner: _Place) -> bool:
+    """Tell whether two places whose paths say otherwise are two, or may be one.
+
+    One HDFS cluster has several names, so two names on one side may be one cluster. A job moves
+    from one cluster to another, so two names on two sides are two clusters.
+    """
+    hosts = {str(each.path.storage_options.get("host", "")) for each in (outer, inner)}
+    sides = {each.field.partition("_")[0] for each in (outer, inner)}
+    if len(sides) > 1 and len(hosts) > 1 and storage_kind(outer.path.protocol) == "hdfs":
+        return True
+    return _may_share(outer, inner) or not overlap(outer.path, inner.path)
 
 
 def _may_share(outer: _Place, inner: _Place) -> bool:

@@ -10,15 +10,15 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan, Positions, Status, TopicPartition
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.errors import Mm2OffsetsError, Problems
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.order import find_wrong_reads
 from airflow_mm2_offsets.fleet.progress import moved_before
 from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -90,7 +90,8 @@ class PreviewRequest:
 
     pair: ClusterPair
     mode: FailoverMode
-    archive: SyncArchive | None
+    options: PlanOptions
+    """How each job's positions are to be translated, with the archive."""
     open_place: Callable[[str], UPath]
 
 
@@ -99,8 +100,14 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
 
     Jobs of different topic-partitions are planned together, by one read of the syncs. A job that
     can't be planned does not keep the others from it.
+
+    Raises:
+        ConfigurationError: The ``reads`` of jobs are not what their checkpoints read: they would
+            order other jobs than these. All are named.
     """
     found: dict[str, JobPreview] = {}
+    written = {topic for job in jobs for topic in job.writes}
+    problems = Problems()
     stands: dict[str, Checkpoint] = {}
     for job in jobs:
         try:
@@ -111,6 +118,11 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
                 found[job.name] = JobPreview(job=job, moved=moved)
         except Mm2OffsetsError as error:
             found[job.name] = JobPreview(job=job, problem=str(error))
+        if job.name in stands:
+            checkpoint = stands[job.name]
+            topics = {*checkpoint.positions, *(checkpoint.pending or {})}
+            problems.add(*find_wrong_reads(job, topics, written))
+    problems.raise_all(file="the manifest")
     for batch in _batches([job for job in jobs if job.name in stands], stands):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)
@@ -165,13 +177,15 @@ def _plan(
         _merge(positions, checkpoint.positions)
         # A job that is asked to stop ends its batch.
         _merge(pending, checkpoint.pending or {} if is_disaster else {})
-    options = PlanOptions(archive=request.archive, changed_records=batch[0].changed_records)
+    options = request.options
+    if batch[0].changed_records:
+        options = replace(options, changed_records=True)
     make = plan_from_what_is_left if is_disaster else plan_failover
     plan = make(request.pair, positions, pending=pending or None, options=options)
     if not is_disaster:
         return plan, None
     question = ForecastRequest(mode=request.mode, plan_digest=plan.to_json()["digest"])
-    return plan, forecast_failover(request.pair, plan, question, archive=request.archive)
+    return plan, forecast_failover(request.pair, plan, question, archive=options.archive)
 
 
 def _merge(positions: Positions, more: Positions) -> None:

@@ -11,7 +11,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError, StopError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.spark.claim import has_claimed, read_claim
@@ -71,8 +71,9 @@ def moved_before(
             job that was moved without a fence it says so in every mode.
 
     Raises:
-        HandoverError: It was moved elsewhere; or it was handed over, and no job has begun.
-        StopError: The control location can't be read.
+        HandoverError: It was moved elsewhere, or has left its target since, or leaves it now; or
+            it was handed over, and no job has begun.
+        StopError: A control location can't be read.
         CheckpointError: The target's checkpoint can't be read.
     """
     try:
@@ -85,7 +86,9 @@ def moved_before(
         return _moved_by_claim(job, open_place, own, without_fence=True)
     if is_of_run(fence.request_id, own):
         return None
-    _check_here(job, fence, open_place(job.target_folder))
+    _check_here(job, fence, open_place)
+    if (left := _departure_from_target(job, open_place)) is not None:
+        raise _has_left(job, left)
     if not has_begun(open_place(job.target_checkpoint)):
         raise HandoverError(
             f"{fence}, but no job has begun in {job.target_checkpoint}: finish that run first: "
@@ -104,9 +107,31 @@ def _moved_by_claim(
         return None
     if without_fence and not has_claimed(target, claim, without_fence=True):
         return None
-    left = read_fence(open_place(f"{job.target_folder}/control"))
-    has_left = left is not None and left.state is FenceState.MOVED
-    return f"the job was moved by {claim!r}" if has_begun(target) and not has_left else None
+    left = _departure_from_target(job, open_place)
+    if left is None:
+        return f"the job was moved by {claim!r}" if has_begun(target) else None
+    if _leads_to(left, job.source_folder, open_place):
+        return None
+    raise _has_left(job, left)
+
+
+def _departure_from_target(job: FleetJob, open_place: Callable[[str], UPath]) -> Fence | None:
+    """Return the fence of the job's target folder: the job was moved away from there."""
+    fence = read_fence(open_place(f"{job.target_folder}/control"))
+    if fence is not None and fence.state is FenceState.STOPPING:
+        raise HandoverError(
+            f"job {job.name} in {without_login(job.target_folder)}: {fence}, and that run has not "
+            f"ended: wait for it, or end it and lift its fence; then clear this task"
+        )
+    return fence
+
+
+def _has_left(job: FleetJob, fence: Fence) -> HandoverError:
+    return HandoverError(
+        f"job {job.name} was moved to {without_login(job.target_folder)}, and has left it since: "
+        f"{fence}. Correct source_folder and target_folder of the job in the manifest, or take the "
+        f"job out of it"
+    )
 
 
 def is_of_run(request_id: str, run: str) -> bool:
@@ -115,10 +140,14 @@ def is_of_run(request_id: str, run: str) -> bool:
     return request_id.rsplit(":", 2)[0] == run
 
 
-def _check_here(job: FleetJob, fence: Fence, target: UPath) -> None:
-    is_here = without_login(job.target_folder) == fence.moved_to.rstrip("/")
-    if not is_here and not same_folder(target, fence.moved_to):
+def _check_here(job: FleetJob, fence: Fence, open_place: Callable[[str], UPath]) -> None:
+    if not _leads_to(fence, job.target_folder, open_place):
         raise HandoverError(
             f"{fence}, and the manifest moves it to {job.target_folder}: correct target_folder of "
             f"job {job.name}, or take the job out of the manifest"
         )
+
+
+def _leads_to(fence: Fence, folder: str, open_place: Callable[[str], UPath]) -> bool:
+    is_named = without_login(folder) == fence.moved_to.rstrip("/")
+    return is_named or same_folder(open_place(folder), fence.moved_to)

@@ -1,11 +1,12 @@
-"""Hides the secrets of a configuration in what librdkafka says: logs and errors.
+"""Hides the secrets of a configuration in what librdkafka and Kafka Connect say: logs and errors.
 
-``session`` hides them in each line, the hook tells them to Airflow's own masker.
+``session`` hides them in each line, ``connect`` in each message and trace, and the hook tells them
+to Airflow's own masker.
 """
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
 from airflow_mm2_offsets.kafka.client_properties.secret_names import is_secret
@@ -14,16 +15,37 @@ _SHORT = 4
 """Below this length, a secret is hidden as a whole word only: texts would be riddled with stars."""
 _KEY_LINE = 16
 """A line of a PEM text of this length on is a secret of its own: logs break lines."""
-_STARS = "***"
+STARS = "***"
+_NO_SECRETS = frozenset(
+    {
+        *("username", "principal", "serviceName", "keyTab", "ticketCache", "clientId", "scope"),
+        *("true", "false"),
+    }
+)
+"""Options of a JAAS text whose values are shown, and values that say nothing."""
+_PART = re.compile(
+    r"""(?<![\w.-])([\w.-]+)\s*=\s*(?:"((?:\\.|[^"\\])+)"|'((?:\\.|[^'\\])+)'|(?!["'=])([^\s;,&"']{4,}))""",
+    re.DOTALL,
+)
+"""A part of a secret that is a secret itself: of a JAAS text, a URL or a connection string."""
+_NAMED = re.compile(
+    r"""((?:password|passphrase|passwd|pwd|secret|token|(?:api|access|private)[._-]?key)\s*=\s*)"""
+    r"""(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s;,&"']+)""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a text itself calls a secret, whether or not a configuration is known that has it."""
 
 
 class Redactor:
-    """Replaces the secrets of one configuration by stars."""
+    """Replaces the secrets of configurations by stars."""
 
-    def __init__(self, properties: Mapping[str, object]) -> None:
-        """Keep the secrets: the values of properties that ``is_secret`` names."""
+    def __init__(
+        self, *configs: Mapping[str, object], is_hidden: Callable[[str], bool] = is_secret
+    ) -> None:
+        """Keep the secrets: the values of properties whose names ``is_hidden`` knows."""
+        every = frozenset[str]().union(*(secrets_of(each, is_hidden) for each in configs))
         # The longest first: one may be a part of another.
-        secrets = sorted(secrets_of(properties), key=len, reverse=True)
+        secrets = sorted(every, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_pattern, secrets))) if secrets else None
 
     def __repr__(self) -> str:
@@ -32,15 +54,18 @@ class Redactor:
 
     def hide(self, text: str) -> str:
         """Return a text without the secrets."""
-        return self._pattern.sub(_STARS, text) if self._pattern else text
+        hidden = self._pattern.sub(STARS, text) if self._pattern else text
+        return _NAMED.sub(rf"\1{STARS}", hidden)
 
 
-def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
-    """Return the secrets of Kafka client properties, and the forms in which they are sent."""
+def secrets_of(
+    properties: Mapping[str, object], is_hidden: Callable[[str], bool] = is_secret
+) -> frozenset[str]:
+    """Return the secrets of properties, their parts, and the forms in which they are sent."""
     return frozenset(
         form
         for name, value in properties.items()
-        if is_secret(name) and isinstance(value, str)
+        if is_hidden(name) and isinstance(value, str)
         for form in _forms(value)
     ) | frozenset(_basic_logins(properties))
 
@@ -53,6 +78,10 @@ def _forms(secret: str) -> Iterator[str]:
         for line in secret.splitlines()
         if len(line.strip()) >= _KEY_LINE and not line.startswith("-----")
     )
+    for name, *values in _PART.findall(secret):
+        value = "".join(values)
+        if not _NO_SECRETS & {name, value.lower()}:
+            yield from (value, re.sub(r"\\(.)", r"\1", value))
 
 
 def _basic_logins(properties: Mapping[str, object]) -> Iterator[str]:

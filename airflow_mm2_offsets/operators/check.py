@@ -18,10 +18,11 @@ from airflow_mm2_offsets.operators.checkpoint import parse_positions
 from airflow_mm2_offsets.operators.drill import find_folder_problems
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, with_first_plan
 from airflow_mm2_offsets.operators.settings import given, is_true, parse_mode, parse_truth
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, tells_of_dags
 from airflow_mm2_offsets.readiness import ReadinessRequest, check_readiness
-from airflow_mm2_offsets.readiness.answers import of_sentences
+from airflow_mm2_offsets.readiness.answers import failed, of_sentences
 from airflow_mm2_offsets.readiness.request import MoreChecks
 from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS, THRESHOLDS, Thresholds
 from airflow_mm2_offsets.spark.drill_checks import open_drill_folders
@@ -74,6 +75,10 @@ class CheckFailoverOperator(BaseOperator):
         sink: Where the target job is to write files or a Delta table, if it does.
         txn_app_id: What the target job gives its sink as ``txnAppId``, if it does.
         changed_records: See ``TranslateOffsetsOperator``. May be a templated string.
+        plan_options: How the positions are to be translated: a mapping, or JSON text, of the
+            arguments of ``TranslateOffsetsOperator`` that decide it (``PLAN_SETTINGS``), such as
+            ``{"sole_writer": True}``. None: by their defaults. In ``failover_tasks`` those of the
+            task ``translate``.
         trigger_dag_id: The DAG that is to run the job on the target.
         drill: In a drill: the arguments of ``StartDrillOperator`` that name folders, ``folder``,
             ``job_folders``, ``other_folders``, ``sinks`` and ``honours_drill``.
@@ -103,7 +108,7 @@ class CheckFailoverOperator(BaseOperator):
         *("spark_control", "spark_checkpoint", "subscribe_pattern", "plan_path", "archive"),
         *("sink", "txn_app_id", "changed_records", "trigger_dag_id", "request_id", "note_ids"),
         *("probe_folder", "from_folder", "exchanged", "is_dry_run", "drill", *THRESHOLDS),
-        *("source_is_gone", "saved_positions", "positions"),
+        *("source_is_gone", "saved_positions", "positions", "plan_options"),
     )
 
     def __init__(
@@ -128,6 +133,7 @@ class CheckFailoverOperator(BaseOperator):
         sink: str | None = None,
         txn_app_id: str | None = None,
         changed_records: bool | str = False,
+        plan_options: Mapping[str, Any] | str | None = None,
         trigger_dag_id: str | None = None,
         drill: Mapping[str, Any] | None = None,
         request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
@@ -166,6 +172,7 @@ class CheckFailoverOperator(BaseOperator):
         self.sink = sink
         self.txn_app_id = txn_app_id
         self.changed_records = changed_records
+        self.plan_options = plan_options
         self.trigger_dag_id = trigger_dag_id
         self.drill = drill
         self.request_id = request_id
@@ -213,6 +220,10 @@ class CheckFailoverOperator(BaseOperator):
     def _request(self, context: Context) -> ReadinessRequest:
         mode = parse_mode(self.task_id, self.mode)
         thresholds, positions = self.parse_settings()
+        trial = parse_trial_settings(
+            self, self.plan_options, changed_records=is_true(self, "changed_records")
+        )
+        options, unread = with_first_plan(self, trial, given(self.target_control))
         return ReadinessRequest(
             find_pair=partial(pair_of, self, timeout=self.timeout),
             open=storage_path,
@@ -221,11 +232,12 @@ class CheckFailoverOperator(BaseOperator):
             note_ids=mode in _NOTED
             and is_true(self, "note_ids")
             and not is_true(self, "is_dry_run"),
-            changed_records=is_true(self, "changed_records"),
+            plan_options=options,
+            skip_damaged=trial.skip_damaged,
             source_is_gone=is_true(self, "source_is_gone"),
             saved_positions=given(self.saved_positions),
             positions=positions,
-            more=self._more_checks(context),
+            more={**self._more_checks(context), **_of_first_plan(unread)},
             request_id=self.request_id,
             checkpoint=given(self.checkpoint),
             control=given(self.control),
@@ -259,6 +271,13 @@ class CheckFailoverOperator(BaseOperator):
         folders = open_drill_folders(storage_path, control=given(self.control), **drill)
         problems = find_folder_problems(folders, self.request_id)
         return of_sentences(CheckName.DRILL_FOLDERS, problems, otherwise=f"{folders.drill} is free")
+
+
+def _of_first_plan(unread: str | None) -> Mapping[CheckName, MoreChecks]:
+    """Return the check that fails where the translation would, for want of the first plan."""
+    if unread is None:
+        return {}
+    return {CheckName.TRANSLATION: lambda: [failed(CheckName.TRANSLATION, unread)]}
 
 
 def _check_dag(context: Context, dag_id: str) -> Iterable[ReadinessCheck]:

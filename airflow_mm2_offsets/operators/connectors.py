@@ -12,17 +12,19 @@ from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.connector_states import ConnectorTask
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.secret_settings import SecretSettings
 from airflow_mm2_offsets.operators.settings import is_true
 
 _ALL_KINDS = tuple(kind.value for kind in ConnectorKind)
 
 
-class ApplyMirrorMakerOperator(ConnectorTask):
+class ApplyMirrorMakerOperator(SecretSettings, ConnectorTask):
     """Creates or updates MirrorMaker 2's connectors by one description, and waits until they run.
 
-    What differs is shown in the log, without secrets. A connector of another class or of other
-    clusters under one of the names is refused. The task is done when connectors and tasks are
-    RUNNING and the internal topics exist (offset syncs, checkpoints, heartbeats). May be repeated.
+    What differs is shown in the log, without secrets; Airflow stores the rendered settings without
+    them, too. A connector of another class or of other clusters under one of the names is refused.
+    The task is done when connectors and tasks are RUNNING and the internal topics exist (offset
+    syncs, checkpoints, heartbeats). May be repeated.
 
     Args:
         topics: Which topics are copied: names or Java's patterns.
@@ -52,9 +54,10 @@ class ApplyMirrorMakerOperator(ConnectorTask):
         ClusterUnreachableError: Connect or a cluster did not answer.
     """
 
+    secret_fields = ("settings", "source_settings", "checkpoint_settings", "heartbeat_settings")
     template_fields: Sequence[str] = (
         *("topics", "topics_exclude", "groups", "name", "kinds", "mm2_conn_id", "is_dry_run"),
-        *("settings", "source_settings", "checkpoint_settings", "heartbeat_settings"),
+        *secret_fields,
     )
 
     def __init__(
@@ -121,8 +124,8 @@ class ApplyMirrorMakerOperator(ConnectorTask):
             groups=lists["groups"],
             name=self.name,
             kinds=[ConnectorKind(each) for each in lists["kinds"]],
-            settings=_texts(self.settings),
-            settings_of={kind: _texts(getattr(self, f"{kind}_settings")) for kind in ConnectorKind},
+            settings=_texts(self.rendered("settings")),
+            settings_of={kind: _texts(self.rendered(f"{kind}_settings")) for kind in ConnectorKind},
         )
 
     def _words(self, field: str) -> list[str]:

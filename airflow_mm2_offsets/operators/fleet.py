@@ -1,6 +1,7 @@
 """The steps of a fleet failover before its waves: the manifest and the preview."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -10,15 +11,19 @@ from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import digest_of
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.manifest import FleetJob, parse_manifest
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.manifest import parse_manifest
 from airflow_mm2_offsets.fleet.places import check_places
 from airflow_mm2_offsets.fleet.preview import PreviewRequest, preview_fleet, preview_to_json
 from airflow_mm2_offsets.fleet.texts import summarize_preview
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings
 from airflow_mm2_offsets.operators.settings import given, parse_mode
 from airflow_mm2_offsets.planning.lost_parts import quick
+from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.storage import read_text
 
 THRESHOLDS = ("max_refused", "max_read_again", "max_at_risk")
@@ -40,8 +45,8 @@ class ReadFleetManifestOperator(BaseOperator):
         which they begin.
 
     Raises:
-        ConfigurationError: The file is not there or is no manifest, or jobs share a folder. All
-            that is wrong is named at once.
+        ConfigurationError: The file is not there or is no manifest (see ``parse_manifest``), or
+            jobs share a folder.
     """
 
     template_fields: Sequence[str] = ("manifest", "mode")
@@ -77,7 +82,7 @@ class ReadFleetManifestOperator(BaseOperator):
         context["ti"].xcom_push(key="summary", value=summary)
         self.log.info("%d jobs: %s", len(jobs), summary)
         return {
-            "file": self.manifest,
+            "file": without_login(self.manifest),
             "digest": sha256(text.encode()).hexdigest(),
             "jobs": [job.to_json() for job in jobs],
         }
@@ -90,6 +95,7 @@ class PreviewFleetOperator(BaseOperator):
         manifest: What ``ReadFleetManifestOperator`` returned.
         mode: ``planned`` or ``disaster``.
         archive: The archive of offset syncs; what the topic has since is read once.
+        plan_options: See ``CheckFailoverOperator``; they count for all jobs.
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Returns:
@@ -100,9 +106,10 @@ class PreviewFleetOperator(BaseOperator):
     Raises:
         ArchiveError: The archive is damaged, of another pair, or out of reach.
         ClusterUnreachableError: A cluster does not answer.
+        ConfigurationError: The ``reads`` of a job are not what its checkpoint reads.
     """
 
-    template_fields: Sequence[str] = ("manifest", "mode", "archive", "mm2_conn_id")
+    template_fields: Sequence[str] = ("manifest", "mode", "archive", "plan_options", "mm2_conn_id")
 
     def __init__(
         self,
@@ -110,6 +117,7 @@ class PreviewFleetOperator(BaseOperator):
         manifest: Mapping[str, Any],
         mode: str = FailoverMode.PLANNED.value,
         archive: str | None = None,
+        plan_options: Mapping[str, Any] | str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -118,19 +126,19 @@ class PreviewFleetOperator(BaseOperator):
         self.manifest = manifest
         self.mode = mode
         self.archive = archive
+        self.plan_options = plan_options
         self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan all jobs, and add up."""
         jobs = jobs_of(self.manifest)
-        archive = given(self.archive)
         mode = parse_mode(self.task_id, self.mode)
         pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
         request = PreviewRequest(
             pair=quick(pair) if mode is FailoverMode.DISASTER else pair,
             mode=mode,
-            archive=SyncArchive(storage_path(archive)) if archive else None,
+            options=self._options(),
             open_place=storage_path,
         )
         preview = preview_to_json(preview_fleet(jobs, request))
@@ -147,6 +155,13 @@ class PreviewFleetOperator(BaseOperator):
         push(key="costs", value={"totals": costs})
         self.log.info("%s", preview["summary"])
         return preview
+
+    def _options(self) -> PlanOptions:
+        trial = parse_trial_settings(self, self.plan_options)
+        if (location := given(self.archive)) is None:
+            return trial.options
+        archive = SyncArchive(storage_path(location), skip_damaged=trial.skip_damaged)
+        return replace(trial.options, archive=archive)
 
 
 def jobs_of(manifest: Mapping[str, Any]) -> list[FleetJob]:

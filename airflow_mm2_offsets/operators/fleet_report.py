@@ -6,10 +6,13 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context
 
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.report import Outcome
-from airflow_mm2_offsets.fleet.manifest import FleetJob
-from airflow_mm2_offsets.fleet.progress import OTHER_MANIFEST
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.progress import OTHER_MANIFEST, moved_before
 from airflow_mm2_offsets.fleet.texts import fleet_markdown
+from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login, without_logins
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import jobs_of
@@ -18,6 +21,8 @@ from airflow_mm2_offsets.operators.settings import given
 
 MOVED_BEFORE, NOT_BEGUN = "moved_before", "not_begun"
 """Outcomes beside those of a failover: an earlier run has moved the job; it was not its turn."""
+NOT_ON_TARGET = "not_on_target"
+"""The job was moved, as its tasks have told, and is not there now."""
 _WELL = frozenset({Outcome.MOVED.value, MOVED_BEFORE, Outcome.DRY_RUN.value})
 
 
@@ -31,6 +36,7 @@ class ReportFleetOperator(BaseOperator):
         turns: The first task of each job, by the number of the wave.
         ends: The last task of each job, by the number of the wave.
         reports: The folder of reports; None: only XCom has it.
+        mode: ``planned`` or ``disaster``.
 
     Returns:
         ``totals``, ``jobs`` (outcome, seconds, numbers, what to do next), ``run``, ``remarks`` and
@@ -40,7 +46,7 @@ class ReportFleetOperator(BaseOperator):
         AirflowFailException: A job is not moved; each is named.
     """
 
-    template_fields: Sequence[str] = ("manifest", "reports")
+    template_fields: Sequence[str] = ("manifest", "reports", "mode")
 
     def __init__(
         self,
@@ -49,6 +55,7 @@ class ReportFleetOperator(BaseOperator):
         turns: Mapping[int, str],
         ends: Mapping[int, str],
         reports: str | None = None,
+        mode: str = FailoverMode.PLANNED.value,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -57,6 +64,7 @@ class ReportFleetOperator(BaseOperator):
         self.turns = turns
         self.ends = ends
         self.reports = reports
+        self.mode = mode
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
@@ -98,7 +106,27 @@ class ReportFleetOperator(BaseOperator):
         for job in jobs_of(self.manifest):
             number = numbers[job.wave] = numbers.get(job.wave, -1) + 1
             state = states.get((self.ends[job.wave], number))
-            yield {**self._told(instance, job, number, state), "name": job.name, "wave": job.wave}
+            told = self._told(instance, job, number, state)
+            if told["outcome"] in {Outcome.MOVED.value, MOVED_BEFORE}:
+                told |= self._not_on_target(job)
+            yield {**told, "name": job.name, "wave": job.wave}
+
+    def _not_on_target(self, job: FleetJob) -> dict[str, Any]:
+        """Return what is told instead of a job whose fence says otherwise than its tasks did.
+
+        What they have told is old where a cleared task was marked as success by hand.
+        """
+        try:
+            if moved_before(job, storage_path, mode=str(self.mode)) is not None:
+                return {}
+            why = f"no fence in {job.control} says that it is moved now; it may have come home"
+        except Mm2OffsetsError as error:
+            why = str(error)
+        return {
+            "outcome": NOT_ON_TARGET,
+            "next": f"Its tasks have told that it was moved, but: {why}. See where it runs; then "
+            f"start a new run of the same manifest.",
+        }
 
     def _told(
         self,

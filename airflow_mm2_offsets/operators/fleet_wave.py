@@ -8,7 +8,9 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.core.approval import Ask
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.order import writers_of
+from airflow_mm2_offsets.fleet.order_now import AFTER, WRITERS
 from airflow_mm2_offsets.fleet.progress import check_kept_places
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import THRESHOLDS, jobs_of
@@ -21,9 +23,10 @@ class FleetWaveOperator(BaseOperator):
     """Returns the jobs of one wave, for a task group to expand over; none where the wave is empty.
 
     Each job has the settings of the manifest, ``number`` (its place in the wave), ``after_jobs``
-    (the settings of all jobs that it is after), ``waits_for`` (the numbers in this wave of those of
-    this wave, by name), ``ask``, and its thresholds. Where a person was asked, they are raised to
-    what was approved for it: a plan that is worse asks again.
+    (the settings of all jobs that it is after), ``writer_jobs`` (those of all that write what it
+    reads), ``waits_for`` (the numbers in this wave of those of this wave, by name), ``ask``, and
+    its thresholds. Where a person was asked, they are raised to what was approved for it: a plan
+    that is worse asks again.
 
     Args:
         manifest: What ``ReadFleetManifestOperator`` returned.
@@ -83,7 +86,8 @@ class FleetWaveOperator(BaseOperator):
                 "number": numbers[job.name],
                 **(_bounds(job, costs[job.name]) if was_asked else {}),
                 "heartbeat_timeout": self._heartbeat_timeout(job),
-                "after_jobs": [by_name[name].to_json() for name in job.after],
+                AFTER: [by_name[name].to_json() for name in job.after],
+                WRITERS: [each.to_json() for each in writers_of(job, by_name.values())],
                 "waits_for": {name: numbers[name] for name in job.after if name in numbers},
                 "ask": ask.value,
             }

@@ -25,6 +25,11 @@ from airflow_mm2_offsets.observability import emit_plan
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
 from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.plan_settings import (
+    PLAN_SETTINGS,
+    parse_plan_settings,
+    plan_settings_of,
+)
 from airflow_mm2_offsets.operators.settings import (
     check_location,
     given,
@@ -35,12 +40,7 @@ from airflow_mm2_offsets.operators.settings import (
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.lost_parts import LostParts, with_what_is_left
-from airflow_mm2_offsets.planning.options import (
-    DEFAULT_OPTIONS,
-    PLAN_OPTIONS,
-    PlanOptions,
-    parse_plan_options,
-)
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_without
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
@@ -121,15 +121,11 @@ class TranslateOffsetsOperator(BaseOperator):
         "clusters",
         "plan_path",
         "archive",
-        "strategy",
-        "on_unmapped",
-        "unmapped_time",
-        "changed_records",
         "mode",
         "exchanged",
-        "first_plan",
         "home_control",
         "is_dry_run",
+        *PLAN_SETTINGS,
     )
 
     def __init__(
@@ -287,12 +283,8 @@ class TranslateOffsetsOperator(BaseOperator):
         Raises:
             ConfigurationError: A setting is invalid, or the first plan is not there.
         """
-        # Jinja writes a param that is null as "None".
-        values = {
-            name: None if (value := getattr(self, name)) == "None" else value
-            for name in PLAN_OPTIONS
-        }
-        return replace(parse_plan_options(values), first_plan=self._named_first_plan())
+        options = parse_plan_settings(plan_settings_of(self))
+        return replace(options, first_plan=self._named_first_plan())
 
     def _options(self) -> PlanOptions:
         options = self.parse_settings()

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.core import Positions, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.readiness.thresholds import Thresholds
 
@@ -69,8 +70,8 @@ class PairRequest:
     positions: Positions | None = None
     """The job's: of its checkpoint, or what stands in for that."""
     pending: Positions | None = None
-    archive: SyncArchive | None = None
-    changed_records: bool = False
+    plan_options: PlanOptions = DEFAULT_OPTIONS
+    """How the positions are to be translated, with the archive."""
     reads_from: Collection[str] = ()
     """The bootstrap servers in the job's options."""
     patterns: JobPatterns = field(default_factory=JobPatterns)
@@ -82,6 +83,11 @@ class PairRequest:
     """The archive's contents; None: no archive is given."""
     first_ends: "Once[dict[TopicPartition, Watermarks]]"
     """The watermarks of the job's topics on the source, read early."""
+
+    @property
+    def archive(self) -> SyncArchive | None:
+        """The archive of offset syncs, if one is given."""
+        return self.plan_options.archive
 
     def age(self, milliseconds: float) -> float:
         """Return the seconds since a time; 0 for a time in the future."""

@@ -78,8 +78,7 @@ def make_pair_request(
         expected=expected,
         positions=checkpoint.positions if checkpoint else job.substitute,
         pending=checkpoint.pending if checkpoint else None,
-        archive=archive,
-        changed_records=request.changed_records,
+        plan_options=replace(request.plan_options, archive=archive),
         reads_from=driver.bootstrap_servers if driver else (),
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
         syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),
@@ -99,9 +98,10 @@ def _open_archive(request: ReadinessRequest) -> SyncArchive | None:
     if not request.archive:
         return None
     try:
-        return SyncArchive(request.open(request.archive))
+        location = request.open(request.archive)
     except Mm2OffsetsError:
         return SyncArchive(request.archive)  # Its read gives the error.
+    return SyncArchive(location, skip_damaged=request.skip_damaged)
 
 
 def _wait(pair: ClusterPair, asked: "dict[Part, Future[_Answer]]") -> PartAnswers:

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.readiness.thresholds import Thresholds
 
 MoreChecks = Callable[[], Iterable[ReadinessCheck]]
@@ -45,7 +46,10 @@ class ReadinessRequest:
     sink: str | None = None
     txn_app_id: str | None = None
     subscribe_pattern: str | None = None
-    changed_records: bool = False
+    plan_options: PlanOptions = DEFAULT_OPTIONS
+    """How the positions are to be translated, but the archive."""
+    skip_damaged: bool = False
+    """Go on without the archive's damaged or missing files."""
     saved_positions: str | None = None
     """In a disaster: the folder of positions that stand in for a lost checkpoint."""
     positions: Positions | None = None

@@ -1,6 +1,7 @@
 """The job's positions on both clusters: partitions, translation, and the target's retention."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.mode import FailoverMode
@@ -14,7 +15,6 @@ from airflow_mm2_offsets.planning.checks import (
     source_partition_problems,
     target_partition_problems,
 )
-from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.subscribe_pattern import find_pattern_problems
@@ -31,6 +31,7 @@ from airflow_mm2_offsets.readiness.answers import (
     warning,
     worst_first,
 )
+from airflow_mm2_offsets.readiness.not_copied import check_waiting, part_by_wait
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
 
 _NAMES = (
@@ -121,14 +122,11 @@ def _check_translation(request: PairRequest, positions: Positions) -> Iterator[R
         )
         yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
         return
-    options = PlanOptions(
-        changed_records=request.changed_records,
-        read_source=Part.SOURCE in request.reached,
-        archive=request.archive,
-    )
+    has_answered, wanted = Part.SOURCE in request.reached, request.plan_options
+    options = replace(wanted, read_source=wanted.read_source and has_answered)
     # A source that has answered may be half lost, or lost since. One that is known to be silent is
     # not waited for again.
-    may_lose = request.mode is FailoverMode.DISASTER and options.read_source
+    may_lose = request.mode is FailoverMode.DISASTER and has_answered
     make_plan = plan_from_what_is_left if may_lose else plan_failover
     try:
         plan = make_plan(request.pair, positions, pending=request.pending, options=options)
@@ -136,15 +134,30 @@ def _check_translation(request: PairRequest, positions: Positions) -> Iterator[R
         yield failed(CheckName.TRANSLATION, str(error))
         yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
         return
-    problems = [failed(CheckName.TRANSLATION, sentence) for sentence in refusals(plan)]
-    again = "an unknown number of" if plan.max_reread is None else f"at most {plan.max_reread}"
-    value = f"{len(plan.partitions)} topic-partitions have an answer, {again} records read again"
-    yield from problems or [ok(CheckName.TRANSLATION, value)]
+    plan, waiting = part_by_wait(request, plan)
+    checks = [failed(CheckName.TRANSLATION, sentence) for sentence in refusals(plan)]
+    checks += check_waiting(request, waiting)
+    if plan.partitions and all(each.status is CheckStatus.OK for each in checks):
+        yield _answered(plan)
+    yield from checks
     yield from _check_retention(request, plan)
+
+
+def _answered(plan: FailoverPlan) -> ReadinessCheck:
+    again = "an unknown number of" if plan.max_reread is None else f"at most {plan.max_reread}"
+    chosen = f", {plan.fallbacks} of them by on_unmapped" if plan.fallbacks else ""
+    return ok(
+        CheckName.TRANSLATION,
+        f"{len(plan.partitions)} topic-partitions have an answer{chosen}, {again} records read "
+        f"again",
+    )
 
 
 def _check_retention(request: PairRequest, plan: FailoverPlan) -> Iterator[ReadinessCheck]:
     """Compare the age of the record at which the job would start with the topic's retention."""
+    if not plan.partitions:
+        yield ok(CheckName.TARGET_RETENTION, "no record at a start is on the target yet")
+        return
     target, limit = request.pair.target, request.thresholds.min_retention_left
     starts = {
         TopicPartition(each.target_topic, each.translation.partition): each.start

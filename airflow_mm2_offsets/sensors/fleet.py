@@ -13,7 +13,8 @@ from airflow_mm2_offsets.errors import (
     NotReadyError,
     StopError,
 )
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.order_now import check_order_now
 from airflow_mm2_offsets.fleet.progress import is_of_run, moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -31,8 +32,9 @@ class FleetTurnSensor(PollingSensor):
     """Waits until it is a job's turn in its wave, and tells whether it was moved before.
 
     A job begins when fewer than ``at_once`` of the jobs before it in the wave have not ended,
-    however the others ended; and when the jobs that it is after are moved. That those of every
-    wave are moved is asked of their fences: a task may be skipped, or marked as success by hand.
+    however the others ended, nor of those behind it that are at work; and when the jobs that it is
+    after are moved. That those of every wave are moved, and that no job is that writes what this
+    one reads, is asked of their fences: a task may be skipped, or marked as success by hand.
 
     It pushes two XComs for the tasks after it: ``job`` (its settings, pushed before the wait) and
     ``moved`` (the sentence that an earlier run has moved the job, or empty text).
@@ -47,8 +49,9 @@ class FleetTurnSensor(PollingSensor):
         kwargs: See ``PollingSensor``.
 
     Raises:
-        HandoverError: A job that it is after has failed, or was not moved; or the job was moved
-            elsewhere, or handed over without a job having begun; or the time has passed.
+        HandoverError: A job that it is after has failed, or was not moved; a job that writes what
+            it reads was moved, or is being moved; or the job was moved elsewhere, has left its
+            target, or was handed over without a job having begun; or the time has passed.
         NotReadyError: Another run of this DAG moves the job now.
     """
 
@@ -93,6 +96,7 @@ class FleetTurnSensor(PollingSensor):
             dag_id=dag_id,
             run_id=run_id,
             task_id=self.last_task_id,
+            turn_task_id=self.task_id,
             map_index=map_index,
             at_once=self._places(),
             after=self.job["waits_for"],
@@ -114,24 +118,13 @@ class FleetTurnSensor(PollingSensor):
         own = f"{instance.dag_id}:{instance.run_id}"
         self._refuse_if_moving(instance, job, own)
         mode = str(self.failover_mode)
-        self._check_moved_before_it(mode)
+        check_order_now(self.job, storage_path, mode=mode)
         moved = moved_before(job, storage_path, own=own, mode=mode)
         if moved is not None:
             self.log.info("Moved already: %s", moved)
             instance.xcom_push(key=MOVED, value=moved)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
         return {"name": job.name, "moved": moved or "", "began_at": began_at}
-
-    def _check_moved_before_it(self, mode: str) -> None:
-        """Raise where a job that this one is after still runs on the source."""
-        others = map(FleetJob.from_json, self.job["after_jobs"])
-        left = [job.name for job in others if moved_before(job, storage_path, mode=mode) is None]
-        if left:
-            raise HandoverError(
-                f"it is to be moved after {', '.join(left)}, which was not moved: a task that was "
-                f"skipped or marked as success by hand moves nothing. Move it first; nothing was "
-                f"done to this job"
-            )
 
     def _refuse_if_moving(self, instance: Any, job: FleetJob, own: str) -> None:  # noqa: ANN401 - Airflow's, of any release
         """Raise where another run of this DAG works on the job; an ended one is taken over."""

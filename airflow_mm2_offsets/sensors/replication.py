@@ -38,7 +38,7 @@ class Mm2ReplicatedSensor(PollingSensor):
         HandoverError: A cluster or topic has another id than in ``clusters``.
         NotReplicatedError: The time has passed; each partition that is behind is named. It is an
             ``AirflowSensorTimeout`` too.
-        ConfigurationError: ``quiet_after`` with ``mode="reschedule"``.
+        ConfigurationError: ``quiet_after`` with ``mode="reschedule"`` and no ``deferrable``.
     """
 
     template_fields: Sequence[str] = (
@@ -84,7 +84,8 @@ class Mm2ReplicatedSensor(PollingSensor):
         """Return ``quiet_after`` in seconds.
 
         Raises:
-            ConfigurationError: It is something else, or ``mode`` is ``reschedule``.
+            ConfigurationError: It is something else, or ``mode`` is ``reschedule`` without
+                ``deferrable``.
         """
         quiet_after = self.seconds("quiet_after")
         if quiet_after is not None and self.reschedule and not self.deferrable:

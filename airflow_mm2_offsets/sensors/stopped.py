@@ -59,8 +59,8 @@ class SparkStoppedSensor(PollingSensor):
         StopError: The time has passed, and the checkpoint still changes (the file that changed last
             is named; it is an ``AirflowSensorTimeout`` too); no task has cancelled the job; or it
             has run since the cancel.
-        ConfigurationError: A time is invalid or too short, ``mode`` is ``reschedule``, or the
-            checkpoint holds no batch.
+        ConfigurationError: A time is invalid or too short, ``mode`` is ``reschedule`` without
+            ``deferrable``, or the checkpoint holds no batch.
     """
 
     template_fields: Sequence[str] = (
@@ -123,7 +123,8 @@ class SparkStoppedSensor(PollingSensor):
         """Return ``quiet_period`` and ``trigger_interval`` in seconds.
 
         Raises:
-            ConfigurationError: One is invalid, or ``mode`` is ``reschedule``.
+            ConfigurationError: One is invalid, or ``mode`` is ``reschedule`` without
+                ``deferrable``.
         """
         quiet_period = self.seconds("quiet_period")
         if not quiet_period:

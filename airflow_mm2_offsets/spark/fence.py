@@ -4,88 +4,75 @@ While it stands, no job runs with that control location: ``StopControl`` refuses
 a job that runs. The stop raises the fence before it asks the job. So a driver that the cluster
 manager restarts in between does not run either. The hand-over marks the fence as moved before it
 starts the target job. The fence stays after the failover until a user lifts it. A stop without a
-proof is withdrawn together with its fence (``stopping.withdraw_request``).
+proof is withdrawn together with its fence (``stopping.withdraw_request``). ``fence_hold`` says how
+a run that takes the fence over excludes one that marks or lifts it.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.locations import folder_id, same_folder
+from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.spark.control_files import field_of, read_object, write_object
+from airflow_mm2_offsets.spark.control_files import write_object
+from airflow_mm2_offsets.spark.fence_file import (
+    FENCE_FILE,
+    Fence,
+    FenceState,
+    fence_values,
+    parse_fence,
+    read_fence_file,
+)
+from airflow_mm2_offsets.spark.fence_hold import (
+    drop_hold,
+    find_hold,
+    held_error,
+    hold_fence,
+    is_moved,
+    other_holds,
+    write_hold,
+)
 from airflow_mm2_offsets.spark.rollback_mark import mark_path, read_mark, rolled_back_error
 from airflow_mm2_offsets.storage import open_location, remove_file
 
-FENCE_FILE = "fence.json"
-
-
-class FenceState(StrEnum):
-    """How far the run that raised a fence has come."""
-
-    STOPPING = "stopping"
-    """It is stopping the job, or has stopped it. It has not started the target job."""
-    MOVED = "moved"
-    """It has handed the job over: a job runs on the target, or is about to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    """Who moves a job away, where to and since when."""
-
-    request_id: str
-    """The stop that raised it: DAG id and run id."""
-    moved_to: str
-    """Where the job goes, in words: the target's folder or cluster."""
-    at: datetime
-    """When the stop was asked, with its zone."""
-    state: FenceState = FenceState.STOPPING
-    control: str | None = field(default=None, compare=False)
-    """The control location that it was raised in, by ``folder_id``; a copy's differs."""
-    plan: str | None = field(default=None, compare=False)
-    """The file of the plan that the job was moved by: the way home begins with it."""
-
-    def __str__(self) -> str:
-        """Return a sentence for messages."""
-        verb = "was moved" if self.state is FenceState.MOVED else "is being moved"
-        destination = f" to {self.moved_to}" if self.moved_to else ""
-        return f"the job {verb}{destination} by {self.request_id!r}, since {self.at.isoformat()}"
+__all__ = (
+    "FENCE_FILE",
+    "Fence",
+    "FenceState",
+    "lift_fence",
+    "mark_moved",
+    "new_fence",
+    "own_fence",
+    "raise_fence",
+    "read_fence",
+    "take_over_fence",
+)
 
 
 def read_fence(location: UPath | str) -> Fence | None:
     """Return the fence of a control location; None if no fence stands.
 
+    A run that has handed the job over has the fence, even if another run has just written over it.
+
     Raises:
         StopError: The location can't be read, or the file is damaged.
     """
     root = open_location(location, StopError)
-    values = read_object(root / FENCE_FILE)
-    if values is None:
-        return None
-    at = parse_zoned(text := field_of(values, "at", str, root))
-    state = field_of(values, "state", str, root)
-    if at is None or state not in set(FenceState):
-        raise StopError(f"{root / FENCE_FILE}: at is {text!r} and state {state!r}; is it damaged?")
-    return Fence(
-        request_id=field_of(values, "request_id", str, root),
-        moved_to=field_of(values, "moved_to", str, root),
-        at=at,
-        state=FenceState(state),
-        control=field_of(values, "control", str | None, root),
-        plan=field_of(values, "plan", str | None, root),
-    )
+    standing = read_fence_file(root)
+    if standing is None or standing.state is FenceState.MOVED:
+        return standing
+    moved = next((hold for hold in other_holds(root) if is_moved(hold)), None)
+    return standing if moved is None else parse_fence(moved.values, root)
 
 
 def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None = None) -> Fence:
     """Raise a fence, and return the one that stands; the same run's earlier fence is kept.
 
-    Storage has no locks. So the file is read again after it was written: of two runs that raise
-    a fence at the same moment, at most the later one continues. ``instead_of`` is the stop whose
-    fence this one may replace while the job is not moved.
+    Of two runs that raise a fence at the same moment, at most the later one continues: each reads
+    the file again after it was written. ``instead_of`` is the stop whose fence this one may replace
+    while the job is not moved.
 
     Raises:
         StopError: Another run's fence stands, or the location can't be written.
@@ -94,11 +81,14 @@ def raise_fence(location: UPath | str, fence: Fence, *, instead_of: str | None =
     standing = read_fence(root)
     if standing is not None and standing.request_id == fence.request_id:
         _check_raised_here(root, standing)
+        _check_not_held(root, fence.request_id)
         return standing
     if standing is not None:
-        is_moved = standing.state is FenceState.MOVED
-        if is_moved or standing.request_id != instead_of:
+        has_left = standing.state is FenceState.MOVED
+        if has_left or standing.request_id != instead_of:
             raise StopError(f"{root}: {standing}; {_next_step(root, standing)}")
+    # A fence that was deleted by hand has left its hold: a job that runs again must not meet it.
+    _check_not_held(root, fence.request_id)
     return _write(root, fence)
 
 
@@ -119,32 +109,59 @@ def mark_moved(
     root = open_location(location, StopError)
     standing = own_fence(root, request_id)
     is_first = standing.state is FenceState.STOPPING
-    moved = _mark_moved(root, standing, without_login(moved_to), plan)
+    moved_to = without_login(moved_to)
+    if not is_first and standing.moved_to != moved_to:
+        raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
+    moved = standing
+    if is_first:
+        _hold_own(root, standing)
+        moved = replace(standing, state=FenceState.MOVED, moved_to=moved_to, plan=plan)
+        write_hold(root, request_id, fence_values(root, moved))
+    # An earlier call may have been killed here.
+    if read_fence_file(root) != moved:
+        _write(root, moved)
     mark = read_mark(mark_path(root, root, request_id), request_id)
     # A roll-back that is not decided yet gives way to an earlier call.
     if mark is not None and (is_first or mark.is_decided):
         remove_file(root / FENCE_FILE, StopError)
+        drop_hold(root, request_id)
         raise rolled_back_error(root, mark)
     return moved
 
 
-def _mark_moved(root: UPath, standing: Fence, moved_to: str, plan: str | None) -> Fence:
-    if standing.state is FenceState.MOVED:
-        if standing.moved_to != moved_to:
-            raise StopError(f"{root}: {standing}, and not to {moved_to}; a job is moved once")
-        return standing
-    return _write(root, replace(standing, state=FenceState.MOVED, moved_to=moved_to, plan=plan))
+def _hold_own(root: UPath, standing: Fence) -> None:
+    """Hold a run's fence, and then see that it still stands."""
+    request_id = standing.request_id
+    hold_fence(root, request_id, fence_values(root, standing))
+    now = read_fence_file(root)
+    if now is None or now.request_id != request_id:
+        drop_hold(root, request_id)
+        raise _not_own_error(root, now, request_id)
 
 
 def lift_fence(location: UPath | str, request_id: str) -> Fence:
     """Remove a run's fence, and return it: a job may run again with this control location.
 
+    So is a hold that the run has left; then another run's fence may stand, and is kept.
+
     Raises:
-        StopError: No fence stands, it is another run's, or the location can't be written.
+        StopError: No fence stands, it is another run's, another run holds it, or the location can't
+            be written.
     """
     root = open_location(location, StopError)
-    standing = own_fence(root, request_id)
-    remove_file(root / FENCE_FILE, StopError)
+    left = find_hold(root, request_id)
+    standing = own_fence(root, request_id) if left is None else parse_fence(left.values, root)
+    # From now on the hold says "moved" no more: a call that is killed leaves no job as moved.
+    held = replace(standing, state=FenceState.STOPPING)
+    if left is None:
+        _hold_own(root, held)
+    else:
+        hold_fence(root, request_id, fence_values(root, held))
+    now = read_fence_file(root)
+    if now is not None and now.request_id == request_id:
+        remove_file(root / FENCE_FILE, StopError)
+    # The hold last: whoever takes the fence over until now gives way.
+    drop_hold(root, request_id)
     return standing
 
 
@@ -162,7 +179,15 @@ def take_over_fence(location: UPath | str, standing: Fence, request_id: str) -> 
         raise StopError(f"{root}: the fence has changed since it was read: {now or 'none stands'}")
     if now.request_id == request_id:
         return now
-    return _write(root, replace(now, request_id=request_id))
+    taken = replace(now, request_id=request_id)
+    others = other_holds(root, request_id)
+    for hold in others:
+        if not is_moved(hold):
+            raise held_error(root, hold)
+    write_hold(root, request_id, fence_values(root, taken))
+    for hold in others:
+        drop_hold(root, hold.request_id)
+    return _write(root, taken)
 
 
 def own_fence(location: UPath | str, request_id: str) -> Fence:
@@ -173,13 +198,17 @@ def own_fence(location: UPath | str, request_id: str) -> Fence:
     """
     root = open_location(location, StopError)
     standing = read_fence(root)
-    if standing is None:
-        raise StopError(f"{root}: no fence stands, so {request_id!r} has none here")
-    if standing.request_id != request_id:
-        raise StopError(
-            f"{root}: the fence is not of {request_id!r}: {standing}; {_next_step(root, standing)}"
-        )
+    if standing is None or standing.request_id != request_id:
+        raise _not_own_error(root, standing, request_id)
     return standing
+
+
+def _not_own_error(root: UPath, standing: Fence | None, request_id: str) -> StopError:
+    if standing is None:
+        return StopError(f"{root}: no fence stands, so {request_id!r} has none here")
+    return StopError(
+        f"{root}: the fence is not of {request_id!r}: {standing}; {_next_step(root, standing)}"
+    )
 
 
 def new_fence(request_id: str, moved_to: str) -> Fence:
@@ -199,17 +228,21 @@ def _check_raised_here(root: UPath, standing: Fence) -> None:
         )
 
 
+def _check_not_held(root: UPath, request_id: str) -> None:
+    for hold in other_holds(root, request_id):
+        raise held_error(root, hold)
+
+
 def _write(root: UPath, fence: Fence) -> Fence:
-    values = {
-        "request_id": fence.request_id,
-        "moved_to": fence.moved_to,
-        "at": fence.at.isoformat(),
-        "state": fence.state,
-        "control": folder_id(root),
-        **({"plan": fence.plan} if fence.plan else {}),
-    }
-    write_object(root / FENCE_FILE, values)
-    standing = read_fence(root)
+    """Write a fence, and then look for a run that has marked or lifts the one before."""
+    write_object(root / FENCE_FILE, fence_values(root, fence))
+    for hold in other_holds(root, fence.request_id):
+        if is_moved(hold):
+            # Drivers read this file alone, and a retry of this run must not find its own fence.
+            write_object(root / FENCE_FILE, fence_values(root, parse_fence(hold.values, root)))
+            drop_hold(root, fence.request_id)
+    _check_not_held(root, fence.request_id)
+    standing = read_fence_file(root)
     if standing != fence:
         raise StopError(f"{root}: another run has just raised its fence here: {standing}")
     return fence

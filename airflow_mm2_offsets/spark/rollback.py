@@ -14,6 +14,7 @@ from airflow_mm2_offsets.errors import HandoverError, PlanError, StopError
 from airflow_mm2_offsets.spark.claim import claim_file, drop_claim, has_claimed
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
+from airflow_mm2_offsets.spark.fence_hold import drop_hold, find_hold
 from airflow_mm2_offsets.spark.rollback_mark import (
     RollbackMark,
     mark_path,
@@ -79,6 +80,8 @@ def roll_back(run: FailoverRun) -> Undone:
     job_runs_on = False
     if run.control is not None:
         mark, job_runs_on = _withdraw(run, run.control, mark)
+        # Another run may have taken the fence over; the hold that this run has left is in its way.
+        drop_hold(run.control, run.request_id)
     return Undone(
         mark=mark,
         job_runs_on=job_runs_on,
@@ -179,6 +182,8 @@ def _has_decided_alone(run: FailoverRun) -> bool:
 def _is_nothing_to_undo(run: FailoverRun) -> bool:
     """Tell whether a run has left nothing: without a fence of its own it can't hand over."""
     if run.fence() is not None or (run.control is None and run.has_killed):
+        return False
+    if run.control is not None and find_hold(run.control, run.request_id) is not None:
         return False
     return not has_claimed(run.target_checkpoint, run.request_id)
 

@@ -26,6 +26,7 @@ from airflow_mm2_offsets.spark.fence import (
     raise_fence,
     read_fence,
 )
+from airflow_mm2_offsets.spark.fence_hold import find_hold
 from airflow_mm2_offsets.spark.rollback_mark import forget_mark, mark_path
 from airflow_mm2_offsets.storage import open_location, remove_file, storage_errors
 
@@ -125,10 +126,12 @@ def forget_stop(location: UPath | str, request_id: str) -> Fence:
     """Lift a fence and clear the request that came with it: a job may run here again.
 
     Raises:
-        StopError: The run's fence does not stand, or the location can't be written.
+        StopError: The run has neither fence nor hold here, another run holds the fence, or the
+            location can't be written.
     """
     root = open_location(location, StopError)
-    own_fence(root, request_id)
+    if find_hold(root, request_id) is None:
+        own_fence(root, request_id)
     # The fence last: while it stands, a failed try can be repeated.
     _clear_request(root, request_id)
     return lift_fence(root, request_id)

@@ -1,6 +1,6 @@
 """The note that a run may have submitted its target job to a platform, beside the target's claims.
 
-``before_submit`` writes it directly before the platform is called. Nothing else tells a second try
+``BeforeSubmit`` writes it directly before the platform is called. Nothing else tells a second try
 that the first one may have started a job, until that job begins its checkpoint.
 """
 

@@ -3,11 +3,11 @@
 ``task_groups.fleet`` expands the group over many jobs.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.common.compat.sdk import TaskGroup
+from airflow.providers.common.compat.sdk import Context, TaskGroup
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -48,6 +48,7 @@ def failover_tasks(
     job_name: str | None = None,
     left_out: str = "",
     held: str = "",
+    guard: Callable[[Context], None] | None = None,
     modes: Collection[str] = tuple(FailoverMode),
     deferrable: bool | None = True,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
@@ -108,6 +109,7 @@ def failover_tasks(
         left_out: A template that renders as the reason why no task of the group is to run, or as
             empty text.
         held: The same of why no step may run yet: they fail. ``roll_back`` and ``report`` run.
+        guard: Is called before each of these steps, and raises where it may not run now.
         modes: Those that ``mode`` may render as, where it is a template: only their tasks are
             added.
         deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker, as
@@ -178,6 +180,7 @@ def failover_tasks(
             arguments=tasks_arguments,
             left_out=left_out,
             held=held,
+            guard=guard,
         )
         job = MovedJob(
             source_folder=source_folder,

@@ -15,8 +15,11 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context, XComArg
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.plan_settings import plan_settings_of
 from airflow_mm2_offsets.operators.settings import parse_common_settings, parse_mode
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.task_groups.gates import Gate
 
 _PULLED = re.compile(r"""xcom_pull\(\s*(?:task_ids\s*=\s*)?['"]([^'"]+)['"]""")
@@ -60,6 +63,21 @@ class FirstGate:
                 f"the failover can't begin with these settings, and this run has stopped nothing; "
                 f"correct them and trigger a new run:\n{listed}"
             )
+        self._give_plan_options(task, context, pulled)
+
+    def _give_plan_options(self, task: Any, context: Context, pulled: dict[str, Any]) -> None:  # noqa: ANN401 - Airflow's kinds
+        """Let the check try the plan by the very settings that it will be made with.
+
+        Templates are rendered here as for the task that translates, which comes after the stop.
+        """
+        if not isinstance(task, CheckFailoverOperator) or task.plan_options is not None:
+            return
+        upstream = task.get_flat_relative_ids(upstream=True)
+        for other in map(task.dag.get_task, self.gates):
+            if isinstance(other, TranslateOffsetsOperator):
+                own_context = _context_of(other, context, pulled)
+                rendered = _rendered(other, own_context, upstream)
+                vars(task)["plan_options"] = plan_settings_of(rendered)
 
     def _check_mode(self, task: BaseOperator, context: Context) -> None:
         mode = parse_mode(task.task_id, task.render_template(self.gate.mode, context))
@@ -133,7 +151,7 @@ def _rendered(task: BaseOperator, context: Context, upstream: Collection[str]) -
     parameters = inspect.signature(type(task).__init__).parameters
     for field in task.template_fields:
         value = getattr(task, field, None)
-        if not _sources_of(value) <= set(upstream) or _is_file(task, value):
+        if not sources_of(value) <= set(upstream) or _is_file(task, value):
             default = parameters[field].default if field in parameters else None
             value = None if default is inspect.Parameter.empty else default
         # Not by assignment, which changes the arguments that the copy shares with the task.
@@ -156,12 +174,12 @@ def _is_file(task: BaseOperator, value: object) -> bool:
     return isinstance(value, str) and value.endswith(tuple(task.template_ext))
 
 
-def _sources_of(value: object) -> set[str]:
+def sources_of(value: object) -> set[str]:
     """Return the ids of the tasks whose results a field needs; "" stands for one not named."""
     if isinstance(value, Mapping):
-        return set().union(*map(_sources_of, value.values()))
+        return set().union(*map(sources_of, value.values()))
     if isinstance(value, (list, tuple, set)):
-        return set().union(*map(_sources_of, value))
+        return set().union(*map(sources_of, value))
     if isinstance(value, XComArg):
         return {operator.task_id for operator, _ in value.iter_references()}
     if not isinstance(value, str):

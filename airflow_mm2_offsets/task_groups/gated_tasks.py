@@ -41,6 +41,8 @@ class GatedTasks:
     """Renders as the reason why no task is to run; as empty text where they are."""
     held: str = ""
     """Renders as the reason why no step may run yet; as empty text where they may."""
+    guard: Callable[[Context], None] | None = None
+    """Is called before each step, and raises where it may not run now."""
     gates: dict[str, Gate] = field(default_factory=dict)
     """Of the tasks that were added, by task id with the group's prefix."""
 
@@ -76,6 +78,7 @@ class GatedTasks:
             intent=intent or INTENTS.get(task_id),
             left_out=self.left_out,
             held="" if task_id in AFTER_FAILURE else self.held,
+            guard=None if task_id in AFTER_FAILURE else self.guard,
             after_failure_of=after_failure_of,
         )
         hook = FirstGate(gate=gate, gates=self.gates, modes=self.modes) if is_first else gate
@@ -105,6 +108,7 @@ class GatedTasks:
             then=then,
             left_out=self.left_out,
             held=self.held,
+            guard=self.guard,
         )
         # The group's rule and hooks hold whatever else the user gives.
         own = {**arguments, "trigger_rule": "none_failed", "pre_execute": gate}

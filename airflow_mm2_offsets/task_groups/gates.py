@@ -51,6 +51,8 @@ class Gate:
     """Renders as the reason why the whole failover is left out; as empty text where it is not."""
     held: str = ""
     """Renders as the reason why the task may not run yet; as empty text where it may."""
+    guard: Callable[[Context], None] | None = None
+    """Raises where the task may not run now."""
     after_failure_of: Collection[str] = ()
     """Tasks of which one must have failed for the same job; none: that is not asked."""
 
@@ -66,6 +68,8 @@ class Gate:
             raise AirflowSkipException(reason)
         if self.held and (reason := _render(task, self.held, context)):
             raise HandoverError(reason)
+        if self.guard is not None:
+            self.guard(context)
         if self.after_failure_of and not self._has_failed(context):
             raise AirflowSkipException("no step of the failover has failed")
         if self.intent is not None and self.is_dry_run(task, context):

@@ -20,10 +20,13 @@ from airflow_mm2_offsets.operators.fleet import (
     PreviewFleetOperator,
     ReadFleetManifestOperator,
 )
+from airflow_mm2_offsets.operators.fleet_order import FleetOrderGuard
 from airflow_mm2_offsets.operators.fleet_report import ReportFleetOperator
 from airflow_mm2_offsets.operators.fleet_wave import FleetWaveOperator
+from airflow_mm2_offsets.operators.plan_settings import PLAN_SETTINGS
 from airflow_mm2_offsets.sensors.fleet import JOB, MOVED, FleetTurnSensor
 from airflow_mm2_offsets.task_groups import failover_tasks
+from airflow_mm2_offsets.task_groups.first_gate import sources_of
 from airflow_mm2_offsets.task_groups.gates import SAME_JOB, Gate
 from airflow_mm2_offsets.task_groups.steps import OPERATORS
 
@@ -61,7 +64,12 @@ class FleetTasks:
                 needs="archive",
             ),
         )
-        preview = self._add(PreviewFleetOperator, "preview", manifest=XComArg(read))
+        preview = self._add(
+            PreviewFleetOperator,
+            "preview",
+            manifest=XComArg(read),
+            plan_options=self._plan_options(),
+        )
         approve = self._add(
             ApproveFailoverOperator,
             "approve_fleet",
@@ -97,6 +105,18 @@ class FleetTasks:
         )
         # Of each wave: the first failure ends the later waves, while its neighbours are at work.
         chain(groups, report)
+
+    def _plan_options(self) -> dict[str, Any]:
+        """Return what each job's translation is told; what a task of its wave fills is not known.
+
+        The check of each job takes it from that job's own task.
+        """
+        told = self.arguments.get("translate", {})
+        return {
+            name: value
+            for name, value in told.items()
+            if name in PLAN_SETTINGS and not sources_of(value)
+        }
 
     def _add_wave(self, jobs: FleetWaveOperator, wave: int) -> tuple[Any, str, str]:
         """Add the group that is expanded over the jobs of a wave; return first and last task."""
@@ -158,6 +178,7 @@ class FleetTasks:
             job_name=job("name"),
             left_out=f"{{{{ {_xcom(turn, MOVED)} or '' }}}}",
             held=_not_come(turn),
+            guard=FleetOrderGuard(turn_task_id=turn.task_id, mode=self.failover["mode"]),
             arguments={
                 name: {**arguments.get(name, {}), **self.arguments.get(name, {})}
                 for name in OPERATORS

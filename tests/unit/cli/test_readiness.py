@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.planning.options import PLAN_OPTIONS
 from airflow_mm2_offsets.readiness import ReadinessRequest
 from tests.unit.cli.conftest import CommandLine, settings_text
 from tests.unit.readiness.ready_world import ReadyWorld
@@ -67,8 +68,13 @@ def test_what_the_check_looks_at_is_an_option(ready: tuple[CommandLine, ReadyWor
     line, _ = ready
     # The plan's file is --kept-plan, and the drill's folders are ``more``.
     of_a_run = {"find_pair", "open", "thresholds", "request_id", "note_ids", "now"}
-    names = {each.name for each in fields(ReadinessRequest)} - of_a_run - {"plan_path", "more"}
+    names = (
+        {each.name for each in fields(ReadinessRequest)}
+        - of_a_run
+        - {"plan_path", "more", "plan_options"}
+    )
     shown = line.run("check", "--help", COLUMNS="300").stdout
+    names |= set(PLAN_OPTIONS)
     expected = {f"--{name.replace('_', '-')}" for name in names}
     others = {"--kept-plan", "--drill-folder", "--drill-sinks", "--reports", "--exchanged"}
     assert not [each for each in expected | others if each not in shown]

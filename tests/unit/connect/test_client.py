@@ -189,9 +189,12 @@ def test_a_refused_login_names_host_and_user(
     assert "hunter2" not in f"{caught.value} {caught.value!r}"
 
 
-@pytest.mark.parametrize(("status", "retryable"), [(401, False), (403, False), (500, True)])
-def test_a_refused_login_is_final(status: int, *, retryable: bool) -> None:
-    """A wait ends with it, and Airflow does not retry it."""
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (403, False), (404, True), (500, True)],
+)
+def test_a_refused_request_or_login_is_final(status: int, *, retryable: bool) -> None:
+    """A wait ends with it, and Airflow does not retry it: somebody has to correct it first."""
     client = _served(lambda _: httpx.Response(status, json={"message": "no"}))
     with pytest.raises(ConnectError) as caught:
         client.status("mirror")

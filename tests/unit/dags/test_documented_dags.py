@@ -21,6 +21,8 @@ PAGES = sorted(
         ("docs/positions.md", ["move_orders"]),
         ("docs/connect.md", ["copy_again", "forget", "mirror"]),
         ("docs/fleet.md", ["evacuate_fleet"]),
+        ("docs/platforms.md", ["evacuate_emr"]),
+        ("docs/consumer-groups.md", ["sync_orders_groups"]),
     ],
 )
 def test_the_documented_dags_are_built(page: str, dag_ids: list[str]) -> None:

@@ -22,7 +22,7 @@ from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
 from tests.unit.dags.dags_folder import FOLDER, parse, templated_reads
 from tests.unit.dags.failovers import MOVING, STARTING, Failover
-from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
@@ -209,6 +209,18 @@ def test_jobs_behind_a_job_free_no_place_for_it(fleet: Fleet) -> None:
     assert [fleet.turn(number).type for number in (0, 1)] == ["SucceedTask", "DeferTask"]
 
 
+def test_a_job_behind_that_is_at_work_takes_a_place(fleet: Fleet) -> None:
+    """Its earlier neighbour failed, which let it begin, and was cleared then."""
+    fleet.write({name: {} for name in NAMES})
+    fleet.worker.conf = {**fleet.worker.conf, "at_once": 1}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    vars(fleet.task("wave_1.turn"))["deferrable"] = True
+    fleet.worker.states = {"wave_1.turn_1": "success"}
+    assert fleet.turn(0).type == "DeferTask"
+    fleet.worker.states |= {f"{END}_1": "failed"}
+    assert fleet.turn(0).type == "SucceedTask"
+
+
 def test_no_place_at_all_is_refused(fleet: Fleet) -> None:
     """Each job would wait for a day."""
     vars(fleet.task("wave_1.turn"))["at_once"] = 0
@@ -233,7 +245,7 @@ def test_a_job_after_a_failed_one_fails_and_names_it(fleet: Fleet) -> None:
 @pytest.mark.parametrize("wave", [1, 2])
 def test_a_job_after_one_that_was_not_moved_is_refused(fleet: Fleet, wave: int, state: str) -> None:
     """A task that was skipped, or marked as success by hand, moves nothing."""
-    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"], "wave": wave}})
+    fleet.write({"orders": {"reads": ["orders"]}, "refunds": {"writes": ["orders"], "wave": wave}})
     fleet.run(*BEFORE, f"jobs_of_wave_{wave}")
     fleet.worker.states = {f"{END}_0": state}
     number = 2 - wave
@@ -245,7 +257,7 @@ def test_a_job_after_one_that_was_not_moved_is_refused(fleet: Fleet, wave: int, 
 
 def test_a_turn_that_was_ended_by_hand_moves_nothing(fleet: Fleet) -> None:
     """Marked as success, or skipped, while it waits: no step of the job runs."""
-    fleet.write({"orders": {"reads": ["t"]}, "refunds": {"writes": ["t"]}})
+    fleet.write({"orders": {"reads": ["orders"]}, "refunds": {"writes": ["orders"]}})
     fleet.run(*BEFORE, "jobs_of_wave_1")
     vars(fleet.task("wave_1.turn"))["deferrable"] = True
     assert fleet.turn(1).type == "DeferTask"
@@ -352,6 +364,142 @@ def test_a_run_whose_id_begins_alike_is_another_run(fleet: Fleet, *, has_moved: 
             fleet.turn(0)
 
 
+READER_AND_WRITER = {"orders": {"reads": ["orders"]}, "refunds": {"writes": ["orders"]}}
+SAYS_WRITER = r"job refunds writes a topic that this job reads.*Bring refunds home first"
+
+
+def _raise_of_writer(fleet: Fleet, state: FenceState) -> None:
+    """Let the writer have been moved alone, or be on its way."""
+    if state is FenceState.MOVED:
+        _move(fleet, "refunds", "mm2_failover:manual__0")
+    else:
+        raise_fence(str(fleet.jobs["refunds"].control), new_fence("mm2_failover:manual__0", "/x"))
+
+
+@pytest.mark.parametrize("state", FenceState)
+def test_a_reader_is_not_moved_after_its_writer(fleet: Fleet, state: FenceState) -> None:
+    """Its plan would skip what the writer has written on the target. The order is asked of fences.
+
+    The writer was moved by mm2_failover, or before the reader was added to the manifest.
+    """
+    fleet.write(READER_AND_WRITER)
+    _raise_of_writer(fleet, state)
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    with pytest.raises(HandoverError, match=SAYS_WRITER):
+        fleet.turn(0)
+
+
+@pytest.mark.parametrize("step", ["check", "translate", "submit_target"])
+def test_a_writer_that_is_moved_after_the_turn_of_its_reader_holds_it(
+    fleet: Fleet, step: str
+) -> None:
+    """Each step asks again, up to the one that hands the job over: nothing is started."""
+    fleet.write(READER_AND_WRITER)
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    failover = fleet.failover("orders")
+    for each in MOVING[: MOVING.index(step)]:
+        failover.run(each)
+    _raise_of_writer(fleet, FenceState.MOVED)
+    with pytest.raises(HandoverError, match=SAYS_WRITER):
+        failover.run(step)
+    assert failover.fence_state() is not FenceState.MOVED
+    assert not fleet.worker.triggered
+
+
+@pytest.mark.parametrize("step", ["check", "submit_target"])
+def test_a_writer_is_not_handed_over_once_its_reader_is_home(fleet: Fleet, step: str) -> None:
+    """Its turn has come hours ago; a later task of it is cleared, or the turn is marked by hand."""
+    fleet.write(READER_AND_WRITER)
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
+    fleet.worker.states = {f"{END}_0": "success"}
+    fleet.turn(1)
+    failover = fleet.failover("refunds")
+    for each in MOVING[: MOVING.index(step)]:
+        failover.run(each)
+    (fleet.jobs["orders"].control / "fence.json").unlink()
+    with pytest.raises(HandoverError, match=r"after orders, which was not moved.*Move it first"):
+        failover.run(step)
+    assert not fleet.worker.triggered
+
+
+def test_a_reader_that_was_handed_over_is_not_held_by_its_writer(fleet: Fleet) -> None:
+    """All its tasks may be cleared after the writer was moved, too: it starts nothing again."""
+    fleet.write(READER_AND_WRITER)
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    failover = fleet.failover("orders")
+    for each in MOVING:
+        failover.run(each)
+    _move(fleet, "refunds", "mm2_fleet:manual__1:wave_1.move:refunds")
+    assert fleet.turn(0).type == "SucceedTask"
+    failover.run("submit_target")
+    assert len(fleet.worker.triggered) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [(FenceState.MOVED, "has left it since.*Correct source_folder"), (FenceState.STOPPING, "wait")],
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_job_that_has_left_its_target_is_not_moved_before(
+    fleet: Fleet, state: FenceState, problem: str, number: int
+) -> None:
+    """It came home to a new folder, or is on the way; its old fence stays. Its writer waits."""
+    fleet.write(READER_AND_WRITER)
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
+    control = f"{fleet.folder}/orders-target/control"
+    if state is FenceState.MOVED:
+        _leave(control, "mm2_failover:home", f"{fleet.folder}/orders-home")
+    else:
+        raise_fence(control, new_fence("mm2_failover:home", f"{fleet.folder}/orders-home"))
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    assert fleet.run("read_manifest", "preview")["totals"]["moved_before"] == 0
+    fleet.run("approve_fleet", "jobs_of_wave_1")
+    fleet.worker.states = {f"{END}_0": "skipped"}
+    with pytest.raises(HandoverError, match=problem):
+        fleet.turn(number)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "problem"),
+    [
+        (
+            {"orders": {"reads": ["Orders"]}},
+            "reads of job orders names Orders, .* reads orders",
+        ),
+        ({"orders": {"reads": ["orders", "more"]}}, "names more, orders, and"),
+        ({"orders": {}, "refunds": {"writes": ["orders"]}}, "reads of job orders names nothing"),
+    ],
+)
+def test_reads_that_are_not_the_checkpoints_are_refused(
+    fleet: Fleet, jobs: dict[str, Any], problem: str
+) -> None:
+    """They would put the job in no order, in silence."""
+    fleet.write(jobs)
+    with pytest.raises(ConfigurationError, match=problem):
+        fleet.run("read_manifest", "preview")
+
+
+def test_a_report_that_is_old_credits_no_job(fleet: Fleet) -> None:
+    """The job has come home since, and its cleared tasks were marked as success by hand."""
+    fleet.write({"orders": {}})
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    _move(fleet, "orders", "mm2_fleet:manual__1:wave_1.move:orders")
+    moved = {"outcome": "moved", "next": [], "run": {}, "steps": []}
+    fleet.worker.xcoms |= {(END, "return_value"): moved}
+    fleet.worker.states = {f"{END}_0": "success"}
+    assert fleet.run("report_fleet")["totals"]["moved"] == 1
+    (fleet.jobs["orders"].control / "fence.json").unlink()
+    with pytest.raises(Exception, match="1 of 1 jobs are not moved: orders"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert told["outcome"] == "not_on_target"
+    assert "it may have come home" in told["next"]
+
+
 def test_a_roll_back_needs_a_failure_of_its_own_job(fleet: Fleet) -> None:
     """A neighbour's failure undoes nothing."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
@@ -447,6 +595,26 @@ def test_a_restart_takes_nothing_that_another_job_has_read(fleet: Fleet) -> None
     fleet.worker.run(fleet.task("wave_1.move.roll_back"))
     (restarted,) = fleet.worker.triggered.values()
     assert (restarted["topic"], restarted["starting_offsets"]) == ("orders", reads)
+
+
+@pytest.mark.parametrize("word", [True, False])
+def test_the_preview_plans_as_the_jobs_will(
+    fleet: Fleet, clusters: Clusters, monkeypatch: pytest.MonkeyPatch, *, word: bool
+) -> None:
+    """By the word for a lost source of copies that keep offsets; what a wave's task fills waits."""
+    extra = {"replication_policy": "identity", "mapping": "identity"}
+    define(monkeypatch, "mm2_default", extra=extra)
+    clusters.target.delete_records("orders", 0, 2)
+    clusters.source.is_running = False
+    told = {"sole_writer": word, "first_plan": "{{ ti.xcom_pull(task_ids='wave_1.turn') }}"}
+    with DAG("mm2_fleet", schedule=None) as fleet.dag:
+        fleet_tasks(
+            manifest=fleet.worker.conf["manifest"],
+            mode="disaster",
+            arguments={"translate": told},
+        )
+    totals = fleet.run("read_manifest", "preview")["totals"]
+    assert totals["refused"] == (0 if word else len(NAMES))
 
 
 def test_no_mode_but_planned_and_disaster(worker: Worker, tmp_path: Path) -> None:

@@ -89,6 +89,41 @@ def test_the_wait_is_for_the_targets_end(
     assert _plan(run)["verdict"] == "ready"
 
 
+def test_a_copy_that_lags_a_little_begins(
+    run: Failover, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check says what is not copied; the wait brings it, and only then it is translated."""
+    clusters.truncate_target(7)
+    run.run_until("wait_replicated")
+    checks = run.worker.xcoms["check", "return_value"]["checks"]
+    said = [each["value"] for each in checks if each["name"] == "translation"]
+    assert "orders[0] at 9: 2 offsets before it are not copied" in said[1]
+    with pytest.raises(TranslationRefusedError, match="above the target's end 7"):
+        run.run("translate")
+    stops = run.play
+
+    def copy(task_id: str) -> None:
+        if task_id == "wait_replicated":
+            clusters.target.produce("orders", 0, RECORDS[7:])
+        stops(task_id)
+
+    monkeypatch.setattr(run, "play", copy)
+    for task_id in STEPS[STEPS.index("wait_replicated") :]:
+        run.run(task_id)
+    assert _starts(run) == [SAME]
+
+
+def test_a_copy_that_lags_too_much_is_refused_by_the_check(
+    run: Failover, clusters: Clusters
+) -> None:
+    """By the threshold of the lag, before the stop."""
+    clusters.truncate_target(7)
+    vars(run.task("check"))["max_lag_records"] = 1
+    with pytest.raises(NotReadyError, match=r"orders\[0\] at 9: 2 offsets before it"):
+        run.run("check")
+    assert run.source.requested_stop() is None
+
+
 def test_a_copy_that_is_none_is_refused_by_the_check(run: Failover, clusters: Clusters) -> None:
     """By name, while the job runs on."""
     clusters.truncate_target(2)

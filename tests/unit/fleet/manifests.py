@@ -1,6 +1,7 @@
 """Manifests for tests."""
 
-from airflow_mm2_offsets.fleet.manifest import FleetJob, parse_manifest
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.manifest import parse_manifest
 
 DEFAULTS = """
 defaults:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.manifest import FleetJob, manifest_schema, parse_manifest
+from airflow_mm2_offsets.fleet.job import FleetJob
+from airflow_mm2_offsets.fleet.manifest import manifest_schema, parse_manifest
 from tests.unit.fleet.manifests import DEFAULTS, FILE, job, parse
 
 
@@ -59,6 +60,36 @@ def test_a_wrong_manifest_is_refused(jobs: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem) as caught:
         parse(jobs)
     assert str(caught.value).startswith(f"{FILE}: ")
+
+
+@pytest.mark.parametrize("topic", ["order-.*", "orders ", "orders,clicks", "", "a" * 250])
+@pytest.mark.parametrize("field", ["reads", "writes"])
+def test_what_is_no_name_of_a_topic_is_refused(field: str, topic: str) -> None:
+    """A pattern or a list in one text would put the job in no order, in silence."""
+    with pytest.raises(ConfigurationError, match=rf"jobs\.0\.{field}\.0 of job a: .*not match"):
+        parse(f"  - {{name: a, {field}: ['{topic}']}}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  - {name: a, source_folder: 's3://key:hunter2@b/f'}\n",
+        "  - {name: a, saved_positions: 'ftp://u:hunter2@h/f'}\n",
+        "  - {name: a, target_output: ['s3://key:hunter2@b/f']}\n",
+    ],
+)
+def test_a_login_in_a_folder_is_refused_and_not_shown(text: str) -> None:
+    """What is read goes to XCom; the message names the field."""
+    with pytest.raises(ConfigurationError, match=r"of job a: holds a login; keep it in") as caught:
+        parse(text)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_name_of_a_connection_is_no_login() -> None:
+    """As in the documented manifests."""
+    assert (
+        parse("  - {name: a, source_folder: 's3://aws@b/f'}\n")[0].source_folder == "s3://aws@b/f"
+    )
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

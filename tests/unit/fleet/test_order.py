@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import order_jobs
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import Record

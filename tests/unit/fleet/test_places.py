@@ -7,6 +7,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.fleet.places import check_places
+from airflow_mm2_offsets.locations import spark_location
 from tests.unit.fleet.manifests import job
 
 
@@ -62,6 +63,38 @@ def test_links_to_one_folder_are_one_folder(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(ConfigurationError, match="is also source_folder"):
         _check({"source_folder": f"{tmp_path}/real"}, {"source_folder": f"{tmp_path}/link"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hdfs://nn1:8020/jobs/orders", "hdfs://nameservice1/jobs/orders"),
+        ("hdfs://ns/jobs/orders", "hdfs://ns/jobs/x/../orders"),
+        ("memory:///jobs/orders", "memory:///jobs/x/../orders"),
+        ("s3://bucket/jobs/orders", "s3a://bucket/jobs//orders"),
+    ],
+)
+def test_one_folder_by_two_spellings_is_refused(one: str, other: str) -> None:
+    """Two control locations that are one would stop each other's jobs."""
+    with pytest.raises(ConfigurationError, match=r"source_folder of job b .* job a|of job a .* b"):
+        _check({"source_folder": one}, {"source_folder": other})
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("hdfs://eu/jobs/a", "hdfs://us/jobs/a"),
+        (
+            "abfss://c@eu.dfs.core.windows.net/jobs/a",
+            "abfss://c@us.dfs.core.windows.net/jobs/a",
+        ),
+    ],
+)
+def test_one_path_on_two_storages_is_two_folders(source: str, target: str) -> None:
+    """A job keeps its path when it moves to another cluster's storage."""
+    outputs = {f"{side}_output": f"/out/{side}" for side in ("source", "target")}
+    moved = job("a", source_folder=source, target_folder=target, **outputs)
+    check_places([moved], "fleet.yaml", lambda text: spark_location(text) or UPath(text))
 
 
 def test_a_login_in_a_location_is_not_shown() -> None:

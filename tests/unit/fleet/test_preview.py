@@ -9,7 +9,7 @@ from upath import UPath
 from airflow_mm2_offsets.archive import SyncArchive, incremental_read
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.fleet.manifest import FleetJob
+from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.preview import JobPreview, PreviewRequest, preview_fleet
 from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -52,7 +52,12 @@ class Fleet:
     def preview(self, *, mode: FailoverMode = FailoverMode.PLANNED) -> tuple[JobPreview, ...]:
         return preview_fleet(
             self.jobs,
-            PreviewRequest(pair=self.pair, mode=mode, archive=self.archive, open_place=UPath),
+            PreviewRequest(
+                pair=self.pair,
+                mode=mode,
+                options=PlanOptions(archive=self.archive),
+                open_place=UPath,
+            ),
         )
 
 

@@ -213,6 +213,25 @@ def test_an_archive_that_can_t_be_used(world: ReadyWorld, tmp_path: Path) -> Non
     assert "another now; it was recreated" in recreated
 
 
+def test_a_damaged_archive_may_be_skipped(world: ReadyWorld) -> None:
+    """Where the translation is told to: else the check would hold up what would succeed."""
+    world.archive()
+    world.simulation.source.produce("orders", 0, [b"more"] * 200)
+    world.simulation.mirror()
+    world.archive()
+    folder = world.folder / "archive"
+    damaged = sorted(each for each in folder.rglob("*") if each.is_file())[1]
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    disaster: dict[str, Any] = {"mode": FailoverMode.DISASTER, "archive": str(folder)}
+    world.simulation.source.is_running = False
+    report = world.report(**disaster)
+    assert statuses(report)[CheckName.ARCHIVE_READABLE] is CheckStatus.FAILED
+    assert statuses(report)[CheckName.TRANSLATION] is CheckStatus.FAILED
+    report = world.report(**disaster, skip_damaged=True)
+    assert statuses(report)[CheckName.ARCHIVE_READABLE] is CheckStatus.OK
+    assert statuses(report)[CheckName.TRANSLATION] is CheckStatus.OK
+
+
 def test_a_login_in_a_location_is_not_shown(world: ReadyWorld) -> None:
     """Reports lie in XCom, logs and chats."""
     location = "memory://user:s3cret@host/folder"

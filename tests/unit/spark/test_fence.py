@@ -130,3 +130,31 @@ def test_a_damaged_fence_is_never_taken_for_none(tmp_path: Path, change: dict[st
         path.write_text(text)
         with pytest.raises(StopError, match=r"fence\.json: half-written or damaged"):
             read_fence(str(tmp_path))
+
+
+def test_a_take_over_gives_way_to_a_mark(control: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read the fence before the mark, and writes after it: the mark's fence is put back."""
+    raise_fence(control, FENCE)
+    write = control_files.write_object
+
+    def late(path: UPath, values: dict[str, object]) -> None:
+        monkeypatch.setattr(fences, "write_object", write)
+        mark_moved(control, FENCE.request_id, "s3://lake/orders/target")
+        write(path, values)
+
+    monkeypatch.setattr(fences, "write_object", late)
+    with pytest.raises(StopError, match="'failover:manual__1' has moved the job"):
+        raise_fence(control, OTHER, instead_of=FENCE.request_id)
+    assert json.loads((control / "fence.json").read_text())["state"] == "moved"
+
+
+def test_a_fence_that_was_deleted_by_hand_is_not_written_again(control: UPath) -> None:
+    """The job may run there again; the next run is refused, and told how to lift what is left."""
+    raise_fence(control, FENCE)
+    mark_moved(control, FENCE.request_id, "s3://lake/orders/target")
+    (control / "fence.json").unlink()
+    with pytest.raises(StopError, match=r"fence lift .*'failover:manual__1'"):
+        raise_fence(control, OTHER)
+    assert not (control / "fence.json").exists()
+    lift_fence(control, FENCE.request_id)
+    assert raise_fence(control, OTHER) == OTHER

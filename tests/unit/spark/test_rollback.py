@@ -1,6 +1,5 @@
 """The way back before the point of no return, and a hand-over that runs at the same moment."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from airflow_mm2_offsets.spark.fence import (
 from airflow_mm2_offsets.spark.rollback import FailoverRun, roll_back, set_plan_aside
 from airflow_mm2_offsets.spark.stopping import begin_stop, is_withdrawn
 from tests.unit.operators.spark_job import Job
+from tests.unit.spark.turns import ALL, Killed, race
 
 RUN = "failover:manual__1"
 
@@ -225,78 +225,12 @@ def _fail_below(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setattr(storage, "storage_errors", fail)
 
 
-class _Turns:
-    """Lets one of two threads do so many storage accesses, then the other."""
-
-    def __init__(self, schedule: list[tuple[str, int]]) -> None:
-        self._schedule = [list(turn) for turn in schedule]
-        self._ended: set[str] = set()
-        self._condition = threading.Condition()
-
-    def wait(self, name: str) -> None:
-        """Return when it is the thread's turn for one access."""
-        with self._condition:
-            self._condition.wait_for(lambda: self._is_turn_of(name), timeout=20)
-            if self._schedule:
-                self._schedule[0][1] -= 1  # type: ignore[operator]
-            self._condition.notify_all()
-
-    def end(self, name: str) -> None:
-        with self._condition:
-            self._ended.add(name)
-            self._condition.notify_all()
-
-    def _is_turn_of(self, name: str) -> bool:
-        while self._schedule and (not self._schedule[0][1] or self._schedule[0][0] in self._ended):
-            self._schedule.pop(0)
-        return not self._schedule or self._schedule[0][0] == name
-
-
-def _race(
-    monkeypatch: pytest.MonkeyPatch,
-    schedule: list[tuple[str, int]],
-    steps: dict[str, Callable[[], object]],
-) -> dict[str, Exception | None]:
-    """Run both with the schedule, and return how each has ended."""
-    turns, ends = _Turns(schedule), dict[str, Exception | None]()
-    real = storage.storage_errors
-
-    @contextmanager
-    def in_turn(location: UPath | str, error: type[Mm2OffsetsError]) -> Iterator[None]:
-        if (name := threading.current_thread().name) in steps:
-            turns.wait(name)
-        with real(location, error):
-            yield
-
-    def work(name: str) -> None:
-        try:
-            steps[name]()
-            ends[name] = None
-        except Mm2OffsetsError as error:
-            ends[name] = error
-        finally:
-            turns.end(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "storage_errors", in_turn)
-        threads = [threading.Thread(target=work, args=(name,), name=name) for name in steps]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-    assert set(ends) == set(steps)
-    return ends
-
-
-ALL = 10_000
-
-
 @pytest.mark.parametrize("first", ["over", "back"])
 @pytest.mark.parametrize("has_control", [True, False])
 def test_never_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, *, has_control: bool
 ) -> None:
-    """Hand-over and roll-back, cut into each other at every two storage accesses: one wins at most.
+    """Hand-over and roll-back, cut into each other at every fourth access: one wins at most.
 
     Repeated afterwards, each in either order, they still agree; and where the roll-back has won, no
     fence holds up the source job.
@@ -306,15 +240,15 @@ def test_never_both(
     job = Job(tmp_path / "job", 4)
     if has_control:
         _stop(job)
-    for i in range(20):
-        for j in range(0, 36, 2):
+    for i in range(32):
+        for j in range(i % 4, 48, 4):
             run = _in_memory(job, f"{tmp_path}/{i}-{j}", has_control=has_control)
             steps: dict[str, Callable[[], object]] = {
                 "over": lambda run=run: _hand_over(run),  # type: ignore[misc]
                 "back": lambda run=run: roll_back(run),  # type: ignore[misc]
             }
             schedule = [(first, i), (second, j), (first, ALL), (second, ALL)]
-            ends = _race(monkeypatch, schedule, steps)
+            ends = race(monkeypatch, schedule, steps)
             triggered, rolled_back = ends["over"] is None, ends["back"] is None
             assert not (triggered and rolled_back), schedule
             fence = run.fence()
@@ -346,7 +280,7 @@ def test_a_roll_back_that_is_cut_off_goes_on(
         run = _in_memory(job, f"{tmp_path}/{i}", has_control=has_control)
         with monkeypatch.context() as patch:
             _die_after(patch, i)
-            with suppress(_Killed):
+            with suppress(Killed):
                 roll_back(run)
         undone = roll_back(run)
         assert undone.mark is not None, i
@@ -358,10 +292,6 @@ def test_a_roll_back_that_is_cut_off_goes_on(
             _hand_over(run)
 
 
-class _Killed(BaseException):
-    pass
-
-
 def _die_after(patch: pytest.MonkeyPatch, accesses: int) -> None:
     left = [accesses]
     real = storage.storage_errors
@@ -370,7 +300,7 @@ def _die_after(patch: pytest.MonkeyPatch, accesses: int) -> None:
     def count(location: UPath | str, error: type[Mm2OffsetsError]) -> Iterator[None]:
         left[0] -= 1
         if left[0] < 0:
-            raise _Killed
+            raise Killed
         with real(location, error):
             yield
 
