@@ -40,8 +40,8 @@ NEXT: Mapping[Outcome, str] = {
     Outcome.DRILLED: "Nothing was moved: the job runs on the source as before.",
     Outcome.ROLLED_BACK: "The failover was given up, and the job may run on the source. Correct "
     "what the failed task names, then start a new run.",
-    Outcome.FAILED_BEFORE_STOP: "The job was not stopped and runs on the source. Correct what the "
-    "failed task names, then clear it or start a new run.",
+    Outcome.FAILED_BEFORE_STOP: "This run has not stopped the job: it runs where it ran before. "
+    "Correct what the failed task names, then clear it or start a new run.",
     Outcome.FAILED_IN_STOP: "The job's platform was told to cancel it, and nothing proves that it "
     "has stopped: see there whether it runs. Nothing was moved. Correct what the failed task "
     "names, and clear cancel_source with all after it; or give the failover up, and start the job "

@@ -109,6 +109,8 @@ class ReportFleetOperator(BaseOperator):
             told = self._told(instance, job, number, state)
             if told["outcome"] in {Outcome.MOVED.value, MOVED_BEFORE}:
                 told |= self._not_on_target(job)
+            elif told["outcome"] in {Outcome.FAILED_BEFORE_STOP.value, NOT_BEGUN}:
+                told |= self._moved_before(job)
             yield {**told, "name": job.name, "wave": job.wave}
 
     def _not_on_target(self, job: FleetJob) -> dict[str, Any]:
@@ -127,6 +129,17 @@ class ReportFleetOperator(BaseOperator):
             "next": f"Its tasks have told that it was moved, but: {why}. See where it runs; then "
             f"start a new run of the same manifest.",
         }
+
+    def _moved_before(self, job: FleetJob) -> dict[str, Any]:
+        """Return what is told instead of a job that an earlier run has moved.
+
+        Its ``turn`` may have failed, or not begun, in this one.
+        """
+        try:
+            moved = moved_before(job, storage_path, mode=str(self.mode))
+        except Mm2OffsetsError:  # what its tasks have told says more
+            return {}
+        return {} if moved is None else {"outcome": MOVED_BEFORE, "next": moved}
 
     def _told(
         self,

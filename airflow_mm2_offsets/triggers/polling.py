@@ -79,9 +79,12 @@ class PollingTrigger(BaseTrigger):
     async def _wait_as_step(self) -> dict[str, Any]:
         # Not in ``run``: Airflow may close that generator in another context than it ran in.
         with waits_for_task(self):
-            while (event := self._event(await self._look_in_thread())) is None:  # noqa: ASYNC110 - no event comes from outside
+            while True:
+                # Before the first look, too: Airflow takes a task for failed whose trigger fires
+                # before a busy scheduler has noticed that the task is deferred.
                 await asyncio.sleep(self.poll_interval)
-            return event
+                if (event := self._event(await self._look_in_thread())) is not None:
+                    return event
 
     def wait(self) -> dict[str, Any]:
         """Wait in the worker; return the event."""

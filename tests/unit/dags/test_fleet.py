@@ -541,6 +541,22 @@ def test_a_skipped_job_counts_only_if_it_was_moved_before(fleet: Fleet) -> None:
     assert "was moved to" in told["next"]
 
 
+@pytest.mark.parametrize("outcome", ["failed_before_stop", None])
+def test_a_job_that_an_earlier_run_moved_is_told_so(fleet: Fleet, outcome: str | None) -> None:
+    """Its turn may have failed, or not begun, in this run: the fence counts."""
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    _move(fleet, "orders", "mm2_fleet:earlier:wave_1.move:orders")
+    if outcome:
+        fleet.worker.states = {f"{END}_0": "failed"}
+        report = {"outcome": outcome, "next": ["?"], "run": {}, "steps": []}
+        fleet.worker.xcoms[END, "return_value"] = report
+    with pytest.raises(Exception, match="2 of 3 jobs are not moved: refunds, search"):
+        fleet.run("report_fleet")
+    told = fleet.worker.xcoms["report_fleet", "return_value"]["jobs"][0]
+    assert told["outcome"] == "moved_before"
+    assert "was moved to" in told["next"]
+
+
 def test_a_changed_manifest_credits_no_other_job(fleet: Fleet) -> None:
     """Read again alone, it gives the places of the wave to other jobs."""
     fleet.run(*BEFORE, "jobs_of_wave_1")
