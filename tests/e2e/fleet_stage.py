@@ -31,7 +31,8 @@ class FleetStage:
     folder: Path
     count: int
     stop_timeout: float = 60.0
-    parallelism: int = 4
+    parallelism: int = 2
+    """Tasks at work at once: more of them starve the scheduler of this many cores."""
     numbers: dict[str, int] = field(default_factory=dict)
     """How many records each topic has."""
 

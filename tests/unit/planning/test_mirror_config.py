@@ -130,7 +130,7 @@ def test_connect_that_refuses_says_so(status: int) -> None:
     """Nothing is taken for equal."""
     refusing = httpx.MockTransport(lambda _: httpx.Response(status, json={"message": "no"}))
     client = ConnectClient(url="http://connect:8083", transport=refusing)
-    with pytest.raises(ConnectError, match=f"HTTP {status}: no; check the"):
+    with pytest.raises(ConnectError, match=f"HTTP {status}, asked without a login: no; "):
         check(PAIR, client)
 
 
