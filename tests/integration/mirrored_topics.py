@@ -11,10 +11,17 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import FILTER, Mirror, Writer, read, topic_partitions
+from tests.integration.mirrors import (
+    FILTER,
+    Mirror,
+    Writer,
+    read,
+    topic_partitions,
+    wait_copied,
+)
 
 TRANSACTIONS, DELETED, FILTERED, ENDS_IN_MARKERS, EQUAL, SHORT, ENDS_ABORTED, UNUSED = range(8)
 PARTITIONS = 8
@@ -173,8 +180,7 @@ def mirror_topic(made: Mirror, **overrides: str) -> MirroredTopic:
     _write(writer, random, rounds=20)
     _end(writer)
     wait_until(lambda: made.has_copied(writer), f"the rest of {topic} on the target")
-    positions = {topic: made.ends(topic)}
-    wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2 to be done")
+    wait_copied(made.pair, {topic: made.ends(topic)})
     return MirroredTopic.of(made, topic)
 
 

@@ -14,10 +14,17 @@ from confluent_kafka import Producer
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
-from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation, TopicPartition
-from airflow_mm2_offsets.errors import ConnectError
+from airflow_mm2_offsets.core import (
+    Naming,
+    Positions,
+    ReplicationPolicy,
+    SyncsLocation,
+    TopicPartition,
+)
+from airflow_mm2_offsets.errors import ConnectError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
+from airflow_mm2_offsets.planning.plan import still_copying
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
@@ -196,6 +203,21 @@ def read(cluster: KafkaCluster, topic: str, partitions: Iterable[int]) -> list[R
     """Return all that a read_committed consumer gets of partitions of a topic."""
     starts = dict.fromkeys(topic_partitions(topic, partitions), 0)
     return list(chain.from_iterable(drain(cluster, starts, isolation="read_committed")))
+
+
+def wait_copied(pair: ClusterPair, positions: Positions) -> None:
+    """Wait until MirrorMaker 2 has begun, and has processed all that lies before the positions."""
+
+    def is_copied() -> bool:
+        names = {topic: pair.naming.target_topic(topic) for topic in positions}
+        if len(pair.target.topics(names.values())) < len(names):
+            return False
+        try:
+            return not still_copying(pair, positions)
+        except SyncsTopicError:
+            return False  # It copies a topic's first record before it writes its first sync.
+
+    wait_until(is_copied, f"MirrorMaker 2 to copy {', '.join(positions)}")
 
 
 def topic_partitions(topic: str, partitions: Iterable[int]) -> list[TopicPartition]:

@@ -7,8 +7,9 @@ file with what each one failed of, if anything.
 import json
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -20,6 +21,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 SCHEMA = "id INT, user STRING, at TIMESTAMP"
 STATE = "org.apache.spark.sql.execution.streaming.state."
+ATTEMPTS = 3
+STARTING = Lock()
+"""One at a time: a query takes what the session is set to when it starts."""
 PROVIDERS = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
 
 
@@ -99,9 +103,20 @@ def start(spark: SparkSession, query: dict[str, Any]) -> StreamingQuery:
     return writer.trigger(availableNow=True).start()
 
 
-def outcome(begun: Future[StreamingQuery]) -> str | None:
+def run(spark: SparkSession, query: dict[str, Any]) -> str | None:
+    """Run a query to its end, again where Spark's wait of 10 s for a Python worker ran out."""
+    for _ in range(ATTEMPTS):
+        failure = outcome(spark, query)
+        if "Python worker failed to connect back" not in (failure or ""):
+            break
+    return failure
+
+
+def outcome(spark: SparkSession, query: dict[str, Any]) -> str | None:
     try:
-        begun.result().awaitTermination()
+        with STARTING:
+            begun = start(spark, query)
+        begun.awaitTermination()
     except (PySparkException, Py4JError) as error:
         return str(error)
     return None
@@ -111,11 +126,10 @@ def main() -> None:
     given, results = map(Path, sys.argv[1:])
     spark = SparkSession.builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    # One at a time: a query takes what the session is set to when it starts.
-    with ThreadPoolExecutor(1) as pool:
-        queries = json.loads(given.read_text())
-        begun = {each["name"]: pool.submit(start, spark, each) for each in queries}
-    failed = {name: outcome(query) for name, query in begun.items()}
+    queries = json.loads(given.read_text())
+    with ThreadPoolExecutor(len(queries)) as pool:
+        running = {each["name"]: pool.submit(run, spark, each) for each in queries}
+    failed = {name: query.result() for name, query in running.items()}
     results.write_text(json.dumps(failed))
     spark.stop()
 

@@ -16,12 +16,10 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy
-from airflow_mm2_offsets.planning.plan import still_copying
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
-from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror
+from tests.integration.mirrors import Mirror, wait_copied
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 2
@@ -98,18 +96,13 @@ class StatefulQueries:
 
     def wait_copied(self) -> None:
         ends = {topic: self.mirror.ends(topic) for topic in (self.orders, self.payments)}
-        wait_until(self._exists, "the topics on the target")
-        wait_until(lambda: not still_copying(self.pair, ends), "MirrorMaker 2 to be done")
+        wait_copied(self.pair, ends)
 
     def add_partition(self) -> None:
         """Give one topic of the target a partition more than the source has."""
         name = self.pair.naming.target_topic(self.payments)
         admin = AdminClient({"bootstrap.servers": self.stack.target})
         admin.create_partitions([NewPartitions(name, PARTITIONS + 1)])[name].result(30)
-
-    def _exists(self) -> bool:
-        names = {self.pair.naming.target_topic(each) for each in (self.orders, self.payments)}
-        return names == self.pair.target.topics(names).keys()
 
     def query(self, name: str, *, migrated: bool = False, **settings: Any) -> dict[str, Any]:
         place = self.pair.naming.target_topic if migrated else str

@@ -11,10 +11,11 @@ from airflow_mm2_offsets.errors import ConfigurationError, ConnectError, TopicNo
 from airflow_mm2_offsets.operators.connector_offsets import ResetConnectorOffsetsOperator
 from airflow_mm2_offsets.operators.connector_states import RestartFailedTasksOperator
 from airflow_mm2_offsets.planning.connect_claims import read_claims
-from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.managed_mirror import WORDS, ManagedMirror, NumberedWriter, Truth
+from tests.integration.mirrors import wait_copied
 from tests.unit.operators.worker import Worker
 
 
@@ -80,7 +81,7 @@ def test_offsets_are_reset_and_put_back_and_no_plan_is_above_the_truth(
             assert not truth.is_above(planned.translation), (moment, planned.translation)
             answers += 1
 
-    wait_until(lambda: not still_copying(managed.pair, {topic: {0: 500}}), "the copy", seconds=60)
+    wait_copied(managed.pair, {topic: {0: 500}})
     with writer.writing(5, 0.05):
         judge("before")
         managed.set_state("STOPPED")
@@ -102,7 +103,7 @@ def test_offsets_are_reset_and_put_back_and_no_plan_is_above_the_truth(
         judge("put back")
         managed.set_state("RUNNING")
     end = writer.ends[0]
-    wait_until(lambda: not still_copying(managed.pair, {topic: {0: end}}), "the copy", seconds=60)
+    wait_copied(managed.pair, {topic: {0: end}})
     judge("after")
     assert answers == 20
 
@@ -126,7 +127,7 @@ def test_topics_split_over_two_connectors_are_each_translated(
     managed.apply(kinds=["source"], topics=first)
     managed.apply(kinds=["source"], topics=second, name=f"{managed.name}-2")
     positions = {first: {0: 300}, second: {0: 170}}
-    wait_until(lambda: not still_copying(managed.pair, positions), "both copies", seconds=60)
+    wait_copied(managed.pair, positions)
     names = managed.source_connector, f"{managed.name}-2-source"
 
     def each_has_committed_its_own() -> bool:

@@ -15,14 +15,13 @@ from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.migration import migrate_checkpoint
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from stack import jars
 from stack.mirror import Stack
 from stack.process import Program
-from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
+from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions, wait_copied
 from tests.integration.s3 import BUCKET, Server
 from tests.integration.spark_jobs import (
     ROOT,
@@ -147,7 +146,7 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
 
         writer.write({0: 30, 1: 10})
         positions = _read(source, worker)
-        wait_until(lambda: not still_copying(made.pair, positions), "MirrorMaker 2")
+        wait_copied(made.pair, positions)
         plan = plan_failover(made.pair, positions)
         original, copy = (storage_path(each.location("checkpoint")) for each in (source, target))
         migrated = migrate_checkpoint(made.pair, original, copy)

@@ -11,10 +11,10 @@ from airflow_mm2_offsets.core import FailoverPlan, ReplicationPolicy, TopicParti
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import Mirror, Writer, mirror
+from tests.integration.mirrors import Writer, mirror, wait_copied
 
 PARTITIONS = (0, 1)
 _POLICIES = {
@@ -40,7 +40,7 @@ def test_five_round_trips(stack: Stack, policy: ReplicationPolicy) -> None:
         for _ in range(5):
             _write(writer)
             job.read_at_home()
-            job.move_away(made)
+            job.move_away()
             _write(writer)
             job.read_half_away()
             job.come_home()
@@ -74,15 +74,9 @@ class _Job:
         ends = self.pair.source.watermarks(partitions)
         self.at_home = {number: each.high for (_, number), each in ends.items()}
 
-    def move_away(self, made: Mirror) -> None:
+    def move_away(self) -> None:
         positions = {self.topic: self.at_home}
-        wait_until(
-            lambda: (
-                self.away_topic in self.pair.target.topics([self.away_topic])
-                and not still_copying(self.pair, positions)
-            ),
-            f"MirrorMaker 2 to copy {self.topic} by {made.name}",
-        )
+        wait_copied(self.pair, positions)
         self.first = plan_failover(self.pair, positions)
         self.away = dict(self.first.target_positions()[self.away_topic])
 
