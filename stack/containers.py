@@ -11,13 +11,18 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from stack.mirror import CLUSTER_IDS, CONFIG, Broker, Stack
+from stack.mirror import CLUSTER_IDS, CONFIG, JVM_OPTIONS, Broker, Stack
 from stack.process import ProgramError, free_ports
 from stack.waiting import Progress, WaitTimeoutError, quiet, wait_until
 
 IMAGE = "apache/kafka:4.3.1"
 CONFIG_INSIDE = "/mnt/stack"
 HOST_PORT = 9094
+_JVM = {
+    "KAFKA_HEAP_OPTS": " ".join(JVM_OPTIONS),
+    # The published image chooses another collector here, and Java refuses two.
+    "KAFKA_JVM_PERFORMANCE_OPTS": "-server",
+}
 LOG_LINES = 15
 
 
@@ -132,7 +137,7 @@ class ContainerStack(Stack):
             )
             .with_envs(
                 CLUSTER_ID=CLUSTER_IDS[name],
-                KAFKA_HEAP_OPTS="-Xmx512m",
+                **_JVM,
                 KAFKA_LISTENERS=f"PLAINTEXT://:9092,HOST://:{HOST_PORT},CONTROLLER://:9093",
                 KAFKA_ADVERTISED_LISTENERS=f"PLAINTEXT://{name}:9092,HOST://127.0.0.1:{port}",
             )
@@ -146,7 +151,7 @@ class ContainerStack(Stack):
             .with_bind_ports(8083, port)
             .with_volume_mapping(CONFIG, CONFIG_INSIDE)
             .with_envs(
-                KAFKA_HEAP_OPTS="-Xmx512m",
+                **_JVM,
                 SOURCE_BOOTSTRAP="source:9092",
                 TARGET_BOOTSTRAP="target:9092",
                 CONNECT_LISTENER="http://0.0.0.0:8083",

@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from stack.mirror import CLUSTER_IDS, CONFIG, Broker, Stack
+from stack.mirror import CLUSTER_IDS, CONFIG, JVM_OPTIONS, Broker, Stack
 from stack.process import Program, accepts, free_ports, refuse_taken, stop_all
 from stack.waiting import Progress, quiet
 
-# A heap that fits a laptop, and no time spent on optimising code that runs for minutes.
-JVM = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM = ("java", *JVM_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ import httpx
 from stack.connect import connect_client
 from stack.waiting import Progress, quiet, wait_until
 
+JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""A heap that fits a laptop, and no time spent on optimising code that runs for minutes."""
 CONFIG = Path(__file__).with_name("config")
 SOURCE_CONNECTOR = "mm2-source"
 # The heartbeats first: they give the source connector a topic to find at once. They are written

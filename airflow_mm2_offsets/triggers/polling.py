@@ -13,6 +13,12 @@ from asgiref.sync import sync_to_async
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 from airflow_mm2_offsets.triggers.step import waits_for_task
 
+FIRST_LOOK_SECONDS = 5.0
+"""How long a trigger waits at most before its first look.
+
+Airflow takes a task for failed whose trigger fires before a busy scheduler has noticed that the
+task is deferred.
+"""
 LOG_EVERY = 30.0
 """Seconds between two lines in the log about what is missing."""
 
@@ -79,12 +85,10 @@ class PollingTrigger(BaseTrigger):
     async def _wait_as_step(self) -> dict[str, Any]:
         # Not in ``run``: Airflow may close that generator in another context than it ran in.
         with waits_for_task(self):
-            while True:
-                # Before the first look, too: Airflow takes a task for failed whose trigger fires
-                # before a busy scheduler has noticed that the task is deferred.
+            await asyncio.sleep(min(self.poll_interval, FIRST_LOOK_SECONDS))
+            while (event := self._event(await self._look_in_thread())) is None:
                 await asyncio.sleep(self.poll_interval)
-                if (event := self._event(await self._look_in_thread())) is not None:
-                    return event
+            return event
 
     def wait(self) -> dict[str, Any]:
         """Wait in the worker; return the event."""

@@ -4,10 +4,12 @@ import asyncio
 import time
 from types import SimpleNamespace
 
+import pytest
 from airflow.triggers.base import TriggerEvent
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from structlog.contextvars import get_contextvars
 
+from airflow_mm2_offsets.triggers import polling
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 from tests.unit.observability.conftest import spans
 
@@ -54,8 +56,14 @@ def test_each_wait_logs_its_own_run(spans: InMemorySpanExporter) -> None:
     ]
 
 
-def test_a_wait_that_is_cancelled_ends_its_span(spans: InMemorySpanExporter) -> None:
-    """A triggerer that stops leaves no span open, and has seen no error."""
+def test_a_wait_that_is_cancelled_ends_its_span(
+    spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A triggerer that stops leaves no span open, and has seen no error.
+
+    The first look does not wait for as long as the others.
+    """
+    monkeypatch.setattr(polling, "FIRST_LOOK_SECONDS", 0.001)
     trigger = _Trigger("run 1")
     trigger.poll_interval = 60
 
