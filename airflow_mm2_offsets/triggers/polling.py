@@ -85,10 +85,12 @@ class PollingTrigger(BaseTrigger):
     async def _wait_as_step(self) -> dict[str, Any]:
         # Not in ``run``: Airflow may close that generator in another context than it ran in.
         with waits_for_task(self):
-            await asyncio.sleep(min(self.poll_interval, FIRST_LOOK_SECONDS))
-            while (event := self._event(await self._look_in_thread())) is None:
-                await asyncio.sleep(self.poll_interval)
-            return event
+            seconds = min(self.poll_interval, FIRST_LOOK_SECONDS)
+            while True:
+                await asyncio.sleep(seconds)
+                if (event := self._event(await self._look_in_thread())) is not None:
+                    return event
+                seconds = self.poll_interval
 
     def wait(self) -> dict[str, Any]:
         """Wait in the worker; return the event."""
