@@ -48,7 +48,7 @@ unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/integration
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/integration
 
 recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
 	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"

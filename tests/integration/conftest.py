@@ -29,14 +29,9 @@ TOPICS = "orders.*"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ours = [item for item in items if item.path.is_relative_to(HERE)]
-    logins = {item.path for item in ours if "secured" in getattr(item, "fixturenames", ())}
-    for item in ours:
-        item.add_marker(pytest.mark.integration)
-        # A file stays in one process; so do all that share the brokers with logins, so that these
-        # are started once.
-        group = "secured" if item.path in logins else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.integration)
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:
