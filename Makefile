@@ -11,7 +11,7 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 DEV := --constraint constraints.txt --editable '.[dev]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,13 +42,13 @@ down: $(READY)  ## Stop what `make up` started
 spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
 	@$(BIN)/python -m stack.spark_cluster
 
-test: unit integration recipes e2e  ## Run all tests
+test: unit integration recipes e2e  ## Run all tests but the longest, in less than an hour
 
 unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/integration
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" tests/integration
 
 recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
 	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"
@@ -60,7 +60,10 @@ $(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
 	@touch $@
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
-	@$(BIN)/python -m pytest tests/e2e
+	@$(BIN)/python -m pytest -m "not long" tests/e2e
+
+long: $(READY)  ## Run the longest tests, which make test leaves out (half an hour)
+	@$(BIN)/python -m pytest -m long tests/integration tests/e2e
 
 soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
 	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000

@@ -74,6 +74,7 @@ def airflow(tmp_path: Path) -> Iterator[Airflow]:
         made.stop()
 
 
+@pytest.mark.long
 def test_a_killed_part_is_back_and_works(airflow: Airflow) -> None:
     """After each part was killed, a run with a deferred task still succeeds."""
     for part in ("api-server", "scheduler", "triggerer"):

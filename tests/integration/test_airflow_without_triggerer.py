@@ -92,6 +92,7 @@ def _end(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]:
     return _states(airflow, dag_id, run_id)
 
 
+@pytest.mark.long
 def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
     """Sensors succeed, time out, skip and fail as in the triggerer; a slot is held or freed."""
     run_id = airflow.api.trigger("sensors", {"folder": str(tmp_path)})

@@ -12,7 +12,7 @@ from stack.airflow import ADMIN, Airflow
 from stack.waiting import wait_until
 from tests.unit.operators.spark_job import Job
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 LATE = 20
 """Seconds: Airflow fails a task whose deadline comes before the scheduler knows that it waits."""
 DAG_ID = "moves"

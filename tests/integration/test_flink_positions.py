@@ -23,7 +23,7 @@ from stack.process import Program, ProgramError
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, read
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "docs" / "flink" / "ReadKafkaPositions.java"
 PROGRAMS = Path(__file__).with_name("flink")

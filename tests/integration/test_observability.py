@@ -94,7 +94,7 @@ def _statsd(port: int) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module", params=["otel", "statsd"])
+@pytest.fixture(scope="module", params=[pytest.param("otel", marks=pytest.mark.long), "statsd"])
 def observed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Observed]:

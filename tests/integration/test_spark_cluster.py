@@ -39,7 +39,7 @@ from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 CONNECTION = "spark_cluster"
 MEMORY = {"spark.driver.memory": "512m", "spark.executor.memory": "512m"}

@@ -33,7 +33,7 @@ from tests.integration.spark_jobs import (
 )
 from tests.unit.operators.worker import Worker
 
-pytestmark = pytest.mark.timeout(900)  # Spark starts twice
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # Spark starts twice
 
 
 @pytest.fixture

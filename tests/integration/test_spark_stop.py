@@ -92,6 +92,7 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
     assert listing(job.checkpoint) == listing(job.checkpoint)
 
 
+@pytest.mark.long
 def test_a_killed_job_proves_nothing(job: Job) -> None:
     """After SIGKILL there is no acknowledgement and no heartbeat; the next run answers at once."""
     job.start(batches=1)
@@ -120,6 +121,7 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
     assert second.run_id != first.run_id
 
 
+@pytest.mark.long
 def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> None:
     """Killed without a word, it is gone once it has been silent; what it had done is in its sink.
 

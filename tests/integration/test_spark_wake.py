@@ -14,6 +14,8 @@ from stack.waiting import wait_until
 from tests.integration.test_spark_fence import Job, keep_asking_until, stop
 from tests.unit.operators.worker import Worker
 
+pytestmark = pytest.mark.long
+
 WAKES = int(os.environ.get("WOKEN_DRIVERS", "8"))
 """Without the gate's clock two of five pauses end with a batch that was begun."""
 LEASE_SECONDS = 4 * 0.2

@@ -15,6 +15,8 @@ from stack.process import Program
 from tests.integration.spark_jobs import LOOPBACK, ROOT, START_SECONDS, run_to_the_end, submit
 from tests.unit.operators.worker import Worker
 
+pytestmark = pytest.mark.long
+
 PAGE = ROOT / "docs" / "stop-protocol.md"
 JOB = """
 try {{

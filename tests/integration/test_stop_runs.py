@@ -17,6 +17,8 @@ from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.spark_jobs import START_SECONDS, before, busy_topic, lineage, submit_locally
 
+pytestmark = pytest.mark.long
+
 STOPS = 20
 KILLS = int(os.environ.get("STOP_RUNS", "5"))
 """Each needs a JVM of its own, so there are few unless told."""
