@@ -14,8 +14,11 @@ from airflow_mm2_offsets.api.metrics import Metrics
 from airflow_mm2_offsets.api.problems import Problem
 
 log = logging.getLogger(__name__)
+access_log = logging.getLogger("airflow_mm2_offsets.access")
 
 
+_PROBES = ("/healthz", "/readyz", "/metrics")
+_LOGGED_PATH = 200
 _CLOSE = (b"connection", b"close")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -101,7 +104,9 @@ class RequestLimiter:
             await problem.response()(scope, receive, exchange.send_with_headers)
         except Exception:
             number = uuid.uuid4().hex[:12]
-            log.exception("request %s failed: %s %r", number, scope["method"], scope["path"][:200])
+            log.exception(
+                "request %s failed: %s %r", number, scope["method"], scope["path"][:_LOGGED_PATH]
+            )
             if exchange.status:
                 raise  # The answer was started and can't be changed: the server hangs up.
             detail = f"unexpected error; look for {number} in the server's log"
@@ -114,6 +119,20 @@ class RequestLimiter:
             method = scope["method"] if found else "any"
             seconds = time.perf_counter() - exchange.started
             self._metrics.observe(route, method, exchange.status, seconds)
+            _log_access(scope, exchange.status, seconds)
+
+
+def _log_access(scope: Scope, status: int, seconds: float) -> None:
+    """Write a line for a request; those of orchestrators, which come every few seconds, as DEBUG.
+
+    The query is left out: it may be long. A path may hold line breaks, so it is quoted.
+    """
+    level = logging.DEBUG if scope["path"].endswith(_PROBES) else logging.INFO
+    client = (scope.get("client") or ("-",))[0]
+    path = scope["path"][:_LOGGED_PATH]
+    access_log.log(
+        level, "%s %s %r %d, %.1f ms", client, scope["method"], path, status, seconds * 1000
+    )
 
 
 def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int:

@@ -156,6 +156,19 @@ def test_every_answer_forbids_sniffing_and_caching(api: ApiHarness) -> None:
         assert headers["cache-control"] == "no-store"
 
 
+def test_each_request_is_a_line_of_the_log(
+    api: ApiHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the client, the status and the time; probes only at level DEBUG, and no query."""
+    with caplog.at_level(logging.INFO, "airflow_mm2_offsets.access"):
+        api.client.get("/healthz")
+        api.client.get(f"{BASE}/status?x=1")
+        api.client.get("/a%0Ab")
+    first, second = caplog.messages
+    assert first.startswith(f"127.0.0.1 GET '{BASE}/status' 200, ")
+    assert second.startswith(r"127.0.0.1 GET '/a\nb' 404, ")
+
+
 TOKEN = ServeSettings(token="t0ken")  # noqa: S106 - a test's own
 LOGIN = ServeSettings(username="user", password="pa:ss")  # noqa: S106 - a test's own
 ROUTES = [
