@@ -7,13 +7,18 @@ from fastapi import Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
 from airflow_mm2_offsets.api import health, plan, syncs, translate
+from airflow_mm2_offsets.api.body import add_body_schemas
 from airflow_mm2_offsets.api.metrics import Metrics
 from airflow_mm2_offsets.api.middleware import Limits, RequestLimiter
+from airflow_mm2_offsets.api.models import BatchRequest, TranslateRequest
 from airflow_mm2_offsets.api.pairs import PairProvider
+from airflow_mm2_offsets.api.plan_models import PlanRequest
 from airflow_mm2_offsets.api.problems import RESPONSES, Json, install
+from airflow_mm2_offsets.api.workers import make_workers
 
 PREFIX = "/api/v1/offsets"
 _LIMITS = Limits()
+_BODIES = (TranslateRequest, BatchRequest, PlanRequest)
 
 
 def create_app(
@@ -41,6 +46,7 @@ def create_app(
     )
     app.state.pairs = pairs
     app.state.metrics = Metrics(pairs)
+    app.state.workers = make_workers()
     app.add_middleware(RequestLimiter, limits=limits, metrics=app.state.metrics)
     install(app)
     login = [Depends(auth)]
@@ -53,6 +59,6 @@ def create_app(
 
     @app.get("/openapi.json", include_in_schema=False, dependencies=login)
     async def openapi() -> Json:
-        return Json(app.openapi())
+        return Json(add_body_schemas(app.openapi(), *_BODIES))
 
     return app

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
+from airflow_mm2_offsets.api.breaker import Breaker
 from airflow_mm2_offsets.core import (
     Evidence,
     Strategy,
@@ -15,7 +16,6 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE
 from airflow_mm2_offsets.core.positions import check_partition, check_position
 from airflow_mm2_offsets.errors import PositionError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 RequestedPosition: TypeAlias = tuple[int | str, int | str]
 """A partition and a position in it, as the request has them."""
@@ -29,7 +29,7 @@ def translate_batch(
     requested: Iterable[RequestedPosition],
     *,
     strategy: Strategy = Strategy.SAFE,
-    source: KafkaCluster | None = None,
+    source: Breaker | None = None,
 ) -> list[Translation | PositionError]:
     """Return the translation of each position, or the error in it, in the order of the request.
 
@@ -73,7 +73,7 @@ def _check(topic: str, requested: RequestedPosition) -> _CheckedPosition:
 
 
 def _watermarks(
-    index: SyncIndex, topic: str, checked: Sequence[_CheckedPosition], source: KafkaCluster
+    index: SyncIndex, topic: str, checked: Sequence[_CheckedPosition], source: Breaker
 ) -> dict[int, Watermarks]:
     """Return the source's watermarks of each partition that has syncs."""
     partitions = {

@@ -7,6 +7,7 @@ sees half of a read.
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -34,6 +35,44 @@ class CacheState:
 Reader: TypeAlias = Callable[[SyncsSnapshot | None], SyncsSnapshot]
 
 
+class SharedRead:
+    """A read whose waiting callers share one result.
+
+    Callers that wait at the same time share the next read, which begins after all of them called.
+    """
+
+    def __init__(self, read: Callable[[], SyncsSnapshot]) -> None:
+        """Keep the function; call nothing yet."""
+        self._read = read
+        self._reading = threading.Lock()
+        self._next_lock = threading.Lock()
+        self._next: Future[SyncsSnapshot] | None = None
+
+    def __call__(self) -> SyncsSnapshot:
+        """Return what the function returns, or raise what it raises."""
+        with self._next_lock:
+            outcome, is_first = self._next, self._next is None
+            if outcome is None:
+                outcome = self._next = Future()
+        if is_first:
+            with self._reading:
+                with self._next_lock:
+                    self._next = None  # Who calls from now on waits for another read.
+                self._run(outcome)
+        if error := outcome.exception():
+            # Each waiting caller raises it: no traceback may keep another caller's frames.
+            raise error.with_traceback(None)
+        return outcome.result()
+
+    def _run(self, outcome: "Future[SyncsSnapshot]") -> None:
+        try:
+            outcome.set_result(self._read())
+        except BaseException as error:  # noqa: BLE001 - each caller raises it
+            # The frames would keep half a read in memory.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+            outcome.set_exception(error)
+
+
 class SyncCache:
     """The syncs of a pair of clusters, refreshed in the background.
 
@@ -48,8 +87,8 @@ class SyncCache:
         self.interval = interval
         self.state = CacheState()
         """Replaced as a whole by each refresh."""
-        self._refresh_lock = threading.Lock()
-        self._refreshes_started = 0
+        self._shared_refresh = SharedRead(self._refresh)
+        self._shared_latest = SharedRead(lambda: read(self.state.syncs))
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -68,43 +107,35 @@ class SyncCache:
     def refresh(self) -> SyncsSnapshot:
         """Read the newer records of the topic.
 
-        Callers that wait at the same time share one read, which begins after all of them called.
+        Callers share reads; see ``SharedRead``.
 
         Raises:
             SyncsTopicError: The topic is missing, holds no sync, or was recreated during each read.
             ClusterUnreachableError: Its cluster does not answer.
         """
-        started_before = self._refreshes_started
-        with self._refresh_lock:
-            if self._refreshes_started == started_before:
-                self._refreshes_started += 1
-                self._refresh()
-            state = self.state
-        if state.error is not None:
-            # Each waiting caller raises it: no traceback may keep another caller's frames.
-            raise state.error.with_traceback(None)
-        assert state.syncs is not None  # noqa: S101 - a successful read set them
-        return state.syncs
+        return self._shared_refresh()
 
     def latest(self) -> SyncsSnapshot:
-        """Return the syncs that the topic holds now; the cache does not change; see ``refresh``."""
-        return self._read(self.state.syncs)
+        """Return the syncs that the topic holds now; the cache does not change.
 
-    def _refresh(self) -> None:
+        It raises as ``refresh`` does, and callers share reads likewise.
+        """
+        return self._shared_latest()
+
+    def _refresh(self) -> SyncsSnapshot:
         before = self.state
         try:
             syncs = self._read(before.syncs)
         except Exception as error:
             if not isinstance(error, Mm2OffsetsError):
                 log.exception("the offset syncs could not be read")
-            # The frames would keep half a read in memory.
-            error.__traceback__ = error.__cause__ = error.__context__ = None
             self.state = replace(before, error=error, failures=before.failures + 1)
-        else:
-            self.state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
+            raise
+        self.state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
+        return syncs
 
     def _run(self) -> None:
-        if self._refreshes_started:
+        if self.state.refreshes or self.state.failures:
             self._stop.wait(self.interval)
         while not self._stop.is_set():
             try:

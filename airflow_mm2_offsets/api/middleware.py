@@ -14,8 +14,12 @@ from airflow_mm2_offsets.api.metrics import Metrics
 from airflow_mm2_offsets.api.problems import Problem
 
 log = logging.getLogger(__name__)
+access_log = logging.getLogger("airflow_mm2_offsets.access")
 
-_CLOSE = {"Connection": "close"}
+
+_PROBES = ("/healthz", "/readyz", "/metrics")
+_LOGGED_PATH = 200
+_CLOSE = (b"connection", b"close")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -39,15 +43,16 @@ class _Exchange:
     receive: Receive
     send: Send
     limits: Limits
+    body_is_read: bool
+    """Whether all of the body has come; at once where there is none."""
     started: float = field(default_factory=time.perf_counter)
     body_bytes: int = 0
-    has_body: bool = False
     status: int = 0
     """Of the answer; 0 before it starts."""
 
     async def receive_limited(self) -> Message:
         """Receive from the client, within the limits."""
-        if self.has_body:
+        if self.body_is_read:
             return await self.receive()
         left = self.started + self.limits.body_seconds - time.perf_counter()
         try:
@@ -57,10 +62,9 @@ class _Exchange:
             raise Problem(
                 HTTPStatus.REQUEST_TIMEOUT,
                 f"the body did not arrive within {self.limits.body_seconds:g} s",
-                headers=_CLOSE,
             ) from None
         self.body_bytes += len(message.get("body", b""))
-        self.has_body = not message.get("more_body", False)
+        self.body_is_read = not message.get("more_body", False)
         if self.body_bytes > self.limits.body_bytes:
             raise _too_large(self.limits)
         return message
@@ -69,7 +73,9 @@ class _Exchange:
         """Send to the client, with the headers that every answer has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            # The rest of a refused body is not worth reading.
+            close = () if self.body_is_read else (_CLOSE,)
+            message["headers"] = [*message.get("headers", ()), *_HEADERS, *close]
         await self.send(message)
 
 
@@ -87,17 +93,20 @@ class RequestLimiter:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, self._limits)
+        size = _content_length(scope["headers"])
+        exchange = _Exchange(receive, send, self._limits, body_is_read=size == 0)
         mount = scope.get("route")
         try:
-            if _content_length(scope["headers"]) > self._limits.body_bytes:
+            if size > self._limits.body_bytes:
                 raise _too_large(self._limits)  # noqa: TRY301 - answered below
             await self._app(scope, exchange.receive_limited, exchange.send_with_headers)
         except Problem as problem:
             await problem.response()(scope, receive, exchange.send_with_headers)
         except Exception:
             number = uuid.uuid4().hex[:12]
-            log.exception("request %s failed: %s %r", number, scope["method"], scope["path"][:200])
+            log.exception(
+                "request %s failed: %s %r", number, scope["method"], scope["path"][:_LOGGED_PATH]
+            )
             if exchange.status:
                 raise  # The answer was started and can't be changed: the server hangs up.
             detail = f"unexpected error; look for {number} in the server's log"
@@ -110,18 +119,32 @@ class RequestLimiter:
             method = scope["method"] if found else "any"
             seconds = time.perf_counter() - exchange.started
             self._metrics.observe(route, method, exchange.status, seconds)
+            _log_access(scope, exchange.status, seconds)
+
+
+def _log_access(scope: Scope, status: int, seconds: float) -> None:
+    """Write a line for a request; those of orchestrators, which come every few seconds, as DEBUG.
+
+    The query is left out: it may be long. A path may hold line breaks, so it is quoted.
+    """
+    level = logging.DEBUG if scope["path"].endswith(_PROBES) else logging.INFO
+    client = (scope.get("client") or ("-",))[0]
+    path = scope["path"][:_LOGGED_PATH]
+    access_log.log(
+        level, "%s %s %r %d, %.1f ms", client, scope["method"], path, status, seconds * 1000
+    )
 
 
 def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    for name, value in headers:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    """Return the length of a request's body in bytes, by its head; -1: it comes in chunks."""
+    by_name = dict(headers)
+    if b"transfer-encoding" in by_name:
+        return -1
+    return int(by_name.get(b"content-length", b"0"))
 
 
 def _too_large(limits: Limits) -> Problem:
     return Problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"the body has more than {limits.body_bytes} bytes",
-        headers=_CLOSE,
     )

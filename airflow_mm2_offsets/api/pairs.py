@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request
 
+from airflow_mm2_offsets.api.breaker import Breaker
 from airflow_mm2_offsets.api.cache import SyncCache, read_on
 from airflow_mm2_offsets.api.models import MAX_NAME
 from airflow_mm2_offsets.api.problems import Problem, problem_of
@@ -30,6 +31,8 @@ class ServedPair:
 
     pair: ClusterPair
     cache: SyncCache
+    source: Breaker
+    """Reads the source's watermarks, for batches."""
     archive: SyncArchive | None = None
     """Holds syncs that the topic no longer has, for plans."""
 
@@ -46,7 +49,7 @@ class ServedPair:
         """
         pair = pair.throttled(THROTTLE_RATIO)
         cache = SyncCache(partial(read_on, pair), interval=interval)
-        return cls(pair=pair, cache=cache, archive=archive)
+        return cls(pair=pair, cache=cache, source=Breaker(pair.source), archive=archive)
 
     @property
     def index(self) -> SyncIndex:

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
+from airflow_mm2_offsets.api.body import body_schema, json_body
 from airflow_mm2_offsets.api.models import MAX_ITEMS
-from airflow_mm2_offsets.api.pairs import Served
+from airflow_mm2_offsets.api.pairs import Served, ServedPair
 from airflow_mm2_offsets.api.plan_models import PlanRequest, PlanResponse
 from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
+from airflow_mm2_offsets.api.workers import PlanWorkers
 from airflow_mm2_offsets.core import Positions, check_positions
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.planning.plan import plan_failover
@@ -17,9 +21,16 @@ from airflow_mm2_offsets.planning.plan import plan_failover
 router = APIRouter(tags=["plan"])
 
 
-@router.post("/plan", response_model=PlanResponse)
-def plan(served: Served, request: PlanRequest) -> Json:
+PlanBody = Annotated[PlanRequest, Depends(json_body(PlanRequest))]
+
+
+@router.post("/plan", response_model=PlanResponse, openapi_extra=body_schema(PlanRequest))
+async def plan(served: Served, workers: PlanWorkers, request: PlanBody) -> Json:
     """Translate all of a job's positions, with evidence read from both clusters now."""
+    return await workers.run(partial(_plan, served, request))
+
+
+def _plan(served: ServedPair, request: PlanRequest) -> Json:
     options = replace(request.options(), archive=served.archive)
     positions = _positions(request.positions)
     pending = _positions(request.pending) if request.pending else None

@@ -104,17 +104,22 @@ class Problem(HTTPException):
 class Json(JSONResponse):
     """JSON in ASCII: it can hold any input, such as half a surrogate pair.
 
-    Times are texts that Java's ``Instant.parse`` reads on every version: they end in Z.
+    Times are texts that Java's ``Instant.parse`` reads on every version: they end in Z. Other
+    values may be objects with a method ``to_json``. The elements of long lists should be such
+    objects: the encoder holds Python's lock, and gives it up only while it calls that method.
     """
 
     def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever is JSON
         """Return the bytes."""
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False, default=_instant)
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False, default=_to_json)
         return text.encode("ascii")
 
 
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _to_json(value: Any) -> Any:  # noqa: ANN401 - as json calls it
+    if isinstance(value, datetime):
+        text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+    return value.to_json()
 
 
 def _schema(description: str) -> dict[str, Any]:

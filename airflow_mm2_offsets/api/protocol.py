@@ -12,6 +12,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 10.0
 """A request's head must be there so long after the connection began or the last answer ended."""
+HEAD_BYTES = 64 * 1024
+"""The largest head of a request, give or take one read from the socket."""
 TAKE_SECONDS = 20.0
 """How often a client that does not keep up with its answers must have taken more of them."""
 SEND_BUFFER = 128 * 1024
@@ -19,12 +21,18 @@ SEND_BUFFER = 128 * 1024
 third of that is free again. With the system's default of megabytes, that may be minutes later."""
 
 _CONNECTION = "mm2_offsets.connection"
+_HEAD_END = b"\r\n\r\n"
+_HEAD_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+)
 
 
 class SlowClientProtocol(asyncio.Protocol):
     """Hangs up on a client that never finishes a request's head, or never takes its answer.
 
-    Such a client would hold its connection for ever. ``RequestLimiter`` bounds bodies.
+    Such a client would hold its connection for ever, and fill the memory: httptools takes heads of
+    any size. ``RequestLimiter`` bounds bodies.
     Wrap the app by ``report_requests``.
     """
 
@@ -36,6 +44,7 @@ class SlowClientProtocol(asyncio.Protocol):
         self.inner = make(app_state=self._state, **uvicorn)
         self._loop = asyncio.get_running_loop()
         self._in_request = False
+        self._head = _HeadMeter()
         self._head_timer: asyncio.TimerHandle | None = None
         self._take_timer: asyncio.TimerHandle | None = None
 
@@ -46,7 +55,11 @@ class SlowClientProtocol(asyncio.Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data to uvicorn."""
+        """Pass data to uvicorn, unless a head is too large."""
+        if not self._in_request and self._head.add(data) > HEAD_BYTES:
+            self._transport.write(_HEAD_TOO_LARGE)
+            self._transport.close()
+            return
         self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -79,6 +92,7 @@ class SlowClientProtocol(asyncio.Protocol):
     def request_ended(self) -> None:
         """Wait for the head of the next request."""
         self._in_request = False
+        self._head = _HeadMeter()
         self._await_head()
 
     def _await_head(self) -> None:
@@ -118,6 +132,23 @@ def report_requests(app: ASGIApp) -> ASGIApp:
             connection.request_ended()
 
     return reporting
+
+
+class _HeadMeter:
+    """Counts the bytes of one request's head. What follows its blank line does not count."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._complete = False
+        self._last = b""
+
+    def add(self, data: bytes) -> int:
+        """Return the bytes of the head so far."""
+        self._complete = self._complete or _HEAD_END in self._last + data
+        if not self._complete:
+            self._bytes += len(data)
+            self._last = data[-len(_HEAD_END) + 1 :]
+        return self._bytes
 
 
 class _CountingTransport:

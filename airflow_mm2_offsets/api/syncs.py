@@ -1,6 +1,7 @@
 """Routes that list the syncs in memory and refresh them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from airflow_mm2_offsets.api.models import (
 )
 from airflow_mm2_offsets.api.pairs import Served, ServedPair
 from airflow_mm2_offsets.api.problems import Json
+from airflow_mm2_offsets.api.workers import ClusterWorkers, MemoryWorkers
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 
@@ -24,8 +26,10 @@ _CURSOR = r"^[a-zA-Z0-9._-]{1,249}/[0-9]{1,10}/[0-9]{1,18}$"
 
 
 @router.get("/syncs", response_model=SyncsResponse)
-def syncs(
+async def syncs(
     served: Served,
+    workers: MemoryWorkers,
+    *,
     topic: Annotated[str | None, Query(min_length=1, max_length=MAX_NAME, pattern=NAME)] = None,
     partition: Annotated[int | None, Query(ge=0, le=MAX_PARTITION)] = None,
     limit: Annotated[
@@ -37,25 +41,30 @@ def syncs(
 ) -> Json:
     """List the offset syncs in memory, page by page."""
     index = served.index
-    partitions = sorted(
-        each
-        for each in index
-        if topic in {None, each.topic} and partition in {None, each.partition}
-    )
-    page = list(islice(_from(index, partitions, _start(after)), limit + 1))
-    return Json(
-        {
-            "syncs": [_sync(index, *each) for each in page[:limit]],
-            "total": sum(len(index.partitions[each]) for each in partitions),
-            "next": "{0[0]}/{0[1]}/{1}".format(*page[limit]) if len(page) > limit else None,
-        }
-    )
+
+    def page() -> Json:
+        partitions = sorted(
+            each
+            for each in index
+            if topic in {None, each.topic} and partition in {None, each.partition}
+        )
+        listed = list(islice(_from(index, partitions, _start(after)), limit + 1))
+        more = len(listed) > limit
+        return Json(
+            {
+                "syncs": listed[:limit],
+                "total": sum(len(index.partitions[each]) for each in partitions),
+                "next": listed[limit].cursor if more else None,
+            }
+        )
+
+    return await workers.run(page)
 
 
 @router.post("/refresh", response_model=StatusResponse)
-def refresh(served: Served) -> Json:
+async def refresh(served: Served, workers: ClusterWorkers) -> Json:
     """Read the newer records of the offset-syncs topic, and return the status."""
-    served.cache.refresh()
+    await workers.run(served.cache.refresh)
     return Json(_status(served))
 
 
@@ -72,26 +81,40 @@ def _start(after: str | None) -> tuple[TopicPartition, int]:
     return TopicPartition(topic, int(partition)), int(number)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ListedSync:
+    topic_partition: TopicPartition
+    number: int
+    """Among the partition's syncs, from 0."""
+    sync: tuple[int, int]
+
+    @property
+    def cursor(self) -> str:
+        topic, partition = self.topic_partition
+        return f"{topic}/{partition}/{self.number}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of ``Sync``."""
+        topic, partition = self.topic_partition
+        upstream, downstream = self.sync
+        return {
+            "topic": topic,
+            "partition": partition,
+            "upstreamOffset": upstream,
+            "targetOffset": downstream,
+            "sourcePartition": {"topic": topic, "partition": partition},
+        }
+
+
 def _from(
     index: SyncIndex, partitions: list[TopicPartition], start: tuple[TopicPartition, int]
-) -> Iterator[tuple[TopicPartition, int]]:
+) -> Iterator[_ListedSync]:
     first, skipped = start
     for each in partitions:
         if each >= first:
-            for number in range(skipped if each == first else 0, len(index.partitions[each])):
-                yield each, number
-
-
-def _sync(index: SyncIndex, topic_partition: TopicPartition, number: int) -> dict[str, Any]:
-    topic, partition = topic_partition
-    upstream, downstream = index.partitions[topic_partition][number]
-    return {
-        "topic": topic,
-        "partition": partition,
-        "upstreamOffset": upstream,
-        "targetOffset": downstream,
-        "sourcePartition": {"topic": topic, "partition": partition},
-    }
+            syncs = index.partitions[each]
+            for number in range(skipped if each == first else 0, len(syncs)):
+                yield _ListedSync(topic_partition=each, number=number, sync=syncs[number])
 
 
 def _status(served: ServedPair) -> dict[str, Any]:

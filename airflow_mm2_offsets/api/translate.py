@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from airflow_mm2_offsets.api.batch import translate_batch
+from airflow_mm2_offsets.api.body import body_schema, json_body
 from airflow_mm2_offsets.api.models import (
     MAX_NAME,
     MAX_PARTITION,
     NAME,
+    BatchItem,
     BatchRequest,
     BatchResponse,
     TranslateRequest,
@@ -20,6 +24,7 @@ from airflow_mm2_offsets.api.models import (
 )
 from airflow_mm2_offsets.api.pairs import Served, ServedPair
 from airflow_mm2_offsets.api.problems import Json, Problem, problem_of
+from airflow_mm2_offsets.api.workers import ClusterWorkers, MemoryWorkers
 from airflow_mm2_offsets.core import Status, Strategy, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.errors import ClusterUnreachableError, PositionError
@@ -52,6 +57,8 @@ CheckSourceQuery = Annotated[
     bool,
     Query(description="Check positions against the source's range; false if the source is gone."),
 ]
+TranslateBody = Annotated[TranslateRequest, Depends(json_body(TranslateRequest))]
+BatchBody = Annotated[BatchRequest, Depends(json_body(BatchRequest))]
 
 
 @router.get("/translate", response_model=TranslateResponse)
@@ -66,58 +73,84 @@ async def translate(
     return _answer(served.index, topic, partition, offset, strategy)
 
 
-@router.post("/translate", response_model=TranslateResponse)
+@router.post(
+    "/translate", response_model=TranslateResponse, openapi_extra=body_schema(TranslateRequest)
+)
 async def translate_body(
-    served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
+    served: Served, request: TranslateBody, strategy: StrategyQuery = Strategy.SAFE
 ) -> Json:
     """Translate a position with the syncs in memory; no request to a cluster."""
     return _answer(served.index, request.topic, request.partition, request.offset, strategy)
 
 
 @router.get("/translate/latest", response_model=TranslateResponse)
-def translate_latest(
+async def translate_latest(
     served: Served,
+    workers: ClusterWorkers,
+    *,
     topic: TopicQuery,
     partition: PartitionQuery,
     offset: OffsetQuery,
     strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
     """Translate a position with the syncs that the topic holds now; it is read once."""
-    return _answer(served.latest(), topic, partition, offset, strategy)
+    index = await workers.run(served.latest)
+    return _answer(index, topic, partition, offset, strategy)
 
 
-@router.post("/translate/latest", response_model=TranslateResponse)
-def translate_latest_body(
-    served: Served, request: TranslateRequest, strategy: StrategyQuery = Strategy.SAFE
+@router.post(
+    "/translate/latest",
+    response_model=TranslateResponse,
+    openapi_extra=body_schema(TranslateRequest),
+)
+async def translate_latest_body(
+    served: Served,
+    workers: ClusterWorkers,
+    request: TranslateBody,
+    strategy: StrategyQuery = Strategy.SAFE,
 ) -> Json:
     """Translate a position with the syncs that the topic holds now; it is read once."""
-    index = served.latest()
+    index = await workers.run(served.latest)
     return _answer(index, request.topic, request.partition, request.offset, strategy)
 
 
-@router.post("/translate/batch", response_model=BatchResponse)
-def batch(
+@router.post(
+    "/translate/batch", response_model=BatchResponse, openapi_extra=body_schema(BatchRequest)
+)
+async def batch(
     served: Served,
-    request: BatchRequest,
-    strategy: StrategyQuery = Strategy.SAFE,
+    memory: MemoryWorkers,
+    clusters: ClusterWorkers,
     *,
+    request: BatchBody,
+    strategy: StrategyQuery = Strategy.SAFE,
     check_source: CheckSourceQuery = True,
 ) -> Json:
     """Translate many positions with the syncs in memory; a wrong position fails alone."""
-    return _answer_batch(served, served.index, request, strategy, check_source=check_source)
+    index, workers = served.index, clusters if check_source else memory
+    return await workers.run(
+        partial(_answer_batch, served, index, request, strategy, check_source=check_source)
+    )
 
 
-@router.post("/translate/batch/latest", response_model=BatchResponse)
-def batch_latest(
+@router.post(
+    "/translate/batch/latest", response_model=BatchResponse, openapi_extra=body_schema(BatchRequest)
+)
+async def batch_latest(
     served: Served,
-    request: BatchRequest,
+    workers: ClusterWorkers,
+    request: BatchBody,
     strategy: StrategyQuery = Strategy.SAFE,
     *,
     check_source: CheckSourceQuery = True,
 ) -> Json:
     """Translate many positions with the syncs that the topic holds now; it is read once."""
-    index = served.latest()
-    return _answer_batch(served, index, request, strategy, check_source=check_source)
+
+    def answer() -> Json:
+        index = served.latest()
+        return _answer_batch(served, index, request, strategy, check_source=check_source)
+
+    return await workers.run(answer)
 
 
 def _answer(
@@ -167,15 +200,19 @@ def _answer_batch(
     check_source: bool,
 ) -> Json:
     started, topic, naming = time.perf_counter(), request.topicName, served.pair.naming
-    source = served.pair.source if check_source else None
+    source = served.source if check_source else None
     positions = ((item.partition, item.startOffset) for item in request.offsetList)
     try:
         answers = translate_batch(index, topic, positions, strategy=strategy, source=source)
     except ClusterUnreachableError as error:
         detail = f"{error}; if the source is gone, set check_source=false"
         raise problem_of(error, HTTPStatus.SERVICE_UNAVAILABLE, detail=detail) from None
-    results = list(_by_partition(request, answers, strategy))
-    successes = sum(item["success"] for result in results for item in result["offsetTranslations"])
+    items = [
+        _Item(item=item, answer=answer, strategy=strategy)
+        for item, answer in zip(request.offsetList, answers, strict=True)
+    ]
+    results = list(_by_partition(items))
+    successes = sum(item.error is None for item in items)
     return Json(
         {
             "topicName": topic,
@@ -194,39 +231,48 @@ def _answer_batch(
     )
 
 
-def _by_partition(
-    request: BatchRequest, answers: Iterable[Translation | PositionError], strategy: Strategy
-) -> Iterator[dict[str, Any]]:
-    grouped: dict[int | str, list[dict[str, Any]]] = {}
-    for item, answer in zip(request.offsetList, answers, strict=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """The answer for one position of a batch."""
+
+    item: BatchItem
+    answer: Translation | PositionError
+    strategy: Strategy
+
+    @property
+    def partition(self) -> int | str:
         # "7" and 7 are the same partition, if it is valid.
-        number = item.partition if isinstance(answer, PositionError) else answer.partition
-        grouped.setdefault(number, []).append(_item(item.startOffset, answer, strategy))
-    for number, items in grouped.items():
-        outcomes = (item["success"] for item in items)
-        yield {
-            "partition": number,
-            "status": _STATUSES[frozenset(outcomes)],
-            "offsetTranslations": items,
+        if isinstance(self.answer, PositionError):
+            return self.item.partition
+        return self.answer.partition
+
+    @property
+    def error(self) -> str | None:
+        if isinstance(self.answer, PositionError):
+            return str(self.answer)
+        return self.answer.reason if self.answer.status is Status.REFUSED else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of ``ItemResult``."""
+        position, target, result = self.item.startOffset, None, dict.fromkeys(_RESULT_FIELDS)
+        if not isinstance(self.answer, PositionError):
+            position, target = self.answer.position, self.answer.target
+            result = _result(self.answer)
+        return {
+            "sourceOffset": position,
+            "targetOffset": target,
+            "translationMethod": "OFFSET_SYNC",
+            "errorMessages": self.error,
+            "success": self.error is None,
+            "strategy": self.strategy,
+            **result,
         }
 
 
-def _item(
-    position: int | str, answer: Translation | PositionError, strategy: Strategy
-) -> dict[str, Any]:
-    target, result, error = None, dict.fromkeys(_RESULT_FIELDS), None
-    if isinstance(answer, PositionError):
-        error = str(answer)
-    else:
-        position, target, result = answer.position, answer.target, _result(answer)
-        if answer.status is Status.REFUSED:
-            error = answer.reason
-    return {
-        "sourceOffset": position,
-        "targetOffset": target,
-        "translationMethod": "OFFSET_SYNC",
-        "errorMessages": error,
-        "success": error is None,
-        "strategy": strategy,
-        **result,
-    }
+def _by_partition(items: Iterable[_Item]) -> Iterator[dict[str, Any]]:
+    grouped: dict[int | str, list[_Item]] = {}
+    for item in items:
+        grouped.setdefault(item.partition, []).append(item)
+    for number, group in grouped.items():
+        outcomes = frozenset(item.error is None for item in group)
+        yield {"partition": number, "status": _STATUSES[outcomes], "offsetTranslations": group}

@@ -1,5 +1,6 @@
 """``serve``: the REST API, standalone."""
 
+import logging
 import os
 import sys
 from dataclasses import dataclass, fields
@@ -14,6 +15,8 @@ from airflow_mm2_offsets.cli.command import Debug, failures, grouped
 from airflow_mm2_offsets.config.keys import ENV_PREFIX
 from airflow_mm2_offsets.errors import ConfigurationError
 
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""Each line of the server's log begins with the local time and the level."""
 EXAMPLE = """\
 \b
 Example:
@@ -64,6 +67,9 @@ def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = Fa
     Every option is a setting as well: serve.host, serve.port, serve.token.file, ...; see
     docs/rest.md for the routes.
     """
+    logging.basicConfig(
+        level=logging.DEBUG if debug else logging.INFO, stream=sys.stderr, format=LOG_FORMAT
+    )
     with failures(debug=debug):
         settings = load(config, os.environ | listen.variables())
         aliases = f"{settings.naming.source_alias} -> {settings.naming.target_alias}"

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from airflow.providers.common.compat.sdk import conf
 
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
-from airflow_mm2_offsets.api.problems import problem_of
+from airflow_mm2_offsets.api.problems import Problem, problem_of
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -18,6 +18,8 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 DEFAULT = Mm2OffsetHook.default_conn_name
 REREAD_SECONDS = 30.0
 """A connection is read again after so many seconds, to notice changes."""
+UNUSED_SECONDS = 3600.0
+"""A pair that no request has named for so many seconds leaves the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class ConnectionPairs:
         """Read no connection yet."""
         self._interval = conf.getfloat("mm2_offsets", "refresh_seconds", fallback=30.0)
         self._loaded: dict[str, _LoadedPair] = {}
+        self._used_at: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def get(self, conn_id: str | None) -> ServedPair:
@@ -45,19 +48,39 @@ class ConnectionPairs:
         Raises:
             Problem: The connection does not exist, or is not a usable one of type ``mm2``.
         """
-        name = conn_id or DEFAULT
+        name, now = conn_id or DEFAULT, time.monotonic()
+        self._forget_unused(now)
         loaded = self._loaded.get(name)
-        if loaded is None or time.monotonic() - loaded.read_at > REREAD_SECONDS:
+        if loaded is None or now - loaded.read_at > REREAD_SECONDS:
             async with self._locks.setdefault(name, asyncio.Lock()):
                 if self._loaded.get(name) is loaded:  # no other request has read it while we waited
-                    loaded = await asyncio.to_thread(self._read, name, loaded)
-                    self._loaded[name] = loaded
+                    self._loaded[name] = await self._reread(name, loaded)
                 loaded = self._loaded[name]
+        self._used_at[name] = now
         return loaded.served
 
     def served(self) -> Mapping[str, ServedPair]:
         """Return the pairs in memory by the ids of their connections."""
         return {name: loaded.served for name, loaded in list(self._loaded.items())}
+
+    def _forget_unused(self, now: float) -> None:
+        for name, used_at in list(self._used_at.items()):
+            if now - used_at > UNUSED_SECONDS:
+                self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """Stop the refreshes of a pair, and free its syncs."""
+        self._used_at.pop(name, None)
+        self._locks.pop(name, None)
+        if loaded := self._loaded.pop(name, None):
+            loaded.served.cache.stop()
+
+    async def _reread(self, name: str, loaded: _LoadedPair | None) -> _LoadedPair:
+        try:
+            return await asyncio.to_thread(self._read, name, loaded)
+        except Problem:
+            self._forget(name)  # it was deleted, or is no usable connection any more
+            raise
 
     def _read(self, name: str, loaded: _LoadedPair | None) -> _LoadedPair:
         """Read the connection; keep the syncs in memory if it did not change."""

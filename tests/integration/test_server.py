@@ -70,9 +70,26 @@ def test_a_client_that_sends_no_head_is_disconnected(url: str) -> None:
             assert 0.5 < time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("part", [b"X: y\r\n" * 10_000, b"X" * 60_000], ids=["many", "one"])
+def test_a_huge_head_is_refused(url: str, part: bytes) -> None:
+    """A client that sends headers without end is disconnected before they fill the memory."""
+    sent = 0
+    with _connect(url) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nZ: ")
+        with suppress(ConnectionError):
+            while sent < 2**26:
+                connection.sendall(part)
+                sent += len(part)
+    assert sent < 2**24
+    assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
+
+
 def test_a_slow_body_has_a_deadline(url: str) -> None:
     """A body that comes byte by byte is answered with an error, and the connection ends."""
-    head = f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    head = (
+        f"POST {BASE}/translate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+        f"Content-Type: application/json\r\n"
+    )
     with _connect(url) as connection:
         connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode())
         connection.settimeout(0.1)

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from airflow_mm2_offsets.api.app import create_app
 from airflow_mm2_offsets.api.auth import make_auth
+from airflow_mm2_offsets.api.breaker import Breaker
 from airflow_mm2_offsets.api.cache import SyncCache
 from airflow_mm2_offsets.api.middleware import Limits
 from airflow_mm2_offsets.api.pairs import OnePair, ServedPair
@@ -94,6 +95,7 @@ class ApiHarness:
                 naming=Naming(source_alias="east", target_alias="west"),
             ),
             cache=self.cache,
+            source=Breaker(self.source),  # type: ignore[arg-type]
         )
         auth = make_auth(serve or ServeSettings())
         self.app = create_app(OnePair(served), auth=auth, limits=limits or Limits())

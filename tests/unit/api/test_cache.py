@@ -114,16 +114,18 @@ class CountingLock:
         self._lock.release()
 
 
-def test_many_refreshes_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["refresh", "latest"])
+def test_many_calls_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Callers that come during a read wait for the next read, which serves all of them."""
     gate, lock = Gate(), CountingLock()
     cache = SyncCache(gate)
-    monkeypatch.setattr(cache, "_refresh_lock", lock)
+    monkeypatch.setattr(getattr(cache, f"_shared_{method}"), "_next_lock", lock)
+    call = getattr(cache, method)
     with ThreadPoolExecutor(9) as pool:
-        first = pool.submit(cache.refresh)
+        first = pool.submit(call)
         assert gate.entered.acquire(timeout=10)
-        late = [pool.submit(cache.refresh) for _ in range(8)]
-        wait_until(lambda: lock.came == 9, "all to have come", seconds=10)
+        late = [pool.submit(call) for _ in range(8)]
+        wait_until(lambda: lock.came == 10, "all to have come", seconds=10)
         gate.open.release(2)
         assert first.result(10).index.partitions[ORDERS].last == (1, 1)
         # None of them is content with a read that began before it came.

@@ -156,6 +156,19 @@ def test_every_answer_forbids_sniffing_and_caching(api: ApiHarness) -> None:
         assert headers["cache-control"] == "no-store"
 
 
+def test_each_request_is_a_line_of_the_log(
+    api: ApiHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the client, the status and the time; probes only at level DEBUG, and no query."""
+    with caplog.at_level(logging.INFO, "airflow_mm2_offsets.access"):
+        api.client.get("/healthz")
+        api.client.get(f"{BASE}/status?x=1")
+        api.client.get("/a%0Ab")
+    first, second = caplog.messages
+    assert first.startswith(f"127.0.0.1 GET '{BASE}/status' 200, ")
+    assert second.startswith(r"127.0.0.1 GET '/a\nb' 404, ")
+
+
 TOKEN = ServeSettings(token="t0ken")  # noqa: S106 - a test's own
 LOGIN = ServeSettings(username="user", password="pa:ss")  # noqa: S106 - a test's own
 ROUTES = [
@@ -204,6 +217,62 @@ def test_every_route_needs_a_login(method: str, path: str) -> None:
         assert answer.json()["status"] == 401
     right = client.request(method, path, headers={"Authorization": "bearer t0ken"})
     assert right.status_code != 401
+
+
+@pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if route[0] == "POST"])
+def test_no_body_is_read_before_the_login(method: str, path: str) -> None:
+    """A client without a login gets its answer at once, and the rest of its body is not read."""
+    api, read = ApiHarness(TOKEN), 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(100):
+            read += 1
+            yield b"["
+
+    async def answer() -> httpx.Response:
+        transport = httpx.ASGITransport(api.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.request(method, path, content=chunks(), headers=JSON)
+
+    refused = asyncio.run(answer())
+    assert refused.status_code == 401
+    assert refused.headers["connection"] == "close"
+    assert read == 0
+
+
+def test_an_answer_after_the_whole_body_keeps_the_connection(api: ApiHarness) -> None:
+    """Also where there is no body."""
+    whole = post(api, b'{"topic": "orders", "partition": 0, "offset": 1}')
+    assert whole.status_code == 200
+    assert "connection" not in whole.headers
+    empty = api.client.post(f"{BASE}/refresh", content=b"", headers={"Content-Length": "0"})
+    assert "connection" not in empty.headers
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+def test_a_form_of_another_site_is_refused(api: ApiHarness, content_type: str) -> None:
+    """A browser sends these types in its user's name for any page; JSON only after asking."""
+    answer = api.client.post(
+        f"{BASE}/translate",
+        content=b'{"topic": "orders", "partition": 0, "offset": 1}',
+        headers={"Content-Type": content_type},
+    )
+    assert answer.status_code == 415
+    assert "send Content-Type: application/json" in answer.json()["detail"]
+
+
+def test_json_may_have_parameters_and_a_suffix(api: ApiHarness) -> None:
+    """As clients send it."""
+    for content_type in ("application/json; charset=utf-8", "application/vnd.x+json"):
+        answer = api.client.post(
+            f"{BASE}/translate",
+            content=b'{"topic": "orders", "partition": 0, "offset": 1}',
+            headers={"Content-Type": content_type},
+        )
+        assert answer.status_code == 200
 
 
 def test_a_password_is_accepted() -> None:

@@ -18,6 +18,7 @@ from airflow_mm2_offsets.api.protocol import SlowClientProtocol, report_requests
 from tests.unit.api.api_harness import ApiHarness
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: "
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -151,3 +152,31 @@ def test_a_request_that_is_being_answered_keeps_its_connection(
     transport = OpenTransport()
     asyncio.run(ask())
     assert open_while_answering == [True]
+
+
+@pytest.mark.parametrize(
+    ("parts", "refused"),
+    [
+        ([GET, b"y" * 900, b"\r\n\r\n"], False),
+        ([GET, b"y" * 600, b"y" * 600], True),
+        ([REQUEST[:-1], REQUEST[-1:], GET, b"y" * 600], False),
+        ([GET + b"y\r\nContent-Length: 9000\r\n\r\n", b"y" * 600, b"y" * 600], False),
+    ],
+    ids=["within", "beyond", "a second request", "a body"],
+)
+def test_a_head_has_a_size(
+    parts: list[bytes], *, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the head counts, and each request's alone."""
+    monkeypatch.setattr(protocol, "HEAD_BYTES", 1000)
+    transport = OpenTransport()
+
+    async def send_all() -> bool:
+        connection = connect(ApiHarness().app, transport)
+        for part in parts:
+            connection.data_received(part)
+        closed = transport.is_closing()
+        connection.connection_lost(None)
+        return closed
+
+    assert asyncio.run(send_all()) is refused

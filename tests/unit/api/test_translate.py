@@ -141,7 +141,7 @@ def test_all_missing_fields_are_named(api: ApiHarness) -> None:
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        (b"{", "body.1"),
+        (b"{", "body"),
         (b"", "body"),
         (b"[]", "body"),
         (b'{"topic": "orders", "partition": 0}', "body.offset"),
@@ -150,11 +150,11 @@ def test_all_missing_fields_are_named(api: ApiHarness) -> None:
         (b'{"topic": "orders", "partition": 0, "offset": "x"}', "body.offset"),
         (b'{"topic": "orders", "partition": 0, "offset": null}', "body.offset"),
         (b'{"topic": "orders", "partition": 0, "offset": NaN}', "body.offset"),
-        (b'{"topic": "\\ud800", "partition": 0, "offset": 1}', "body.topic"),
+        (b'{"topic": "\\ud800", "partition": 0, "offset": 1}', "body"),
         (b'{"topic": ["orders"], "partition": 0, "offset": 1}', "body.topic"),
-        (b'{"offset": ' + b"9" * 5000 + b"}", None),
-        (b"[" * 100_000, None),
-        (b'{"topic": "\xff"}', None),
+        (b'{"offset": ' + b"9" * 5000 + b"}", "body"),
+        (b"[" * 100_000, "body"),
+        (b'{"topic": "\xff"}', "body"),
     ],
 )
 def test_a_wrong_body_names_its_field(api: ApiHarness, body: bytes, field: str | None) -> None:

@@ -1,0 +1,113 @@
+"""The pairs of Airflow's connections that the API server keeps in memory."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from airflow_mm2_offsets.api.pairs import ServedPair
+from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.plugins import pairs
+from airflow_mm2_offsets.plugins.pairs import ConnectionPairs
+from tests.support.pairs import Pair
+
+
+class Connections:
+    """Airflow's connections, and the time of this machine."""
+
+    def __init__(self, pair: ClusterPair) -> None:
+        self.pairs = {"mm2_one": pair, "mm2_two": pair}
+        self.now = 0.0
+        self.stopped: list[str] = []
+
+    def get_conn(self, conn_id: str) -> ClusterPair:
+        if conn_id not in self.pairs:
+            raise ConfigurationError(f"connection {conn_id} does not exist")
+        return self.pairs[conn_id]
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connections]:
+    clusters = Pair()
+    clusters.write("orders", range(3))
+    clusters.copy("orders", range(3))
+    clusters.sync("orders", (0, 0))
+    made = Connections(clusters.pair)
+    monkeypatch.setattr(Mm2OffsetHook, "get_conn", lambda hook: made.get_conn(hook.mm2_conn_id))
+    monkeypatch.setattr(pairs.time, "monotonic", lambda: made.now)
+    served: list[ServedPair] = []
+    of = ServedPair.of
+
+    def remember(pair: ClusterPair, **settings: float) -> ServedPair:
+        served.append(of(pair, **settings))  # type: ignore[arg-type]
+        return served[-1]
+
+    monkeypatch.setattr(ServedPair, "of", remember)
+    yield made
+    for each in served:
+        each.cache.stop()
+
+
+def ask(loaded: ConnectionPairs, name: str) -> ServedPair:
+    return asyncio.run(loaded.get(name))
+
+
+def is_stopped(served: ServedPair) -> bool:
+    thread = served.cache._thread  # noqa: SLF001 - the thread is what must end
+    assert thread is not None
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def test_a_deleted_connection_is_forgotten(connections: Connections) -> None:
+    """It is refused at its next reading; its refreshes stop, and metrics name it no more."""
+    loaded = ConnectionPairs()
+    served = ask(loaded, "mm2_one")
+    del connections.pairs["mm2_one"]
+    assert ask(loaded, "mm2_one") is served
+    connections.now = pairs.REREAD_SECONDS + 1
+    with pytest.raises(Problem, match="does not exist"):
+        ask(loaded, "mm2_one")
+    assert is_stopped(served)
+    assert loaded.served() == {}
+
+
+def test_a_connection_that_nobody_uses_is_forgotten(connections: Connections) -> None:
+    """Any request after an hour frees its syncs; asked again, they are read again."""
+    loaded = ConnectionPairs()
+    unused = ask(loaded, "mm2_one")
+    connections.now = pairs.UNUSED_SECONDS - 1
+    ask(loaded, "mm2_two")
+    assert set(loaded.served()) == {"mm2_one", "mm2_two"}
+    connections.now = pairs.UNUSED_SECONDS + 1
+    ask(loaded, "mm2_two")
+    assert set(loaded.served()) == {"mm2_two"}
+    assert is_stopped(unused)
+    assert ask(loaded, "mm2_one").index.partitions
+
+
+def test_a_changed_connection_is_read_again(connections: Connections) -> None:
+    """The syncs of the old clusters are dropped; those of an unchanged one are kept."""
+    loaded = ConnectionPairs()
+    before = ask(loaded, "mm2_one")
+    connections.now = pairs.REREAD_SECONDS + 1
+    assert ask(loaded, "mm2_one") is before
+    naming = replace(connections.pairs["mm2_one"].naming, target_alias="north")
+    connections.pairs["mm2_one"] = replace(connections.pairs["mm2_one"], naming=naming)
+    connections.now *= 3
+    assert ask(loaded, "mm2_one") is not before
+    assert is_stopped(before)
+
+
+def test_unknown_names_leave_nothing(connections: Connections) -> None:
+    """A client that asks for any names does not fill the memory."""
+    assert connections.pairs
+    loaded = ConnectionPairs()
+    for number in range(50):
+        with pytest.raises(Problem):
+            ask(loaded, f"missing_{number}")
+    assert loaded._locks == {}  # noqa: SLF001 - what would grow
