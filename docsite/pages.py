@@ -9,12 +9,18 @@ import shutil
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
+from docsite.navigation import Titles, read_titles
+
 ROOT = Path(__file__).parents[1]
 FRONT = PurePosixPath("README.md")
 """GitHub's front page. The site has ``docs/index.md`` in its place."""
 PROJECT_PAGES = tuple(map(PurePosixPath, ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")))
 """Pages beside ``docs/`` that the site has, too."""
-_LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(?=[)#])")
+_LINK = re.compile(
+    r"^(?P<fence>```+).*?^(?P=fence)$|`[^`\n]+`"  # code: what looks like a link there is none
+    r"|\[(?P<text>[^][]*)\]\((?!https?:|mailto:|#)(?P<file>[^)#\s]+)(?P<anchor>[^)]*)\)",
+    re.MULTILINE | re.DOTALL,
+)
 _COPIED = frozenset({".css", ".png", ".svg"})
 """Kinds of files that the site has as they are; of others it shows the text."""
 _HIDDEN = "---\nsearch:\n  exclude: true\n---\n"
@@ -33,7 +39,25 @@ def place_of(file: PurePosixPath) -> PurePosixPath:
 
 def links_of(page: PurePosixPath, text: str) -> list[PurePosixPath]:
     """Return the files and folders of the repository that a page's text links to."""
-    return [_resolved(page, link) for link in _LINK.findall(text)]
+    return [_resolved(page, link["file"]) for link in _LINK.finditer(text) if link["file"]]
+
+
+def with_site_links(page: PurePosixPath, text: str, titles: Titles) -> str:
+    """Return a page's text with the site's links.
+
+    Pages name other pages by their files, as ``[drill.md](drill.md)``. The site has no such files:
+    there it is the page's title.
+    """
+
+    def moved(link: re.Match[str]) -> str:
+        if not link["file"]:
+            return link[0]
+        place = place_of(_resolved(page, link["file"]))
+        is_file_name = link["text"] == PurePosixPath(link["file"]).name
+        shown = titles.get(place, link["text"]) if is_file_name else link["text"]
+        return f"[{shown}]({relpath(place, place_of(page).parent)}{link['anchor']})"
+
+    return _LINK.sub(moved, text)
 
 
 def write_sources(folder: Path, root: Path = ROOT) -> None:
@@ -41,14 +65,15 @@ def write_sources(folder: Path, root: Path = ROOT) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     docs = [file for file in (root / "docs").rglob("*") if file.is_file()]
     waiting = [PurePosixPath(file.relative_to(root)) for file in docs] + [*PROJECT_PAGES]
+    titles = read_titles(root)
     written = {FRONT}
     while waiting:
         if (file := waiting.pop()) not in written:
             written.add(file)
-            waiting += _write(file, root, folder)
+            waiting += _write(file, root, folder, titles)
 
 
-def _write(file: PurePosixPath, root: Path, folder: Path) -> list[PurePosixPath]:
+def _write(file: PurePosixPath, root: Path, folder: Path, titles: Titles) -> list[PurePosixPath]:
     """Write a file or folder of the repository as a page, and return what it links to."""
     source = root / file
     target = folder / place_of(file)
@@ -63,9 +88,7 @@ def _write(file: PurePosixPath, root: Path, folder: Path) -> list[PurePosixPath]
     if file.suffix != ".md":
         target.write_text(_shown(file, text), encoding="utf-8")
         return []
-    here = place_of(file).parent
-    moved = _LINK.sub(lambda link: relpath(place_of(_resolved(file, link[1])), here), text)
-    target.write_text(moved, encoding="utf-8")
+    target.write_text(with_site_links(file, text, titles), encoding="utf-8")
     return links_of(file, text)
 
 
