@@ -28,7 +28,7 @@ def test_the_info_matches_airflows_schema() -> None:
 
 
 def test_the_guides_exist() -> None:
-    """Airflow's stricter schema of a provider.yaml accepts the integration; its guides are pages."""
+    """Airflow's schema of a provider.yaml accepts the integration, and its guides are pages."""
     kinds = _schema("provider.yaml.schema.json")["properties"]["integrations"]
     jsonschema.validate(INFO["integrations"], kinds)
     (integration,) = INFO["integrations"]
