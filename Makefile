@@ -6,12 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RECIPES := build/recipes
+DOCS := build/docs-venv
 PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apache-airflow-providers-cncf-kubernetes apache-airflow-providers-google
 # uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
 DEV := --constraint constraints.txt --editable '.[dev]'
+SITE := --constraint constraints.txt --group docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean docs
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +115,16 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
+
+docs: $(DOCS)/.ready  ## Build the documentation site into build/site; warnings are errors
+	@$(DOCS)/bin/python -m docsite
+
+$(DOCS)/.ready: pyproject.toml constraints.txt
+	@echo "making the environment of the documentation site (once, a few seconds)"
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@$(DOCS)/bin/uv pip install --quiet --python $(DOCS)/bin/python $(SITE) || { $(DOCS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1' && $(DOCS)/bin/python -m pip install --quiet $(SITE); }
+	@touch $@
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 

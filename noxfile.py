@@ -36,8 +36,8 @@ TOOLS = (
 AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "statsd", "flask-cors")
 PARALLEL = ("--numprocesses=2", "--dist=loadfile")
 NEEDS_AIRFLOW = (
-    *("dags", "fleet", "hooks", "job", "observability", "operators", "sensors", "testing"),
-    "triggers",
+    *("dags", "docs", "fleet", "hooks", "job", "observability", "operators", "sensors"),
+    *("testing", "triggers"),
     *("archive/test_faces.py", "cli/test_command.py", "planning/test_options.py"),
     *("test_errors.py", "test_provider.py"),
 )

@@ -102,6 +102,7 @@ _CONNECTION_TYPE = {
 _INTEGRATION = {
     "integration-name": "Kafka MirrorMaker 2",
     "external-doc-url": "https://kafka.apache.org/documentation/#georeplication",
+    "how-to-guide": ["/docs/start.md", "/docs/failover.md", "/docs/runbook.md"],
     "tags": ["software"],
 }
 _CONFIG_SECTION = {

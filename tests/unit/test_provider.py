@@ -3,6 +3,7 @@
 import json
 from importlib.metadata import entry_points, version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -24,6 +25,15 @@ def _schema(name: str) -> Any:  # noqa: ANN401 - JSON
 def test_the_info_matches_airflows_schema() -> None:
     """Airflow's schema of a provider's info accepts it."""
     jsonschema.validate(INFO, _schema("provider_info.schema.json"))
+
+
+def test_the_guides_exist() -> None:
+    """Airflow's schema of a provider.yaml accepts the integration, and its guides are pages."""
+    kinds = _schema("provider.yaml.schema.json")["properties"]["integrations"]
+    jsonschema.validate(INFO["integrations"], kinds)
+    (integration,) = INFO["integrations"]
+    root = Path(__file__).parents[2]
+    assert [page for page in integration["how-to-guide"] if not (root / page[1:]).is_file()] == []
 
 
 @pytest.mark.parametrize("part", ["conn-fields", "ui-field-behaviour"])

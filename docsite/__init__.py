@@ -1,0 +1,1 @@
+"""Builds the documentation site with Zensical; ``make docs`` runs it."""
