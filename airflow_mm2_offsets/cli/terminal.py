@@ -1,6 +1,5 @@
 """Shows on a terminal that something is being done, on one line of stderr that is rewritten."""
 
-import logging
 import os
 import sys
 import time
@@ -8,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TextIO
+
+import click
 
 _SECONDS = 0.25
 """Between two looks of the line."""
@@ -82,7 +83,9 @@ def _shows_progress() -> bool:
     """Tell whether a line can be rewritten on stderr; log lines of --debug would cut it up."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     is_plain = os.environ.get("TERM", "dumb") in {"dumb", "unknown"}
-    return is_terminal and not is_plain and not logging.getLogger().isEnabledFor(logging.DEBUG)
+    context = click.get_current_context(silent=True)
+    has_log = context is not None and bool(context.params.get("debug"))
+    return is_terminal and not is_plain and not has_log
 
 
 def _columns(stream: TextIO) -> int:
