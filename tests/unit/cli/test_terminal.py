@@ -44,7 +44,11 @@ def test_records_that_are_read_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
     """The line adds up what the readers of topics report while it is shown, and no longer."""
     stderr = _terminal(monkeypatch)
     lines: list[ProgressLine] = []
-    monkeypatch.setattr(ProgressLine, "start", lines.append)
+
+    def start(line: ProgressLine) -> None:
+        lines.append(line)
+
+    monkeypatch.setattr(ProgressLine, "start", start)
     monkeypatch.setattr(ProgressLine, "stop", lambda _line: None)
     with waiting("Reading"):
         for watch in drain._watchers:  # noqa: SLF001 - as a reader does
