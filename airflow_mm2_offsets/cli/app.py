@@ -9,17 +9,6 @@ from airflow_mm2_offsets.cli.lazy import Entry, LazyGroup
 PROGRAM = "airflow-mm2-offsets"
 
 
-def _show(what: str) -> Entry:
-    """Return the entry of a command ``show``, of a module that has others."""
-    return Entry(module=what, function="show", help=_SHOWN[what], example="SHOW_EXAMPLE")
-
-
-_SHOWN = {
-    "archives": "Show the content of an archive, without reading a cluster.",
-    "fences": "Show who moved the job of a control location, where to and when.",
-    "locks": "Show which failover works on the job of a checkpoint, and since when.",
-}
-
 _CHECKPOINT = LazyGroup(
     "checkpoint",
     {
@@ -40,14 +29,24 @@ _ARCHIVE = LazyGroup(
             help="Add the topic's newer syncs to an archive.",
             example="RUN_EXAMPLE",
         ),
-        "show": _show("archives"),
+        "show": Entry(
+            module="archives",
+            function="show",
+            help="Show the content of an archive, without reading a cluster.",
+            example="SHOW_EXAMPLE",
+        ),
     },
     help="Keep offset syncs when their topic is gone.",
 )
 _FENCE = LazyGroup(
     "fence",
     {
-        "show": _show("fences"),
+        "show": Entry(
+            module="fences",
+            function="show",
+            help="Show who moved the job of a control location, where to and when.",
+            example="SHOW_EXAMPLE",
+        ),
         "raise": Entry(
             module="fences",
             function="raise_",
@@ -66,7 +65,12 @@ _FENCE = LazyGroup(
 _LOCK = LazyGroup(
     "lock",
     {
-        "show": _show("locks"),
+        "show": Entry(
+            module="locks",
+            function="show",
+            help="Show which failover works on the job of a checkpoint, and since when.",
+            example="SHOW_EXAMPLE",
+        ),
         "release": Entry(
             module="locks",
             function="release",

@@ -1,6 +1,6 @@
 """Declares options and arguments, as annotations of a function's parameters, for ``command``.
 
-Click alone reads no annotations, and Typer, which does, takes a third of a second to begin.
+Click reads no annotations. Typer does, and takes 0.15 s of a processor to begin.
 """
 
 from collections.abc import Mapping

@@ -150,6 +150,33 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
     assert (stdout, stderr) == ("", "Interrupted\n")
 
 
+INTERRUPTED_IMPORT = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "airflow_mm2_offsets.{module}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from airflow_mm2_offsets.cli import main
+sys.argv[1:] = ["syncs", "--config", "nowhere.toml"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["cli.app", "cli.inspect", "config"])
+def test_ctrl_c_at_the_start_ends_it(module: str) -> None:
+    """Ctrl-C while a module is imported ends with code 130 too, and shows no traceback."""
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == ExitCode.INTERRUPTED
+    assert ended.stdout == ""
+    assert ended.stderr.strip() in {"", "Interrupted"}
+
+
 def test_a_closed_pipe_ends_it_silently(line: CommandLine) -> None:
     """``| head`` ends the command without a message and with the code of SIGPIPE."""
     line.target.write(SYNCS, _syncs("many", *((number, number) for number in range(5000))))
