@@ -1,9 +1,10 @@
 """``help`` and ``completion``: what the program says of itself."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from airflow_mm2_offsets.cli.params import Argument
 
@@ -19,7 +20,20 @@ Examples:
   eval "$(airflow-mm2-offsets completion zsh)"     # in ~/.zshrc
   airflow-mm2-offsets completion fish | source     # in ~/.config/fish/config.fish"""
 
-SHELLS = ("bash", "zsh", "fish")
+
+class Shell(StrEnum):
+    """The shells that Click completes for."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+_CLASSES: dict[Shell, type[ShellComplete]] = {
+    Shell.BASH: BashComplete,
+    Shell.ZSH: ZshComplete,
+    Shell.FISH: FishComplete,
+}
 
 
 def help_(
@@ -44,23 +58,15 @@ def help_(
 
 
 def completion(
-    *, shell: Annotated[str, Argument(metavar="SHELL", help="One of bash, zsh, fish.")]
+    *, shell: Annotated[Shell, Argument(metavar="SHELL", help="One of bash, zsh, fish.")]
 ) -> None:
     """Print what makes a shell complete commands and options.
 
     Read it in when the shell starts, as the examples do.
     """
-    context = click.get_current_context()
-    kind = get_completion_class(shell) if shell in SHELLS else None
-    if kind is None:
-        context.fail(f"{shell!r} is not one of {', '.join(SHELLS)}")
-    root = context.find_root()
+    root = click.get_current_context().find_root()
     program = root.info_name or ""
-    complete = kind(root.command, {}, program, variable_of(program))
+    variable = f"_{program.replace('-', '_')}_COMPLETE".upper()  # as Click calls it
+    complete = _CLASSES[shell](root.command, {}, program, variable)
     # The class of bash starts one to ask for its version.
     click.echo(ShellComplete.source(complete))
-
-
-def variable_of(program: str) -> str:
-    """Return the variable by which a shell asks the program for completions, as Click names it."""
-    return f"_{program.replace('-', '_')}_COMPLETE".upper()

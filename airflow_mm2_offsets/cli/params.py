@@ -100,6 +100,7 @@ def _argument(
         usage += "..."
     if not attributes["required"]:
         usage = f"[{usage}]"
+    attributes["type"] = _type(name, kind, {})
     made = ExplainedArgument([name], metavar=usage, **attributes)
     made.shown_name, made.explanation = declared.metavar, declared.help
     return made

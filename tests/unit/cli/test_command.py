@@ -77,7 +77,7 @@ def test_completion_prints_what_a_shell_reads_in(shell: str) -> None:
     assert f"_AIRFLOW_MM2_OFFSETS_COMPLETE={shell}_complete" in shown.stdout
     other = CliRunner().invoke(app, ["completion", f"{shell}2"])
     assert other.exit_code == ExitCode.USAGE
-    assert "is not one of bash, zsh, fish" in other.stderr
+    assert "is not one of 'bash', 'zsh', 'fish'" in other.stderr
 
 
 def test_a_cluster_that_is_down_is_code_3(line: CommandLine) -> None:
