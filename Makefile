@@ -13,7 +13,7 @@ DEV := --constraint constraints.txt --editable '.[dev]'
 SITE := --constraint constraints.txt --group docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean docs
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean docs man
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,9 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	@$(DOCS)/bin/uv pip install --quiet --python $(DOCS)/bin/python $(SITE) || { $(DOCS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1' && $(DOCS)/bin/python -m pip install --quiet $(SITE); }
 	@touch $@
+
+man: $(READY)  ## Write the manual pages of the command line into build/man
+	@$(BIN)/python -m airflow_mm2_offsets.cli.man build/man
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from upath import UPath
 
 from airflow_mm2_offsets.archive.filenames import FileName, gaps
-from airflow_mm2_offsets.archive.values import Header, PairIdentity, WatermarkPair
+from airflow_mm2_offsets.archive.values import COMPACT_OVER, Header, PairIdentity, WatermarkPair
 from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 from airflow_mm2_offsets.storage import (
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-COMPACT_OVER = 20
-"""To read so many files takes a tenth of the time that the topic takes."""
 _AT_ONCE = 16
 """Files that are read at the same time: each read of an object store takes some 30 ms."""
 _TRIES = 20

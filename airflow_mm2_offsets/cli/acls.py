@@ -1,18 +1,18 @@
 """``acls``: the rights that a task needs, as commands for an administrator."""
 
 import re
-from typing import Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.core.acls import TASK_RIGHTS
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
-from airflow_mm2_offsets.planning.acls import ClusterAcl, acls_of
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+    from airflow_mm2_offsets.planning.acls import ClusterAcl
 
 EXAMPLE = """\
 \b
@@ -55,6 +55,8 @@ def acls(
 
     Nothing is asked or changed. An administrator runs the commands with a file admin.properties.
     """
+    from airflow_mm2_offsets.planning.acls import acls_of
+
     principals = {"source": principal, "target": target_principal or principal}
     for each in principals.values():
         if not _PRINCIPAL.fullmatch(each):
@@ -70,7 +72,9 @@ def acls(
     return Answer(text="\n".join(lines), data={"task": operator, "acls": rows})
 
 
-def _row(right: ClusterAcl, cluster: KafkaCluster, principal: str) -> dict[str, str]:
+def _row(right: "ClusterAcl", cluster: "KafkaCluster", principal: str) -> dict[str, str]:
+    from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
+
     acl = right.acl
     return {
         "cluster": right.side,

@@ -1,56 +1,170 @@
-"""Registers the commands, and holds the help of the whole program."""
+"""The table of commands, and the help of the whole program."""
 
-from typing import Annotated
-
-from typer import Exit, Option, Typer, echo
+import click
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.cli import acls, doctor, forecast, groups, inspect, plan, readiness, serve
-from airflow_mm2_offsets.cli.archives import archive
-from airflow_mm2_offsets.cli.checkpoints import checkpoint
 from airflow_mm2_offsets.cli.exit_codes import EXIT_CODES
-from airflow_mm2_offsets.cli.fences import fence
-from airflow_mm2_offsets.cli.locks import lock
+from airflow_mm2_offsets.cli.lazy import Entry, LazyGroup
 
-app = Typer(
-    no_args_is_help=True,
-    # Plain text: the same on a terminal, in a pipe and in a log.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"\b\n{EXIT_CODES}",
+PROGRAM = "airflow-mm2-offsets"
+
+
+_CHECKPOINT = LazyGroup(
+    "checkpoint",
+    {
+        "show": Entry(
+            module="checkpoints",
+            function="show",
+            help="Show the next offset to read of each partition.",
+        )
+    },
+    help="Read a Spark job's checkpoint.",
 )
-app.command(epilog=plan.TRANSLATE_EXAMPLE)(plan.translate)
-app.command(epilog=plan.PLAN_EXAMPLE)(plan.plan)
-app.command(epilog=forecast.EXAMPLE)(forecast.forecast)
-app.command(epilog=groups.EXAMPLE)(groups.groups)
-app.command(epilog=readiness.EXAMPLE)(readiness.check)
-app.command(epilog=inspect.SYNCS_EXAMPLE)(inspect.syncs)
-app.add_typer(checkpoint, name="checkpoint")
-app.add_typer(archive, name="archive")
-app.add_typer(fence, name="fence")
-app.add_typer(lock, name="lock")
-app.command("check-connection", epilog=inspect.CHECK_EXAMPLE)(inspect.check_connection)
-app.command(epilog=acls.EXAMPLE)(acls.acls)
-app.command(epilog=doctor.EXAMPLE)(doctor.doctor)
-app.command(epilog=serve.EXAMPLE)(serve.serve)
+_ARCHIVE = LazyGroup(
+    "archive",
+    {
+        "run": Entry(
+            module="archives",
+            function="run",
+            help="Add the topic's newer syncs to an archive.",
+            example="RUN_EXAMPLE",
+        ),
+        "show": Entry(
+            module="archives",
+            function="show",
+            help="Show the content of an archive, without reading a cluster.",
+            example="SHOW_EXAMPLE",
+        ),
+    },
+    help="Keep offset syncs when their topic is gone.",
+)
+_FENCE = LazyGroup(
+    "fence",
+    {
+        "show": Entry(
+            module="fences",
+            function="show",
+            help="Show who moved the job of a control location, where to and when.",
+            example="SHOW_EXAMPLE",
+        ),
+        "raise": Entry(
+            module="fences",
+            function="raise_",
+            help="Raise the fence of a job that was moved while its storage was out of reach.",
+            example="RAISE_EXAMPLE",
+        ),
+        "lift": Entry(
+            module="fences",
+            function="lift",
+            help="Lift a fence and forget its stop: the job may be started here again.",
+            example="LIFT_EXAMPLE",
+        ),
+    },
+    help="See who moved a Spark job away, or let it run again.",
+)
+_LOCK = LazyGroup(
+    "lock",
+    {
+        "show": Entry(
+            module="locks",
+            function="show",
+            help="Show which failover works on the job of a checkpoint, and since when.",
+            example="SHOW_EXAMPLE",
+        ),
+        "release": Entry(
+            module="locks",
+            function="release",
+            help="Release a lock whose run has ended and will not be cleared: another run may "
+            "begin.",
+            example="RELEASE_EXAMPLE",
+        ),
+    },
+    help="See who works on a Spark job, or release its lock.",
+)
 
 
-def _version(*, show: bool) -> None:
+def _version(ctx: click.Context, _param: click.Parameter, show: bool) -> None:  # noqa: FBT001 - Click's
     if show:
-        echo(f"airflow-mm2-offsets {__version__}")
-        raise Exit
+        click.echo(f"{PROGRAM} {__version__}")
+        ctx.exit()
 
 
-@app.callback()
-def _all(
-    *,
-    version: Annotated[
-        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Translate Kafka positions between clusters kept by MirrorMaker 2, with proof.
+app = LazyGroup(
+    PROGRAM,
+    {
+        "translate": Entry(
+            module="plan",
+            function="translate",
+            help="Translate source positions to the target.",
+            example="TRANSLATE_EXAMPLE",
+        ),
+        "plan": Entry(
+            module="plan",
+            function="plan",
+            help="Plan where a Spark job continues on the target.",
+            example="PLAN_EXAMPLE",
+        ),
+        "forecast": Entry(
+            module="forecast",
+            function="forecast",
+            help="Tell what a failover loses and reads again.",
+        ),
+        "groups": Entry(
+            module="groups",
+            function="groups",
+            help="Commit the groups' translated offsets on the target.",
+        ),
+        "check": Entry(
+            module="readiness",
+            function="check",
+            help="Report whether a failover can begin; nothing is changed.",
+        ),
+        "syncs": Entry(
+            module="inspect", function="syncs", help="List offset syncs.", example="SYNCS_EXAMPLE"
+        ),
+        "check-connection": Entry(
+            module="inspect",
+            function="check_connection",
+            help="Tell which parts answer, and why others don't.",
+            example="CHECK_EXAMPLE",
+        ),
+        "acls": Entry(
+            module="acls",
+            function="acls",
+            help="Print the kafka-acls commands for what a task needs.",
+        ),
+        "doctor": Entry(
+            module="doctor",
+            function="doctor",
+            help="Tell what is wrong or dangerous; nothing is changed.",
+        ),
+        "serve": Entry(module="serve", function="serve", help="Serve the REST API until Ctrl-C."),
+        "checkpoint": _CHECKPOINT,
+        "archive": _ARCHIVE,
+        "fence": _FENCE,
+        "lock": _LOCK,
+        "help": Entry(module="helping", function="help_", help="Show the help of a command."),
+        "completion": Entry(
+            module="helping",
+            function="completion",
+            help="Print what makes a shell complete commands and options.",
+            example="COMPLETION_EXAMPLE",
+        ),
+    },
+    help="""\
+Translate Kafka positions between clusters kept by MirrorMaker 2, with proof.
 
-    A position is the NEXT offset to read. The clusters come from a settings file (--config), from
-    variables MM2_OFFSETS_*, or from an Airflow connection (--conn-id).
-    """
+A position is the NEXT offset to read. The clusters come from a settings file (--config), from
+variables MM2_OFFSETS_*, or from an Airflow connection (--conn-id).""",
+    epilog=f"\b\n{EXIT_CODES}",
+    params=[
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version.",
+        )
+    ],
+)

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, Typer
-
-from airflow_mm2_offsets.archive import COMPACT_OVER, PairIdentity, SyncArchive
-from airflow_mm2_offsets.archive.incremental_read import iso_time
-from airflow_mm2_offsets.archive.update import ArchiveRun, archive_syncs
+from airflow_mm2_offsets.archive import COMPACT_OVER
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters, open_path
 from airflow_mm2_offsets.cli.command import answering, grouped
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.cli.numbers import Number
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Argument, Option
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError
 
 if TYPE_CHECKING:
+    from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
+    from airflow_mm2_offsets.archive.update import ArchiveRun
 
 RUN_EXAMPLE = """\
 \b
@@ -29,18 +29,11 @@ SHOW_EXAMPLE = """\
 Example:
   airflow-mm2-offsets archive show s3://bucket/mm2-syncs/orders"""
 
-archive = Typer(no_args_is_help=True, rich_markup_mode=None)
-
 _HEADER = ("partition", "syncs", "first upstream", "last upstream", "last downstream")
 
 SkipDamaged = Annotated[
     bool, Option("--skip-damaged", help="Go on without damaged or missing files.")
 ]
-
-
-@archive.callback()
-def _group() -> None:
-    """Keep offset syncs when their topic is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +42,29 @@ class KeepOptions:
 
     compact_over: Annotated[
         int,
-        Option("--compact-over", metavar="FILES", min=1, help="Make one file of more than these."),
+        Option(
+            "--compact-over",
+            metavar="FILES",
+            type=Number(int, 1),
+            help="Make one file of more than these.",
+        ),
     ] = COMPACT_OVER
     keep_days: Annotated[
         float | None,
-        Option("--keep-days", metavar="DAYS", min=0, help="Keep syncs so long; else all."),
+        Option(
+            "--keep-days",
+            metavar="DAYS",
+            type=Number(float, 0, 36_500),
+            help="Keep syncs so long; else all.",
+        ),
     ] = None
 
-    def compact(self, sync_archive: SyncArchive) -> int:
+    def compact(self, sync_archive: "SyncArchive") -> int:
         """Compact the archive, and return the number of files that became one."""
         keep = None if self.keep_days is None else timedelta(days=self.keep_days)
         return sync_archive.compact(over=self.compact_over, keep=keep)
 
 
-@archive.command(epilog=RUN_EXAMPLE)
 @grouped
 @answering
 def run(
@@ -79,6 +81,8 @@ def run(
     pair_options: ClusterOptions,
 ) -> Answer:
     """Add the topic's newer syncs to an archive."""
+    from airflow_mm2_offsets.archive.update import archive_syncs
+
     clusters = find_clusters(pair_options)
     sync_archive = clusters.archive(url, skip_damaged=skip_damaged)
     if sync_archive is None:
@@ -92,7 +96,6 @@ def run(
     )
 
 
-@archive.command(epilog=SHOW_EXAMPLE)
 @grouped
 @answering
 def show(
@@ -101,6 +104,8 @@ def show(
     skip_damaged: SkipDamaged = False,
 ) -> Answer:
     """Show the content of an archive, without reading a cluster."""
+    from airflow_mm2_offsets.archive import SyncArchive
+
     snapshot = SyncArchive(open_path(url), skip_damaged=skip_damaged).read()
     if snapshot.pair is None:
         raise ArchiveError(
@@ -112,7 +117,7 @@ def show(
     )
 
 
-def _run_text(location: str, result: ArchiveRun, compacted: int) -> str:
+def _run_text(location: str, result: "ArchiveRun", compacted: int) -> str:
     lines = [
         f"{location}: {result.new_syncs} new syncs, {result.total} in all, as of {result.as_of}",
         *(f"Note: {note}" for note in result.notes),
@@ -124,7 +129,10 @@ def _run_text(location: str, result: ArchiveRun, compacted: int) -> str:
     return "\n".join(lines)
 
 
-def _text(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> str:
+def _text(url: str, pair: "PairIdentity", snapshot: "ArchivedSyncs") -> str:
+    from airflow_mm2_offsets.archive.incremental_read import iso_time
+    from airflow_mm2_offsets.core.summary import table
+
     lines = [
         f"Archive: {url}, {len(snapshot.segments)} files",
         f"Source cluster: {pair.source}",
@@ -157,7 +165,9 @@ def _partitions(snapshot: "ArchivedSyncs") -> Iterator[dict[str, str | int]]:
             }
 
 
-def _to_json(url: str, pair: PairIdentity, snapshot: "ArchivedSyncs") -> dict[str, object]:
+def _to_json(url: str, pair: "PairIdentity", snapshot: "ArchivedSyncs") -> dict[str, object]:
+    from airflow_mm2_offsets.archive.incremental_read import iso_time
+
     return {
         "location": url,
         "source": pair.source,

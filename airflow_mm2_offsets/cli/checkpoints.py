@@ -1,33 +1,24 @@
 """``checkpoint show``: the Kafka positions of a Spark checkpoint."""
 
 from collections.abc import Iterator
-from typing import Annotated
-
-from typer import Argument, Typer
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
-from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.core.summary import table
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.cli.params import Argument
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core import Positions
+    from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 
 EXAMPLE = """\
 \b
 Example:
   airflow-mm2-offsets checkpoint show s3://bucket/checkpoints/orders"""
 
-checkpoint = Typer(no_args_is_help=True, rich_markup_mode=None)
-
 _HEADER = ("partition", "first batch began", "committed", "pending batch ends")
 
 
-@checkpoint.callback()
-def _group() -> None:
-    """Read a Spark job's checkpoint."""
-
-
-@checkpoint.command(epilog=EXAMPLE)
 @grouped
 @answering
 def show(
@@ -37,11 +28,15 @@ def show(
     ],
 ) -> Answer:
     """Show the next offset to read of each partition."""
+    from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+
     state = read_checkpoint(url)
     return Answer(text=_text(state), data=_to_json(state))
 
 
-def _text(state: Checkpoint) -> str:
+def _text(state: "Checkpoint") -> str:
+    from airflow_mm2_offsets.core.summary import table
+
     last = "none yet" if state.committed_batch is None else state.committed_batch
     pending = (
         "none"
@@ -54,7 +49,9 @@ def _text(state: Checkpoint) -> str:
     )
 
 
-def _rows(state: Checkpoint) -> Iterator[tuple[object, ...]]:
+def _rows(state: "Checkpoint") -> Iterator[tuple[object, ...]]:
+    from airflow_mm2_offsets.core.positions import by_topic_partition
+
     columns = [
         by_topic_partition(positions)
         for positions in (state.start, state.positions, state.pending or {})
@@ -63,7 +60,7 @@ def _rows(state: Checkpoint) -> Iterator[tuple[object, ...]]:
         yield partition, *(column.get(partition, "-") for column in columns)
 
 
-def _to_json(state: Checkpoint) -> dict[str, object]:
+def _to_json(state: "Checkpoint") -> dict[str, object]:
     return {
         "location": state.location,
         "query_id": state.query_id,
@@ -76,7 +73,7 @@ def _to_json(state: Checkpoint) -> dict[str, object]:
     }
 
 
-def _offsets(positions: Positions) -> dict[str, dict[str, str]]:
+def _offsets(positions: "Positions") -> dict[str, dict[str, str]]:
     return {
         topic: {str(partition): str(offset) for partition, offset in partitions.items()}
         for topic, partitions in positions.items()

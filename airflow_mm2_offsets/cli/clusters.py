@@ -7,17 +7,18 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-from upath import UPath
-
-from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.config import Settings, load_settings
-from airflow_mm2_offsets.config.keys import CONFIG_VARIABLE
+from airflow_mm2_offsets.cli.numbers import MOST_SECONDS, Number
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.errors import ArchiveError, ConfigurationError, as_class
-from airflow_mm2_offsets.storage import open_location
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from airflow_mm2_offsets.archive import SyncArchive
+    from airflow_mm2_offsets.clusters import ClusterPair
+    from airflow_mm2_offsets.config import Settings
 
 ConfigFile = Annotated[
     Path | None,
@@ -41,7 +42,13 @@ class ClusterOptions:
         Option("--conn-id", metavar="ID", help="Take an Airflow connection of type mm2 instead."),
     ] = None
     timeout: Annotated[
-        float, Option("--timeout", metavar="SECONDS", help="How long a broker may be silent.")
+        float,
+        Option(
+            "--timeout",
+            metavar="SECONDS",
+            type=Number(float, 0.1, MOST_SECONDS),
+            help="How long a broker may be silent.",
+        ),
     ] = 30.0
 
 
@@ -49,14 +56,16 @@ class ClusterOptions:
 class Clusters:
     """The pair that the options name, its archive, and its storage."""
 
-    pair: ClusterPair
+    pair: "ClusterPair"
     archive_location: str | None
     """The archive of the settings."""
-    open: Callable[[str], UPath]
+    open: "Callable[[str], UPath]"
     """Makes a path of a location on any storage."""
 
-    def archive(self, location: str | None, *, skip_damaged: bool = False) -> SyncArchive | None:
+    def archive(self, location: str | None, *, skip_damaged: bool = False) -> "SyncArchive | None":
         """Return the archive at a location, or the one of the settings, if there is one."""
+        from airflow_mm2_offsets.archive import SyncArchive
+
         chosen = location or self.archive_location
         return SyncArchive(self.open(chosen), skip_damaged=skip_damaged) if chosen else None
 
@@ -79,13 +88,18 @@ def find_clusters(options: ClusterOptions) -> Clusters:
     return _of_airflow(options.conn_id, options.timeout)
 
 
-def open_path(location: str) -> UPath:
+def open_path(location: str) -> "UPath":
     """Return a path on any storage that fsspec knows."""
+    from airflow_mm2_offsets.storage import open_location
+
     return open_location(location, ArchiveError)
 
 
-def load(config: Path | None, environ: Mapping[str, str]) -> Settings:
+def load(config: Path | None, environ: Mapping[str, str]) -> "Settings":
     """Return the settings of a file and of the environment; see ``load_settings``."""
+    from airflow_mm2_offsets.config import load_settings
+    from airflow_mm2_offsets.config.keys import CONFIG_VARIABLE
+
     try:
         return load_settings(config, environ)
     except ConfigurationError as error:

@@ -6,23 +6,24 @@ Every module of commands uses it.
 import inspect
 import json
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from datetime import datetime
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Annotated, Any, get_origin
 
-from typer import BadParameter, Exit, Option
+import click
+from click.exceptions import Exit
 
-from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
-from airflow_mm2_offsets.cli.output import Answer, show
-from airflow_mm2_offsets.core.times import parse_zoned
+from airflow_mm2_offsets.cli.advice import in_words_of_the_command_line, spelled
+from airflow_mm2_offsets.cli.endings import ending_of
+from airflow_mm2_offsets.cli.numbers import MOST, Number
+from airflow_mm2_offsets.cli.output import Answer, OutputError, abandon_stdout, show
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.planning.options import EXAMPLE_TIME, PLAN_OPTIONS
+from airflow_mm2_offsets.planning.options import PLAN_OPTIONS
 
 Debug = Annotated[
     bool, Option("--debug", help="Log to stderr, and show the traceback of an error.")
@@ -46,7 +47,8 @@ def answering(command: Callable[..., Answer]) -> Callable[..., None]:
     def run(*, output: OutputOptions, **arguments: Any) -> None:
         with failures(debug=output.debug, as_json=output.as_json):
             answer = command(**arguments)
-            show(answer, as_json=output.as_json)
+            text = in_words_of_the_command_line(answer.text, click.get_current_context().command)
+            show(replace(answer, text=text), as_json=output.as_json)
         raise Exit(answer.exit_code)
 
     parameters = [*inspect.signature(command).parameters.values()]
@@ -55,9 +57,9 @@ def answering(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Make one option of each field of a parameter that is a dataclass: Typer knows no groups.
+    """Make one option of each field of a parameter that is a dataclass: Click knows no groups.
 
-    A field is annotated as Typer wants it, or has an explanation as those of ``PlanOptions`` do;
+    A field is annotated with an ``Option``, or has an explanation as those of ``PlanOptions`` do;
     other fields keep their defaults.
     """
     parameters = [*inspect.signature(command).parameters.values()]
@@ -82,7 +84,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def failures(*, debug: bool, as_json: bool = False) -> Iterator[None]:
-    """Turn an exception into one message on stderr and an exit code.
+    """Turn an exception into one message on stderr, or none, and an exit code.
 
     With ``as_json``, an error of this package is JSON on stdout as well.
     """
@@ -90,27 +92,41 @@ def failures(*, debug: bool, as_json: bool = False) -> Iterator[None]:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     try:
         yield
-    except BrokenPipeError as error:
-        # What is still in the buffer would fail again when Python closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Exit(ExitCode.BROKEN_PIPE) from error
-    except KeyboardInterrupt as error:
-        raise _end(error, "Interrupted", ExitCode.INTERRUPTED) from error
-    except Mm2OffsetsError as error:
-        if as_json:
-            print(json.dumps({"error": error.to_json()}, indent=2))  # noqa: T201 - the answer
-        raise _end(error, f"Error: {error}", exit_code(error), debug=debug) from error
-    except Exception as error:
-        step = "this is a defect: report what --debug shows"
-        message = f"Error: {type(error).__name__}: {error}; {step}"
-        raise _end(error, message, ExitCode.DEFECT, debug=debug) from error
+    except (Exit, click.ClickException):
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        raise _end(error, debug=debug, as_json=as_json) from error
 
 
-def _end(error: BaseException, message: str, code: ExitCode, *, debug: bool = False) -> Exit:
-    if debug:
+def say(line: str) -> None:
+    """Print a line to the person at the terminal; where stderr is closed, nobody is there."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - to the person at the terminal
+
+
+def _end(error: BaseException, *, debug: bool, as_json: bool) -> Exit:
+    command = click.get_current_context().command
+    try:
+        if as_json and isinstance(error, Mm2OffsetsError):
+            _print_json(error, command)
+    except OutputError as worse:
+        say(in_words_of_the_command_line(ending_of(error).message, command))
+        error = worse
+    ending = ending_of(error)
+    if isinstance(error, OutputError):
+        abandon_stdout()
+    elif debug and not isinstance(error, KeyboardInterrupt):
         traceback.print_exception(error)
-    print(message, file=sys.stderr)  # noqa: T201 - to the person at the terminal
-    return Exit(code)
+    if ending.message:
+        say(in_words_of_the_command_line(ending.message, command))
+    return Exit(ending.code)
+
+
+def _print_json(error: Mm2OffsetsError, command: click.Command) -> None:
+    values = spelled(error.to_json(), command)
+    values["message"] = in_words_of_the_command_line(str(values["message"]), command)
+    print(json.dumps({"error": values}, indent=2))  # noqa: T201 - the answer
+    sys.stdout.flush()
 
 
 def _options(kind: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a dataclass
@@ -129,29 +145,20 @@ def _options(kind: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a dataclas
 
 
 def _annotation(field: Field[Any]) -> Any:  # noqa: ANN401 - a type
-    """Return what tells Typer of a field; None where users can't set it."""
+    """Return what declares the option of a field; None where users can't set it."""
     if get_origin(field.type) is Annotated:
         return field.type
     if field.name not in PLAN_OPTIONS:
         return None
     limits = field.metadata
-    kind = field.type
+    kind: Any = field.type
     flag = f"--{field.name.replace('_', '-')}"
     if kind is bool and field.default:
         flag += f"/--no-{flag[2:]}"
-    shown = Option(
-        flag, help=limits["explanation"], min=limits.get("minimum"), max=limits.get("maximum")
-    )
-    if kind == datetime | None:
-        shown.parser, shown.metavar = _time, "TIME"
-    return Annotated[kind, shown]
-
-
-def _time(text: str) -> datetime:
-    time = parse_zoned(text)
-    if time is None:
-        raise BadParameter(f"{text!r} is not a time with its zone, such as {EXAMPLE_TIME}")
-    return time
+    number = {}
+    if kind in {int, float}:
+        number = {"type": Number(kind, limits["minimum"], limits.get("maximum", MOST))}
+    return Annotated[kind, Option(flag, help=limits["explanation"], **number)]
 
 
 def _sign(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:

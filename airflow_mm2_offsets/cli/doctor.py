@@ -1,21 +1,23 @@
 """``doctor``: what is wrong or dangerous in the set-up of a MirrorMaker 2."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.config.mirror_maker.flows import MirrorFlow
-from airflow_mm2_offsets.config.sources import read_mirror_flows
-from airflow_mm2_offsets.doctor import DoctorRequest, diagnose
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from airflow_mm2_offsets.config.mirror_maker.flows import MirrorFlow
+    from airflow_mm2_offsets.doctor import DoctorRequest
+    from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 
 EXAMPLE = """\
 \b
@@ -46,6 +48,8 @@ def doctor(
     Examines the settings of MirrorMaker 2 (mm2.properties, a connector's JSON, Strimzi's YAML, or
     what Kafka Connect runs), the connections, and what the clusters say.
     """
+    from airflow_mm2_offsets.doctor import diagnose
+
     request = replace(_request(pair_options), topics=topic or (), offline=offline)
     request = replace(request, has_archive=request.has_archive or archive is not None)
     with waiting("Examining"):
@@ -57,7 +61,10 @@ def doctor(
     )
 
 
-def _request(options: ClusterOptions) -> DoctorRequest:
+def _request(options: ClusterOptions) -> "DoctorRequest":
+    from airflow_mm2_offsets.config.sources import read_mirror_flows
+    from airflow_mm2_offsets.doctor import DoctorRequest
+
     flows = read_mirror_flows(options.config, os.environ) if options.conn_id is None else None
     request = DoctorRequest()
     if flows is not None:
@@ -75,7 +82,9 @@ def _request(options: ClusterOptions) -> DoctorRequest:
     return replace(request, pair=clusters.pair, has_archive=clusters.archive_location is not None)
 
 
-def _connectors(flows: Iterable[MirrorFlow]) -> list[MirrorConnector]:
+def _connectors(flows: "Iterable[MirrorFlow]") -> "list[MirrorConnector]":
+    from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
+
     return [
         MirrorConnector(
             name=str(flow), config={name: each.value for name, each in flow.connector.items()}

@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     WARNINGS = 6
     UNSOUND = 7
     DEFECT = 70  # EX_SOFTWARE of sysexits.h
+    IO_ERROR = 74  # EX_IOERR
     INTERRUPTED = 130  # as a shell says of one that ended by SIGINT
     BROKEN_PIPE = 141  # likewise by SIGPIPE
 
@@ -38,8 +39,9 @@ Exit codes:
   5    check: a failover can't begin
   6    check --strict: it can, and a check warns or is unknown
   7    doctor: at least one finding is an error
-  130  interrupted (Ctrl-C); 141: the reader of a pipe went away
-  70   a defect in this program"""
+  70   a defect in this program
+  74   nothing more can be written: the disk of stdout or of a file is full
+  130  interrupted (Ctrl-C); 141: the reader of a pipe went away"""
 
 _CODES = (
     (ClusterUnreachableError, ExitCode.UNREACHABLE),

@@ -1,22 +1,14 @@
 """``fence show``, ``raise`` and ``lift``: who moved a job away, and whether it may run again."""
 
-from typing import Annotated, Any
-
-from typer import Argument, Option, Typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Argument, Option
 from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.spark.control import read_driver
-from airflow_mm2_offsets.spark.fence import (
-    Fence,
-    mark_moved,
-    new_fence,
-    raise_fence,
-    read_fence,
-)
-from airflow_mm2_offsets.spark.fence_hold import describe_hold, other_holds
-from airflow_mm2_offsets.spark.stopping import forget_stop
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.spark.fence import Fence
 
 SHOW_EXAMPLE = """\
 \b
@@ -35,23 +27,18 @@ Example:
     --request-id 'mm2_failover:manual__2026-11-21T10:00:00+00:00' \\
     --moved-to s3://other/orders"""
 
-fence = Typer(no_args_is_help=True, rich_markup_mode=None)
-
 Location = Annotated[
     str, Argument(metavar="URL", help="The job's control location, on any storage of fsspec.")
 ]
 
 
-@fence.callback()
-def _group() -> None:
-    """See who moved a Spark job away, or let it run again."""
-
-
-@fence.command(epilog=SHOW_EXAMPLE)
 @grouped
 @answering
 def show(*, url: Location) -> Answer:
     """Show who moved the job of a control location, where to and when."""
+    from airflow_mm2_offsets.spark.fence import read_fence
+    from airflow_mm2_offsets.spark.fence_hold import describe_hold, other_holds
+
     current_fence = read_fence(url)
     holds = other_holds(url, current_fence.request_id if current_fence else None)
     text = (
@@ -66,7 +53,6 @@ def show(*, url: Location) -> Answer:
     return Answer(text=text, data=data)
 
 
-@fence.command(name="raise", epilog=RAISE_EXAMPLE)
 @grouped
 @answering
 def raise_(
@@ -87,6 +73,9 @@ def raise_(
 
     From then on no driver of the job runs here; one that runs ends before its next batch.
     """
+    from airflow_mm2_offsets.spark.control import read_driver
+    from airflow_mm2_offsets.spark.fence import mark_moved, new_fence, raise_fence
+
     if read_driver(url) is None:
         raise StopError(f"{url}: no job has ever run with this control location; is it right?")
     raise_fence(url, new_fence(request_id, moved_to))
@@ -94,7 +83,6 @@ def raise_(
     return Answer(text=f"Raised: {standing}", data={"fence": _to_json(standing)})
 
 
-@fence.command(epilog=LIFT_EXAMPLE)
 @grouped
 @answering
 def lift(
@@ -109,6 +97,8 @@ def lift(
 
     Stop the job that runs in its place first, or both read the same records.
     """
+    from airflow_mm2_offsets.spark.stopping import forget_stop
+
     old_fence = forget_stop(url, request_id)
     return Answer(
         text=f"Lifted: a job may run here again. Until now, {old_fence}",
@@ -116,7 +106,7 @@ def lift(
     )
 
 
-def _to_json(current_fence: Fence) -> dict[str, object]:
+def _to_json(current_fence: "Fence") -> dict[str, object]:
     return {
         "request_id": current_fence.request_id,
         "moved_to": current_fence.moved_to,

@@ -1,22 +1,22 @@
 """``forecast``: what a failover loses and reads again, from whatever still answers."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.numbers import Number
 from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.core.forecast import ForecastRequest
-from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core import FailoverPlan
+    from airflow_mm2_offsets.core.forecast import ForecastRequest
 
 EXAMPLE = """\
 \b
@@ -41,7 +41,7 @@ class LossOptions:
         Option(
             "--max-rate",
             metavar="RECORDS",
-            min=0,
+            type=Number(float),
             help="How many records per second each partition was written at, at most; else twice "
             "the highest rate that the archive has seen.",
         ),
@@ -55,8 +55,10 @@ class LossOptions:
         ),
     ] = None
 
-    def request(self, failover_plan: FailoverPlan) -> ForecastRequest:
+    def request(self, failover_plan: "FailoverPlan") -> "ForecastRequest":
         """Return the request of a forecast of a plan."""
+        from airflow_mm2_offsets.core.forecast import ForecastRequest
+
         return ForecastRequest(
             mode=self.mode,
             plan_digest=failover_plan.to_json()["digest"],
@@ -80,6 +82,10 @@ def forecast(
 
     It plans with what still answers: source, Connect and syncs topic may be lost.
     """
+    from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
+    from airflow_mm2_offsets.planning.forecast import forecast_failover
+    from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
+
     clusters = find_clusters(pair_options)
     positions, pending = job.read(clusters)
     options = replace(options, archive=archive.open(clusters))

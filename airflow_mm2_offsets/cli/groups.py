@@ -3,15 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from typer import Option
-
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.cli.options import ArchiveOptions
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.core.group_offsets import CommitStatus, GroupRules
-from airflow_mm2_offsets.groups import OffsetsFrom, parse_selection, sync_groups
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
+from airflow_mm2_offsets.cli.terminal import waiting
+from airflow_mm2_offsets.groups import OffsetsFrom
 from airflow_mm2_offsets.groups.selection import DEFAULT_EXCLUDE
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS
 
@@ -63,6 +62,9 @@ def groups(*, group: GroupOptions, archive: ArchiveOptions, pair_options: Cluste
 
     A group with members there is left alone, and only our own commits are overwritten.
     """
+    from airflow_mm2_offsets.core.group_offsets import CommitStatus, GroupRules
+    from airflow_mm2_offsets.groups import parse_selection, sync_groups
+
     selection = parse_selection(group.match, group.exclude)
     clusters = find_clusters(pair_options)
     with waiting("Reading groups and translating their offsets"):

@@ -1,21 +1,23 @@
 """``syncs`` and ``check-connection``: the offset syncs, and which parts answer."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
-from airflow_mm2_offsets import connection_check
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode, exit_code
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import OffsetSync, SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.cli.numbers import Number
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.errors import ErrorFields, TopicNotFoundError
-from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from airflow_mm2_offsets.clusters import ClusterPair
+    from airflow_mm2_offsets.core import OffsetSync, SyncIndex
+    from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 
 SYNCS_EXAMPLE = """\
 \b
@@ -39,11 +41,19 @@ def syncs(
         str | None, Option("--topic", metavar="NAME", help="Only this one, by its source's name.")
     ] = None,
     partition: Annotated[
-        int | None, Option("--partition", metavar="NUMBER", min=0, help="Only this one.")
+        int | None,
+        Option(
+            "--partition", metavar="NUMBER", type=Number(int, 0, 2**31 - 1), help="Only this one."
+        ),
     ] = None,
     limit: Annotated[
         int,
-        Option("--limit", metavar="COUNT", min=0, help="The newest of each partition; 0: all."),
+        Option(
+            "--limit",
+            metavar="COUNT",
+            type=Number(int),
+            help="The newest of each partition; 0: all.",
+        ),
     ] = 10,
     pair_options: ClusterOptions,
 ) -> Answer:
@@ -51,9 +61,11 @@ def syncs(
 
     Each says: source record UPSTREAM was written to target offset DOWNSTREAM.
     """
+    from airflow_mm2_offsets.kafka.syncs import read_syncs
+
     pair = find_clusters(pair_options).pair
-    with waiting("Reading offset syncs") as tell:
-        snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic, progress=tell)
+    with waiting("Reading offset syncs"):
+        snapshot = read_syncs(pair.syncs_cluster, pair.syncs_topic)
     selected = _select(snapshot.index, topic, partition)
     if not len(selected):
         raise _no_syncs(pair.syncs_topic, snapshot.index, topic, partition)
@@ -78,6 +90,8 @@ def check_connection(pair_options: ClusterOptions) -> Answer:
 
     The parts are both clusters, the offset-syncs topic, and Kafka Connect if its URL is set.
     """
+    from airflow_mm2_offsets import connection_check
+
     pair = find_clusters(pair_options).pair
     with waiting("Checking"):
         parts = connection_check.check_connection(pair)
@@ -92,7 +106,9 @@ def check_connection(pair_options: ClusterOptions) -> Answer:
     )
 
 
-def _select(index: SyncIndex, topic: str | None, partition: int | None) -> SyncIndex:
+def _select(index: "SyncIndex", topic: str | None, partition: int | None) -> "SyncIndex":
+    from airflow_mm2_offsets.core import SyncIndex
+
     return SyncIndex.of_partitions(
         {
             key: syncs
@@ -103,7 +119,7 @@ def _select(index: SyncIndex, topic: str | None, partition: int | None) -> SyncI
 
 
 def _no_syncs(
-    syncs_topic: str, index: SyncIndex, topic: str | None, partition: int | None
+    syncs_topic: str, index: "SyncIndex", topic: str | None, partition: int | None
 ) -> TopicNotFoundError:
     fields: ErrorFields = {} if topic is None else {"topic": topic}
     if partition is not None:
@@ -118,8 +134,10 @@ def _no_syncs(
     )
 
 
-def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
+def _newest(index: "SyncIndex", limit: int) -> "Iterator[OffsetSync]":
     """Yield the newest of each partition, in log order."""
+    from airflow_mm2_offsets.core import OffsetSync
+
     for key, syncs in index.partitions.items():
         first = max(0, len(syncs) - limit) if limit else 0
         for upstream, downstream in (syncs[at] for at in range(first, len(syncs))):
@@ -127,9 +145,12 @@ def _newest(index: SyncIndex, limit: int) -> Iterator[OffsetSync]:
 
 
 def _text(
-    pair: ClusterPair, snapshot: SyncsSnapshot, newest: Sequence[OffsetSync], *, matching: int
+    pair: "ClusterPair", snapshot: "SyncsSnapshot", newest: "Sequence[OffsetSync]", *, matching: int
 ) -> str:
     """Return the syncs as a table, and how many there are."""
+    from airflow_mm2_offsets.core import TopicPartition
+    from airflow_mm2_offsets.core.summary import table
+
     rows = [
         (TopicPartition(sync.topic, sync.partition), sync.upstream, sync.downstream)
         for sync in newest
@@ -143,5 +164,5 @@ def _text(
     )
 
 
-def _to_json(sync: OffsetSync) -> dict[str, str | int]:
+def _to_json(sync: "OffsetSync") -> dict[str, str | int]:
     return {**asdict(sync), "upstream": str(sync.upstream), "downstream": str(sync.downstream)}

@@ -1,14 +1,14 @@
 """``lock show`` and ``lock release``: which failover works on a job, and how to end its hold."""
 
-from typing import Annotated, Any
-
-from typer import Argument, Option, Typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Argument, Option
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.spark.lock import JobLock, break_lock, read_lock
-from airflow_mm2_offsets.storage import open_location
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.spark.lock import JobLock
 
 SHOW_EXAMPLE = """\
 \b
@@ -20,30 +20,24 @@ Example:
   airflow-mm2-offsets lock release s3://bucket/orders/checkpoint \\
     --request-id 'mm2_failover:manual__2026-11-21T10:00:00+00:00'"""
 
-lock = Typer(no_args_is_help=True, rich_markup_mode=None)
-
 Location = Annotated[
     str, Argument(metavar="URL", help="A job's checkpoint location, on any storage of fsspec.")
 ]
 
 
-@lock.callback()
-def _group() -> None:
-    """See who works on a Spark job, or release its lock."""
-
-
-@lock.command(epilog=SHOW_EXAMPLE)
 @grouped
 @answering
 def show(*, url: Location) -> Answer:
     """Show which failover works on the job of a checkpoint, and since when."""
+    from airflow_mm2_offsets.spark.lock import read_lock
+    from airflow_mm2_offsets.storage import open_location
+
     held = read_lock(open_location(url, HandoverError))
     if held is None:
         return Answer(text="There is no lock: no failover works on it", data={"lock": None})
     return Answer(text=f"Locked: {held}", data={"lock": _to_json(held)})
 
 
-@lock.command(epilog=RELEASE_EXAMPLE)
 @grouped
 @answering
 def release(
@@ -57,11 +51,14 @@ def release(
 
     A run that still goes on finds this out, and starts nothing.
     """
+    from airflow_mm2_offsets.spark.lock import break_lock
+    from airflow_mm2_offsets.storage import open_location
+
     held = break_lock(open_location(url, HandoverError), request_id)
     return Answer(text=f"Released. Until now, {held}", data={"released": _to_json(held)})
 
 
-def _to_json(held: JobLock) -> dict[str, Any]:
+def _to_json(held: "JobLock") -> dict[str, Any]:
     return {
         "request_id": held.request_id,
         "mode": held.mode,

@@ -3,16 +3,15 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
-from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.cli.clusters import Clusters
-from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.archive import SyncArchive
+    from airflow_mm2_offsets.core import Positions
 
 _PATH_LENGTH = 1000
 
@@ -29,7 +28,7 @@ class ArchiveOptions:
         bool, Option("--skip-damaged", help="Go on without damaged files of the archive.")
     ] = False
 
-    def open(self, clusters: Clusters) -> SyncArchive | None:
+    def open(self, clusters: Clusters) -> "SyncArchive | None":
         """Return the archive, or that of the settings, if there is one."""
         return clusters.archive(self.archive, skip_damaged=self.skip_damaged)
 
@@ -56,8 +55,11 @@ class JobOptions:
         ),
     ] = None
 
-    def read(self, clusters: Clusters) -> tuple[Positions, Positions | None]:
+    def read(self, clusters: Clusters) -> "tuple[Positions, Positions | None]":
         """Return the positions, and where the pending batch ends, if there is one."""
+        from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+        from airflow_mm2_offsets.spark.offsets import parse_offsets
+
         if (self.positions is None) == (self.checkpoint is None):
             number = "neither" if self.positions is None else "both"
             raise ConfigurationError(f"give either --positions or --checkpoint; {number} is given")

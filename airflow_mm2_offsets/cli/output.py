@@ -1,16 +1,12 @@
-"""Prints a command's answer, and shows progress."""
+"""Prints a command's answer."""
 
 import json
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from rich.console import Console
-from rich.highlighter import RegexHighlighter
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.theme import Theme
+from typing import Any, TextIO, cast
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 
@@ -26,18 +22,59 @@ class Answer:
     exit_code: ExitCode = ExitCode.OK
 
 
-class _Words(RegexHighlighter):
-    """Colours the verdict and the status, on a terminal only."""
-
-    base_style = "mm2."
-    highlights = (
-        r"\b(?P<good>exact|READY|ok)\b",
-        r"\b(?P<fair>bounded|by (?:earliest|latest|timestamp)|FALLBACK|warning|WITH WARNINGS)\b",
-        r"\b(?P<bad>refused|REFUSED|FAILED|failed|NOT SAFE|NOT READY)\b",
-    )
+class OutputError(Exception):
+    """Stdout does not take the answer; ``__cause__`` says why."""
 
 
-_THEME = Theme({"mm2.good": "green", "mm2.fair": "yellow", "mm2.bad": "red"})
+class AnswerStream:
+    """Stdout that says of its own errors what they are.
+
+    An OSError alone does not tell whether a file, a cluster or stdout has failed; and Click ends
+    the process with code 1, which means a refusal here, if a pipe is closed.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to ``stream``."""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; it may stay in the buffer."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise OutputError from error
+
+    def flush(self) -> None:
+        """Write what is in the buffer."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise OutputError from error
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+        """Return what the stream itself has."""
+        return getattr(self._stream, name)
+
+
+def guard_stdout() -> None:
+    """Let what is printed raise ``OutputError`` from now on; a closed stdout takes nothing."""
+    stream = sys.stdout
+    if stream is None:
+        raise OutputError from OSError(0, "is closed")
+    sys.stdout = cast("TextIO", AnswerStream(stream))
+
+
+def abandon_stdout() -> None:
+    """Drop what is in the buffer: it would fail again when Python closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_COLOURS = {
+    "32": r"exact|READY|ok",
+    "33": r"bounded|by (?:earliest|latest|timestamp)|FALLBACK|warning|WITH WARNINGS",
+    "31": r"refused|REFUSED|FAILED|failed|NOT SAFE|NOT READY",
+}
+"""The verdict and the status, by the number of their colour: green, yellow, red."""
 
 
 def show(answer: Answer, *, as_json: bool) -> None:
@@ -45,26 +82,18 @@ def show(answer: Answer, *, as_json: bool) -> None:
 
     Lines are not wrapped: the terminal does that.
     """
-    if as_json:
-        print(json.dumps(answer.data, indent=2))  # noqa: T201 - the answer
-    else:
-        console = Console(theme=_THEME, highlighter=_Words(), soft_wrap=True, emoji=False)
-        # rich would end the process with another exit code if the pipe was closed.
-        with console.capture() as captured:
-            console.print(answer.text, markup=False)
-        print(captured.get(), end="")  # noqa: T201 - the answer
+    text = json.dumps(answer.data, indent=2) if as_json else answer.text
+    if not as_json and _has_colour():
+        for colour, words in reversed(_COLOURS.items()):
+            text = re.sub(rf"\b(?<!\x1b\[\d\dm)({words})\b", f"\x1b[{colour}m\\1\x1b[0m", text)
+    print(text)  # noqa: T201 - the answer
     sys.stdout.flush()
 
 
-@contextmanager
-def waiting(activity: str) -> Iterator[Callable[[int, float], None]]:
-    """Show an activity and its progress on a terminal's stderr, and yield what updates it."""
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        # Before rich 15 a disabled bar ends with an empty line.
-        yield lambda _read, _seconds: None
-        return
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(activity, total=None)
-        yield lambda read, _seconds: bar.update(task, description=f"{activity}: {read:,} records")
+def _has_colour() -> bool:
+    """Tell whether stdout is a terminal that wants colour, or is claimed to be one."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}

@@ -1,22 +1,22 @@
 """``translate`` and ``plan``: the target positions of a job, with their reasons."""
 
 from dataclasses import replace
-from typing import Annotated
-
-from typer import Argument, Option
-from upath import UPath
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, Clusters, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
-from airflow_mm2_offsets.cli.output import Answer, waiting
-from airflow_mm2_offsets.core import FailoverPlan, Positions, check_positions, summarize
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Argument, Option
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.errors import ConfigurationError, PositionError
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.plan import plan_failover
-from airflow_mm2_offsets.planning.plan_file import save_plan
-from airflow_mm2_offsets.spark.offsets import format_offsets
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from airflow_mm2_offsets.core import FailoverPlan, Positions
 
 TRANSLATE_EXAMPLE = """\
 \b
@@ -74,6 +74,8 @@ def plan(
 
     The plan has every partition's answer, its reason, and the startingOffsets for Spark.
     """
+    from airflow_mm2_offsets.planning.plan_file import save_plan
+
     clusters = find_clusters(pair_options)
     path = _new_file(clusters, out) if out else None
     positions, pending = job.read(clusters)
@@ -84,12 +86,14 @@ def plan(
     return _answer(failover_plan, note=_note(failover_plan, path))
 
 
-def parse_positions(texts: list[str]) -> Positions:
+def parse_positions(texts: list[str]) -> "Positions":
     """Parse texts of the form ``TOPIC:PARTITION:POSITION``.
 
     Raises:
         PositionError: A text has another form, or a partition is given twice.
     """
+    from airflow_mm2_offsets.core import check_positions
+
     parsed: dict[str, dict[str, str]] = {}
     for text in texts:
         topic, *numbers = text.split(":")
@@ -104,13 +108,18 @@ def parse_positions(texts: list[str]) -> Positions:
 
 
 def _plan(
-    clusters: Clusters, positions: Positions, pending: Positions | None, options: PlanOptions
-) -> FailoverPlan:
+    clusters: Clusters, positions: "Positions", pending: "Positions | None", options: PlanOptions
+) -> "FailoverPlan":
+    from airflow_mm2_offsets.planning.plan import plan_failover
+
     with waiting("Reading offset syncs and evidence"):
         return plan_failover(clusters.pair, positions, pending=pending, options=options)
 
 
-def _answer(failover_plan: FailoverPlan, note: str = "") -> Answer:
+def _answer(failover_plan: "FailoverPlan", note: str = "") -> Answer:
+    from airflow_mm2_offsets.core import summarize
+    from airflow_mm2_offsets.spark.offsets import format_offsets
+
     starting = None if failover_plan.refused else format_offsets(failover_plan.target_positions())
     spark = f"\n\nSpark's startingOffsets:\n{starting}" if starting else ""
     return Answer(
@@ -120,7 +129,7 @@ def _answer(failover_plan: FailoverPlan, note: str = "") -> Answer:
     )
 
 
-def _note(failover_plan: FailoverPlan, path: UPath | None) -> str:
+def _note(failover_plan: "FailoverPlan", path: "UPath | None") -> str:
     if path is None:
         return ""
     if failover_plan.refused:
@@ -128,7 +137,7 @@ def _note(failover_plan: FailoverPlan, path: UPath | None) -> str:
     return f"\n\nThe plan is in {path}"
 
 
-def _new_file(clusters: Clusters, location: str) -> UPath:
+def _new_file(clusters: Clusters, location: str) -> "UPath":
     path = clusters.open(location)
     if path.exists():
         raise ConfigurationError(

@@ -1,21 +1,23 @@
 """``check``: whether a failover can begin, without Airflow."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from airflow_mm2_offsets.cli.output import Answer, waiting
+from airflow_mm2_offsets.cli.numbers import Number
+from airflow_mm2_offsets.cli.output import Answer
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.cli.readiness_options import DrillOptions, FolderOptions, JobFacts
+from airflow_mm2_offsets.cli.terminal import waiting
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.core.readiness import ReadinessVerdict
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.readiness import ReadinessRequest, Thresholds, check_readiness
 from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core.readiness import ReadinessVerdict
 
 EXAMPLE = """\
 \b
@@ -30,19 +32,39 @@ class ThresholdOptions:
 
     max_lag_records: Annotated[
         float,
-        Option("--max-lag-records", metavar="COUNT", help="Records of a topic-partition to copy."),
+        Option(
+            "--max-lag-records",
+            metavar="COUNT",
+            type=Number(float),
+            help="Records of a topic-partition to copy.",
+        ),
     ] = DEFAULT_THRESHOLDS.max_lag_records
     max_lag_seconds: Annotated[
         float,
-        Option("--max-lag-seconds", metavar="SECONDS", help="Age of the newest heartbeat."),
+        Option(
+            "--max-lag-seconds",
+            metavar="SECONDS",
+            type=Number(float),
+            help="Age of the newest heartbeat.",
+        ),
     ] = DEFAULT_THRESHOLDS.max_lag_seconds
     max_sync_age: Annotated[
         float,
-        Option("--max-sync-age", metavar="SECONDS", help="Age of the newest offset sync."),
+        Option(
+            "--max-sync-age",
+            metavar="SECONDS",
+            type=Number(float),
+            help="Age of the newest offset sync.",
+        ),
     ] = DEFAULT_THRESHOLDS.max_sync_age
     max_archive_age: Annotated[
         float,
-        Option("--max-archive-age", metavar="SECONDS", help="Since the archive's last run."),
+        Option(
+            "--max-archive-age",
+            metavar="SECONDS",
+            type=Number(float),
+            help="Since the archive's last run.",
+        ),
     ] = DEFAULT_THRESHOLDS.max_archive_age
 
 
@@ -67,6 +89,8 @@ def check(
 
     Each check has a value, a threshold and what to do.
     """
+    from airflow_mm2_offsets.readiness import ReadinessRequest, Thresholds, check_readiness
+
     if folders.checkpoint and job.positions and mode is not FailoverMode.DISASTER:
         raise ConfigurationError(
             f"they stand in for a checkpoint that is lost, with --mode {FailoverMode.DISASTER}, or "
@@ -93,7 +117,9 @@ def check(
     )
 
 
-def _exit_code(verdict: ReadinessVerdict, strict: bool) -> ExitCode:  # noqa: FBT001 - private
+def _exit_code(verdict: "ReadinessVerdict", strict: bool) -> ExitCode:  # noqa: FBT001 - private
+    from airflow_mm2_offsets.core.readiness import ReadinessVerdict
+
     if verdict is ReadinessVerdict.NOT_READY:
         return ExitCode.NOT_READY
     if strict and verdict is ReadinessVerdict.READY_WITH_WARNINGS:

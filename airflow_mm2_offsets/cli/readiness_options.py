@@ -1,22 +1,21 @@
 """The options of ``check`` that name folders, and what the user says of the job."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
-
-from typer import Option
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_mm2_offsets.cli.clusters import Clusters
 from airflow_mm2_offsets.cli.options import read_text_option
-from airflow_mm2_offsets.core.readiness import ReadinessCheck
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.core.readiness_names import CheckName
-from airflow_mm2_offsets.readiness.answers import of_sentences
-from airflow_mm2_offsets.readiness.request import MoreChecks
-from airflow_mm2_offsets.spark.drill_checks import find_drill_problems, open_drill_folders
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from airflow_mm2_offsets.core.readiness import ReadinessCheck
+    from airflow_mm2_offsets.readiness.request import MoreChecks
 
 
-def _url(flag: str, explanation: str) -> Any:  # noqa: ANN401 - Typer's
+def _url(flag: str, explanation: str) -> Option:
     return Option(flag, metavar="URL", help=explanation)
 
 
@@ -103,6 +102,8 @@ class JobFacts:
 
     def for_request(self) -> dict[str, Any]:
         """Return the fields of a readiness request."""
+        from airflow_mm2_offsets.spark.offsets import parse_offsets
+
         values = asdict(self)
         values.pop("exchanged")
         text = None if self.positions is None else read_text_option("--positions", self.positions)
@@ -130,7 +131,9 @@ class DrillOptions:
         Option("--honours-drill", help="Your word that a drill's job writes to none of them."),
     ] = False
 
-    def checks(self, clusters: Clusters, folders: FolderOptions) -> Mapping[CheckName, MoreChecks]:
+    def checks(
+        self, clusters: Clusters, folders: FolderOptions
+    ) -> "Mapping[CheckName, MoreChecks]":
         """Return the check of the drill's folder, if there is one."""
         drill_folder = self.drill_folder
         if drill_folder is None:
@@ -139,7 +142,10 @@ class DrillOptions:
 
     def _check(
         self, drill_folder: str, clusters: Clusters, folders: FolderOptions
-    ) -> Iterable[ReadinessCheck]:
+    ) -> "Iterable[ReadinessCheck]":
+        from airflow_mm2_offsets.readiness.answers import of_sentences
+        from airflow_mm2_offsets.spark.drill_checks import find_drill_problems, open_drill_folders
+
         source, target = map(_parent, (folders.checkpoint, folders.target_checkpoint))
         opened = open_drill_folders(
             clusters.open,

@@ -8,11 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from airflow_mm2_offsets.cli.clusters import ConfigFile, load
 from airflow_mm2_offsets.cli.command import Debug, failures, grouped
-from airflow_mm2_offsets.config.keys import ENV_PREFIX
+from airflow_mm2_offsets.cli.numbers import Number
+from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.errors import ConfigurationError
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -23,7 +22,7 @@ Example:
   airflow-mm2-offsets serve --config mm2.toml --port 8080 --token-file token.txt"""
 
 
-def _file(name: str, text: str) -> Any:  # noqa: ANN401 - as Typer types it
+def _file(name: str, text: str) -> Option:
     return Option(name, metavar="FILE", exists=True, dir_okay=False, help=text)
 
 
@@ -37,7 +36,12 @@ class ListenOptions:
     ] = None
     port: Annotated[
         int | None,
-        Option("--port", metavar="NUMBER", min=0, max=65_535, help="8080 unless set; 0: any free."),
+        Option(
+            "--port",
+            metavar="NUMBER",
+            type=Number(int, 0, 65_535),
+            help="8080 unless set; 0: any free.",
+        ),
     ] = None
     token_file: Annotated[
         Path | None,
@@ -54,6 +58,8 @@ class ListenOptions:
 
     def variables(self) -> dict[str, str]:
         """Return the options as the environment variables of their settings."""
+        from airflow_mm2_offsets.config.keys import ENV_PREFIX
+
         values = {field.name.upper(): getattr(self, field.name) for field in fields(self)}
         return {
             f"{ENV_PREFIX}SERVE_{name}": str(at) for name, at in values.items() if at is not None

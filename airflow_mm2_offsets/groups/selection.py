@@ -1,13 +1,24 @@
-"""Which consumer groups are meant: by regular expressions, as in MirrorMaker 2's ``groups``."""
+"""Which consumer groups are meant, as in MirrorMaker 2's ``groups``, and who translates."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from airflow_mm2_offsets.errors import ConfigurationError
 
 DEFAULT_EXCLUDE = "console-consumer-.*|connect-.*|__.*"
 """MirrorMaker 2's default of ``groups.exclude`` (``DefaultGroupFilter``)."""
+
+
+class OffsetsFrom(StrEnum):
+    """Who translates a group's offsets."""
+
+    TRANSLATION = "translation"
+    """This package, by the offset syncs: it needs both clusters."""
+    CHECKPOINTS = "checkpoints"
+    """MirrorMaker 2, in its checkpoints topic: it needs the target alone. Where the offset syncs
+    can be read, they confirm or contradict each checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

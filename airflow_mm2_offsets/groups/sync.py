@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Direction
@@ -12,18 +11,8 @@ from airflow_mm2_offsets.groups.commit import commit_positions
 from airflow_mm2_offsets.groups.from_checkpoints import positions_from_checkpoints
 from airflow_mm2_offsets.groups.from_translation import positions_from_translation
 from airflow_mm2_offsets.groups.report import GroupsReport
-from airflow_mm2_offsets.groups.selection import GroupSelection
+from airflow_mm2_offsets.groups.selection import GroupSelection, OffsetsFrom
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-
-
-class OffsetsFrom(StrEnum):
-    """Who translates a group's offsets."""
-
-    TRANSLATION = "translation"
-    """This package, by the offset syncs: it needs both clusters."""
-    CHECKPOINTS = "checkpoints"
-    """MirrorMaker 2, in its checkpoints topic: it needs the target alone. Where the offset syncs
-    can be read, they confirm or contradict each checkpoint."""
 
 
 def sync_groups(

@@ -1,8 +1,7 @@
 """Reads partitions up to the ends that they have at the start; for ``ranges`` and ``sync_log``."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
@@ -36,8 +35,7 @@ _IGNORED = frozenset(
     }
 )
 
-Progress: TypeAlias = Callable[[int, float], None]
-"""Called with the number of records read so far and the seconds since the start."""
+_watchers: list[Callable[[int], None]] = []
 
 Lap: TypeAlias = Mapping[TopicPartition, tuple[int, int]]
 """What is read together: of each partition the first offset, and the one after the last."""
@@ -68,6 +66,19 @@ class Record(Protocol):
         """Return the headers."""
 
 
+@contextmanager
+def watched_reads(watch: Callable[[int], None]) -> Iterator[None]:
+    """Tell ``watch`` how many records each batch has that is read meanwhile, in any thread.
+
+    Reads begin far below what shows their progress: no room between has to hand it on.
+    """
+    _watchers.append(watch)
+    try:
+        yield
+    finally:
+        _watchers.remove(watch)
+
+
 def drain(
     cluster: KafkaCluster,
     starts: Mapping[TopicPartition, int],
@@ -76,7 +87,6 @@ def drain(
     first_only: bool = False,
     refuse_deleted: bool = False,
     isolation: str = _UNCOMMITTED,
-    progress: Progress | None = None,
 ) -> Iterator[list[Record]]:
     """Yield the records of partitions in batches, up to the ends they have at the start.
 
@@ -87,7 +97,6 @@ def drain(
         first_only: Read a partition only up to the first batch that holds a record of it.
         refuse_deleted: Raise if records from a start on were deleted; else read those left.
         isolation: ``read_committed`` or ``read_uncommitted``.
-        progress: Called after each batch.
 
     Raises:
         TopicNotFoundError: A topic or a partition does not exist.
@@ -102,7 +111,6 @@ def drain(
         first_only=first_only,
         refuse_deleted=refuse_deleted,
         isolation=isolation,
-        progress=progress,
     )
 
 
@@ -113,7 +121,6 @@ def drain_laps(
     first_only: bool = False,
     refuse_deleted: bool = False,
     isolation: str = _UNCOMMITTED,
-    progress: Progress | None = None,
 ) -> Iterator[list[Record]]:
     """Yield the records of one lap after the other, by one consumer; see ``drain``."""
     keys = {each for lap in laps for each in lap}
@@ -137,25 +144,21 @@ def drain_laps(
         for lap in laps
     ]
     if readings := [each for each in readings if each.pending]:
-        yield from _read(cluster, readings, isolation, progress)
+        yield from _read(cluster, readings, isolation)
 
 
-def _read(
-    cluster: KafkaCluster, laps: list[LapProgress], isolation: str, progress: Progress | None
-) -> Iterator[list[Record]]:
+def _read(cluster: KafkaCluster, laps: list[LapProgress], isolation: str) -> Iterator[list[Record]]:
     prefetch = max(lap.most_records for lap in laps)
     session = make_consumer(
         cluster.name, cluster.config, cluster.timeout, isolation, prefetch=prefetch
     )
     throttle = Throttle(cluster.throttle_ratio)
-    count, started = 0, time.monotonic()
     with closing(session.client):
         for records in chain.from_iterable(_read_lap(session, lap) for lap in laps):
-            count += len(records)
+            for watch in _watchers:
+                watch(len(records))
             yield records
             throttle.pause()
-            if progress is not None:
-                progress(count, time.monotonic() - started)
             session.reset_deadline()
 
 

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.core.wire import check_value, decode_key, decode_values
 from airflow_mm2_offsets.errors import WireFormatError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.drain import Progress, Record, drain
+from airflow_mm2_offsets.kafka.drain import Record, drain
 from airflow_mm2_offsets.kafka.throttle import Throttle
 
 SYNCS_PARTITION = 0  # MirrorSourceTask writes to this one whatever the topic has.
@@ -91,7 +91,6 @@ def read_syncs_topic(
     start: int = 0,
     *,
     refuse_deleted: bool = False,
-    progress: Progress | None = None,
 ) -> SyncsTopicRead:
     """Read the records from ``start`` to the topic's end.
 
@@ -101,7 +100,7 @@ def read_syncs_topic(
     topic_read = SyncsTopicRead(next_offset=start, contiguous_until=start)
     sinks = _Sinks(topic_read.syncs)
     starts = {TopicPartition(topic, SYNCS_PARTITION): start}
-    for batch in drain(cluster, starts, refuse_deleted=refuse_deleted, progress=progress):
+    for batch in drain(cluster, starts, refuse_deleted=refuse_deleted):
         _append(batch, topic_read, sinks)
     return topic_read
 

@@ -16,7 +16,6 @@ from airflow_mm2_offsets.errors import (
     as_class,
 )
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.drain import Progress
 from airflow_mm2_offsets.kafka.sync_log import SkippedRecord, SyncsTopicRead, read_syncs_topic
 from airflow_mm2_offsets.kafka.throttle import Throttle
 
@@ -54,7 +53,6 @@ def read_syncs(
     topic: str,
     *,
     previous: SyncsSnapshot | None = None,
-    progress: Progress | None = None,
 ) -> SyncsSnapshot:
     """Read every offset sync up to the topic's end; see ``read_syncs_topic``.
 
@@ -65,7 +63,6 @@ def read_syncs(
         cluster: The cluster that holds the topic (``offset-syncs.topic.location``).
         topic: Its name; see ``Naming.syncs_topic``.
         previous: Continue this snapshot: read only newer records.
-        progress: Called after each batch; see ``Progress``.
 
     Raises:
         SyncsTopicError: The topic does not exist or holds no offset sync; or it ends before the
@@ -73,7 +70,7 @@ def read_syncs(
         Mm2OffsetsError: See ``drain``.
     """
     start = previous.next_offset if previous else 0
-    topic_read = _read_topic(cluster, topic, start, progress)
+    topic_read = _read_topic(cluster, topic, start)
     throttle = Throttle(cluster.throttle_ratio)
     pairs = {key: records.pairs(throttle) for key, records in topic_read.syncs.items()}
     complete = topic_read.complete() if start == 0 else frozenset()
@@ -89,12 +86,10 @@ def read_syncs(
     )
 
 
-def _read_topic(
-    cluster: KafkaCluster, topic: str, start: int, progress: Progress | None
-) -> SyncsTopicRead:
+def _read_topic(cluster: KafkaCluster, topic: str, start: int) -> SyncsTopicRead:
     try:
         # A first read takes what retention left. A later one must not miss deleted records.
-        return read_syncs_topic(cluster, topic, start, refuse_deleted=start > 0, progress=progress)
+        return read_syncs_topic(cluster, topic, start, refuse_deleted=start > 0)
     except TopicNotFoundError as error:
         raise _unusable(cluster, topic, "does not exist") from error
     except PositionError as error:

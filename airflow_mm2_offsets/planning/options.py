@@ -10,12 +10,15 @@ from datetime import datetime
 from functools import partial
 from math import inf
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_mm2_offsets.archive import SyncArchive
-from airflow_mm2_offsets.core import FailoverPlan, OnUnmapped, Strategy
+from airflow_mm2_offsets.core import OnUnmapped, Strategy
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.archive import SyncArchive
+    from airflow_mm2_offsets.core import FailoverPlan
 
 EXAMPLE_TIME = "2026-11-21T09:10:00+00:00"
 _A_TIME = f"a time with its zone, such as {EXAMPLE_TIME}"
@@ -85,13 +88,13 @@ class PlanOptions:
             maximum=10**7,
         ),
     )
-    archive: SyncArchive | None = None
+    archive: "SyncArchive | None" = None
     """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
     topic that lies on the source."""
     read_syncs_topic: bool | None = None
     """Whether the offset-syncs topic is read beside the archive; None: unless it lies on a source
     that is not to be asked."""
-    first_plan: FailoverPlan | None = None
+    first_plan: "FailoverPlan | None" = None
     """On the way home by an exchanged pair: the plan that the job was moved away with."""
 
     def __post_init__(self) -> None:

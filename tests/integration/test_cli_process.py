@@ -100,10 +100,10 @@ def test_it_runs_without_airflow(line: CommandLine) -> None:
     assert json.loads(done.stdout)["starting_offsets"] == '{"orders":{"0":33}}'
 
 
-@pytest.mark.parametrize("absent", ["typer", "rich"])
+@pytest.mark.parametrize("absent", ["click", "confluent_kafka"])
 def test_a_missing_extra_is_one_line(line: CommandLine, absent: str) -> None:
-    """Without its extra, the command prints one line with the way to install it."""
-    done = _without(line, [absent], "--help")
+    """Without its extra, a command prints one line with the way to install it."""
+    done = _without(line, [absent], "syncs")
     assert done.returncode == ExitCode.USAGE
     hint = "run: pip install 'airflow-mm2-offsets[cli]'"
     assert done.stderr == f"Error: the command line needs {absent}; {hint}\n"
@@ -150,6 +150,33 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
     assert (stdout, stderr) == ("", "Interrupted\n")
 
 
+INTERRUPTED_IMPORT = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "airflow_mm2_offsets.{module}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from airflow_mm2_offsets.cli import main
+sys.argv[1:] = ["syncs", "--config", "nowhere.toml"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["cli.app", "cli.inspect", "config"])
+def test_ctrl_c_at_the_start_ends_it(module: str) -> None:
+    """Ctrl-C while a module is imported ends with code 130 too, and shows no traceback."""
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == ExitCode.INTERRUPTED
+    assert ended.stdout == ""
+    assert ended.stderr.strip() in {"", "Interrupted"}
+
+
 def test_a_closed_pipe_ends_it_silently(line: CommandLine) -> None:
     """``| head`` ends the command without a message and with the code of SIGPIPE."""
     line.target.write(SYNCS, _syncs("many", *((number, number) for number in range(5000))))
@@ -166,6 +193,49 @@ def test_a_closed_pipe_ends_it_silently(line: CommandLine) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (ExitCode.BROKEN_PIPE, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["plan", "-h"], ["help"]])
+def test_help_ends_as_answers_do(arguments: list[str]) -> None:
+    """A closed pipe ends the help in silence with 141, a full disk with one line and 74."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [SCRIPT, *arguments]
+    closed = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (closed.returncode, closed.stderr) == (ExitCode.BROKEN_PIPE, b"")
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == ExitCode.IO_ERROR
+    assert ended.stderr.startswith("Error: stdout: No space left on device; ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_full_disk_is_one_line(line: CommandLine, form: list[str]) -> None:
+    """An answer that stdout does not take ends with code 74, and without a traceback."""
+    command = [SCRIPT, "syncs", *form]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            command,
+            env=_environ(line),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == ExitCode.IO_ERROR
+    assert ended.stderr.startswith("Error: stdout: No space left on device; ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_closed_stderr_changes_no_exit_code(line: CommandLine) -> None:
+    """An error that nobody can read still has its code."""
+    for arguments in ("syncs --config nowhere.toml", "syncs --limit x"):
+        shell = f"{SCRIPT} {arguments} 2>&-"
+        ended = subprocess.run(["/bin/sh", "-c", shell], env=_environ(line), check=False)
+        assert ended.returncode == ExitCode.USAGE
 
 
 def test_a_second_server_on_a_port_is_refused(line: CommandLine) -> None:
@@ -202,6 +272,8 @@ def test_progress_is_for_a_terminals_stderr(line: CommandLine) -> None:
         assert json.load(process.stdout)["total"] == 4
     assert process.returncode == ExitCode.OK
     assert "Reading offset syncs" in shown
+    assert shown.endswith("\r\x1b[K")
+    assert "\n" not in shown
 
 
 def _drained(terminal: int) -> str:

@@ -10,14 +10,22 @@ import pyspark
 import pytest
 
 import airflow_mm2_offsets
+from airflow_mm2_offsets.cli.app import app
+from airflow_mm2_offsets.cli.lazy import LazyGroup
 from airflow_mm2_offsets.job import py_files
 from tests.unit.dags.dags_folder import FILES
+
+COMMANDS = [
+    [name, *below]
+    for name, entry in app.entries.items()
+    for below in ([[each] for each in entry.entries] if isinstance(entry, LazyGroup) else [[]])
+]
 
 PROGRAM = """
 import sys
 before = set(sys.modules)
 sys.modules.update(airflow=None, confluent_kafka=None)
-import airflow_mm2_offsets.core
+from airflow_mm2_offsets.core import *
 new = {name.partition(".")[0] for name in set(sys.modules) - before}
 ours = {"airflow_mm2_offsets", "airflow", "confluent_kafka"}
 print(*sorted(new - set(sys.stdlib_module_names) - ours))
@@ -25,7 +33,7 @@ print(*sorted(new - set(sys.stdlib_module_names) - ours))
 
 
 def test_the_core_imports_the_standard_library_alone() -> None:
-    """With Airflow and confluent-kafka absent the core imports, and loads no other package."""
+    """With Airflow and confluent-kafka absent all its names import, and load no other package."""
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
     )
@@ -45,14 +53,36 @@ def test_a_dag_file_loads_neither_pyarrow_nor_numpy() -> None:
     assert run.stdout.strip() == ""
 
 
-def test_the_help_loads_nothing_heavy() -> None:
-    """The help imports no package that only some commands need."""
-    program = "import sys; import airflow_mm2_offsets.cli.app; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
-    heavy = {"airflow", "pyarrow", "numpy", "fastapi", "uvicorn", "pyspark", "pandas"}
-    assert heavy & set(loaded) == set()
+COMMAND = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+from airflow_mm2_offsets.cli import main
+sys.argv[0] = "airflow-mm2-offsets"
+main()
+"""
+HEAVY = {
+    *("airflow", "asyncio", "confluent_kafka", "cryptography", "fastapi", "fsspec", "httpx"),
+    *("numpy", "pandas", "pyarrow", "pydantic", "pyspark", "rich", "typer"),
+    *("upath", "uvicorn", "yaml"),
+    *(f"airflow_mm2_offsets.{room}" for room in ("archive.store", "clusters", "config", "kafka")),
+    *(f"airflow_mm2_offsets.{room}" for room in ("core.index", "planning.plan", "readiness.run")),
+    *(f"airflow_mm2_offsets.{room}" for room in ("core.rules", "doctor", "spark", "storage")),
+}
+"""What takes a tenth of a second, or brings what does: only a command that runs may load it."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--version"], ["-h"], ["help", "archive"], *([*each, "--help"] for each in COMMANDS)],
+    ids=" ".join,
+)
+def test_the_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    """Version and help of each command load nothing that only a running command needs."""
+    shown = subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True
+    )
+    assert "airflow-mm2-offsets" in shown.stdout
+    assert HEAVY & set(shown.stderr.split()) == set()
 
 
 PARSE = """

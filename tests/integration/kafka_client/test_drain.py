@@ -15,7 +15,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.kafka import drain as drain_module
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from airflow_mm2_offsets.kafka.drain import drain
+from airflow_mm2_offsets.kafka.drain import drain, watched_reads
 from airflow_mm2_offsets.kafka.session import ClientSession
 from tests.support.mock_broker import MockBroker
 
@@ -152,14 +152,16 @@ def test_a_broker_that_is_behind_is_waited_for(
     assert messages[0].offset() == 5
 
 
-def test_progress_is_reported(broker: MockBroker) -> None:
-    """The callback gets the number of records and the seconds so far, rising."""
+def test_reads_are_watched(broker: MockBroker) -> None:
+    """Each batch is counted before its reader has it; afterwards nothing is counted."""
     broker.write("orders", _numbers(0, 25_000))
-    reports: list[tuple[int, float]] = []
-    for _ in drain(broker.cluster(), ALL, progress=lambda *report: reports.append(report)):
-        pass
-    assert reports == sorted(reports)
-    assert reports[-1][0] == 25_000
+    counts: list[int] = []
+    with watched_reads(counts.append):
+        batches = [len(batch) for batch in drain(broker.cluster(), ALL)]
+    assert counts == batches
+    assert sum(counts) == 25_000
+    assert len(_values(broker.cluster())) == 25_000
+    assert sum(counts) == 25_000
 
 
 def test_an_empty_topic_yields_nothing(broker: MockBroker) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode

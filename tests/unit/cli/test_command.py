@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from airflow_mm2_offsets import __version__, connection_check
 from airflow_mm2_offsets.cli.app import app
@@ -62,13 +62,22 @@ def test_the_version_is_told() -> None:
 def test_shells_complete_the_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a shell's completion asks for is answered with the commands."""
     monkeypatch.setenv("COMP_WORDS", "airflow-mm2-offsets tr")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "airflow-mm2-offsets tr")
-    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-    monkeypatch.setenv("_AIRFLOW_MM2_OFFSETS_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_CWORD", "tr" if shell == "fish" else "1")
+    monkeypatch.setenv("_AIRFLOW_MM2_OFFSETS_COMPLETE", f"{shell}_complete")
     shown = CliRunner().invoke(app, prog_name="airflow-mm2-offsets")
     assert "translate" in shown.stdout
     assert "syncs" not in shown.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_what_a_shell_reads_in(shell: str) -> None:
+    """It names the variable by which the shell then asks; another shell is refused."""
+    shown = CliRunner().invoke(app, ["completion", shell], prog_name="airflow-mm2-offsets")
+    assert shown.exit_code == ExitCode.OK
+    assert f"_AIRFLOW_MM2_OFFSETS_COMPLETE={shell}_complete" in shown.stdout
+    other = CliRunner().invoke(app, ["completion", f"{shell}2"])
+    assert other.exit_code == ExitCode.USAGE
+    assert "is not one of 'bash', 'zsh', 'fish'" in other.stderr
 
 
 def test_a_cluster_that_is_down_is_code_3(line: CommandLine) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from upath import UPath
 
 from airflow_mm2_offsets.cli.app import app
@@ -125,7 +125,7 @@ def test_wrong_positions_are_named(line: CommandLine, places: list[str], hint: s
             ("plan", "--positions", HELD, "--unmapped-time", "2026-11-21"),
             "'2026-11-21' is not a time with its zone",
         ),
-        (("translate", "orders:0:1", "--timeout", "0"), "timeout is 0.0 s"),
+        (("translate", "orders:0:1", "--timeout", "0"), "'0' is not a number from 0.1 to 86400"),
         (("translat", "orders:0:1"), "No such command"),
         (("translate", "orders:0:1", "--fast"), "No such option"),
     ],

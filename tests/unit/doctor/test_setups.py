@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.cli.exit_codes import ExitCode

@@ -1,0 +1,51 @@
+"""The command as a process: it runs one, and ends by its exit code."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+import click
+
+from airflow_mm2_offsets.cli.app import PROGRAM, app
+from airflow_mm2_offsets.cli.command import say
+from airflow_mm2_offsets.cli.endings import ending_of
+from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.output import OutputError, abandon_stdout, guard_stdout
+
+
+def run() -> NoReturn:
+    """Run the command of ``sys.argv``, and end the process."""
+    code = _exit_code()
+    if code == ExitCode.INTERRUPTED:
+        # Do not wait for threads that still wait for a cluster.
+        with suppress(OSError, OutputError):
+            sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Return the exit code of a command; what Click raises, and what no command catches."""
+    try:
+        guard_stdout()
+        code = app.main(prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
+    except click.Abort:
+        return _end(KeyboardInterrupt())
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - each has its exit code
+        return _end(error)
+    return code or 0
+
+
+def _end(error: BaseException) -> int:
+    ending = ending_of(error)
+    if isinstance(error, OutputError) and sys.stdout is not None:
+        abandon_stdout()
+    if ending.message:
+        say(ending.message)
+    return ending.code
