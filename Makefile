@@ -11,7 +11,7 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 DEV := --constraint constraints.txt --editable '.[dev]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record release installed check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,12 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
+
+release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
+	@$(BIN)/python -m release
+
+installed: $(READY)  ## Install the wheel with Airflow and without constraints, and import the example DAGs
+	@$(BIN)/python -m release.installed
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
