@@ -10,8 +10,11 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 # uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
 DEV := --constraint constraints.txt --editable '.[dev]'
 
+BASE ?= python:3.13-slim
+IMAGE ?= airflow-mm2-offsets
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record release installed check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record release installed image check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,6 +119,10 @@ release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into b
 
 installed: $(READY)  ## Install the wheel with Airflow and without constraints, and import the example DAGs
 	@$(BIN)/python -m release.installed
+
+image: $(READY)  ## Build the image of the REST API from BASE, start it without rights, and ask it
+	@docker build --build-arg BASE=$(BASE) --tag $(IMAGE) .
+	@IMAGE=$(IMAGE) $(BIN)/python -m pytest -s tests/deploy/test_image.py
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
