@@ -17,7 +17,7 @@ BASE ?= python:3.13-slim
 IMAGE ?= airflow-mm2-offsets
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record release installed image chart check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record release installed image chart workflows check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,13 @@ $(DEPLOY)/bin/helm:
 $(DEPLOY)/schemas/.ready: $(READY) release/constraints.txt
 	@$(BIN)/uv pip install --quiet --no-deps --constraints release/constraints.txt --target $(DEPLOY)/schemas kubernetes-validate
 	@touch $@
+
+workflows: $(READY) $(DEPLOY)/bin/actionlint  ## Check the files of .github/workflows
+	@$(DEPLOY)/bin/actionlint
+	@$(BIN)/uv tool run --quiet --constraints release/constraints.txt zizmor --offline --quiet --pedantic .github/workflows
+
+$(DEPLOY)/bin/actionlint:
+	$(call program,actionlint,github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
