@@ -12,8 +12,14 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 DEV := --constraint constraints.txt --editable '.[dev]'
 SITE := --constraint constraints.txt --group docs
 
+DEPLOY := build/deploy
+# $(call program,NAME,GO_PACKAGE): a link to the program on the PATH, or the program made by Go.
+program = @mkdir -p $(DEPLOY)/bin; if command -v $(1) >/dev/null; then ln -sf "$$(command -v $(1))" $@; elif command -v go >/dev/null; then echo "compiling $(1), once"; GOBIN=$(CURDIR)/$(DEPLOY)/bin go install $(2); else echo "$(1) is needed: put it on the PATH, or Go to compile it"; exit 1; fi
+BASE ?= python:3.13-slim
+IMAGE ?= airflow-mm2-offsets
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean docs man
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean docs man release installed image chart workflows
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +134,34 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 
 man: $(READY)  ## Write the manual pages of the command line into build/man
 	@$(BIN)/python -m airflow_mm2_offsets.cli.man build/man
+
+release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
+	@$(BIN)/python -m release
+
+installed: $(READY)  ## Install the wheel with Airflow and without constraints, and import the example DAGs
+	@$(BIN)/python -m release.installed
+
+image: $(READY)  ## Build the image of the REST API from BASE, start it without rights, and ask it
+	@docker build --build-arg BASE=$(BASE) --tag $(IMAGE) .
+	@IMAGE=$(IMAGE) $(BIN)/python -m pytest -s tests/deploy/test_image.py
+
+chart: $(READY) $(DEPLOY)/bin/helm $(DEPLOY)/schemas/.ready  ## Lint the Helm chart, and compare all its variants with Kubernetes' schemas
+	@$(BIN)/python -m pytest --numprocesses 2 tests/deploy/test_chart.py
+
+# Where the program is not on the PATH, Go compiles it; the bill is some minutes, once.
+$(DEPLOY)/bin/helm:
+	$(call program,helm,helm.sh/helm/v3/cmd/helm@v3.22.0)
+
+$(DEPLOY)/schemas/.ready: $(READY) release/constraints.txt
+	@$(BIN)/uv pip install --quiet --no-deps --constraints release/constraints.txt --target $(DEPLOY)/schemas kubernetes-validate
+	@touch $@
+
+workflows: $(READY) $(DEPLOY)/bin/actionlint  ## Check the files of .github/workflows
+	@$(DEPLOY)/bin/actionlint
+	@$(BIN)/uv tool run --quiet --constraints release/constraints.txt zizmor --offline --quiet --pedantic .github/workflows
+
+$(DEPLOY)/bin/actionlint:
+	$(call program,actionlint,github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
