@@ -28,7 +28,6 @@ LAKE = "lake"
 """The connection to a storage."""
 STORED = "orders/source"
 """The job's folder in a storage's bucket."""
-ARCHIVE_EXAMPLE = "/tmp/mm2-syncs"  # noqa: S108 - what dags/mm2_archive_syncs.py names
 
 
 class Demo:
@@ -70,25 +69,26 @@ class Demo:
         self.progress = progress
         self.archive = folder / "archive"
         self.storage = storage
-        fetched = jars.fetch(BUILD, progress=progress)
+        located = jars.locate(BUILD)
         s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
         self.stack = stack or LocalStack(
-            folder / "kafka", fetched.kafka, ports=ports, progress=progress
+            folder / "kafka", located.kafka, ports=ports, progress=progress
         )
         kept = connections or {}
         by_default = _connections(self.stack, syncs_location, storage)
         self.airflow = Airflow(
             folder / "airflow",
-            copy_dags(folder / "dags", archive=self.archive),
+            copy_dags(folder / "dags"),
             connections={name: to for name, to in by_default.items() if name not in kept},
             kept_connections=kept,
             env={
                 **spark.configure(
                     folder / "spark",
-                    (*fetched.spark, *s3a),
+                    (*located.spark, *s3a),
                     Path(sys.executable),
                     conf={**(storage.spark_conf() if storage else {}), **(spark_conf or {})},
                 ),
+                **self._variables(),
                 **(env or {}),
             },
             port=airflow_port,
@@ -127,14 +127,36 @@ class Demo:
         place = f"{BUCKET}/{STORED}"
         return f"s3://{connection}@{place}" if connection else f"s3a://{place}"
 
+    def _variables(self) -> dict[str, str]:
+        """Return Airflow's variables: the folders that its forms leave empty."""
+        folders = {
+            "mm2_source_folder": self.location("source", connection=LAKE),
+            "mm2_target_folder": self.location("target"),
+            "mm2_archive": str(self.archive),
+        }
+        return {f"AIRFLOW_VAR_{name.upper()}": folder for name, folder in folders.items()}
+
     def output(self, side: str) -> Path | UPath:
         """Return where the job writes its rows on one cluster."""
         if side == "target" or self.storage is None:
             return self.job_folder(side) / "output"
         return self.storage.path(f"{STORED}/output")
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 600) -> None:
+    def wait(
+        self,
+        what: str,
+        condition: Callable[[], bool],
+        seconds: float = 600,
+        *,
+        now: Callable[[], str] = str,
+    ) -> None:
         """Wait for a condition while Airflow runs.
+
+        Args:
+            what: The thing awaited.
+            condition: Whether it is there.
+            seconds: The deadline.
+            now: What each line about the wait ends with.
 
         Raises:
             ProgramError: A part of Airflow died repeatedly.
@@ -145,7 +167,10 @@ class Demo:
             self.airflow.check()
             return condition()
 
-        wait_until(is_met, what, seconds=seconds, progress=self.progress)
+        def say(line: str) -> None:
+            self.progress(line + now())
+
+        wait_until(is_met, what, seconds=seconds, progress=say)
 
     def __enter__(self) -> Self:
         """Start everything; if a start fails, stop what was started."""
@@ -154,6 +179,7 @@ class Demo:
                 starting.enter_context(self.storage)
             starting.callback(self.airflow.stop)
             self.airflow.start_database()
+            jars.fetch(BUILD, progress=self.progress)  # While the database gets its tables.
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
             create_topic(self.stack.source, TOPIC, PARTITIONS)
@@ -175,21 +201,11 @@ class Demo:
         self._running.close()
 
 
-def copy_dags(folder: Path, *, archive: Path) -> Path:
-    """Copy the examples as a user does, with the archive at a location of its own.
-
-    The archive's DAG also runs by itself, when there are syncs, with the location in its file.
-
-    Raises:
-        ValueError: That file names another location than this function replaces.
-    """
-    shutil.copytree(ROOT / "dags", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "mm2_archive_syncs.py"
-    text = file.read_text()
-    if ARCHIVE_EXAMPLE not in text:
-        raise ValueError(f"{file} does not name {ARCHIVE_EXAMPLE}, the archive to replace")
-    file.write_text(text.replace(ARCHIVE_EXAMPLE, str(archive)))
-    return folder
+def copy_dags(folder: Path) -> Path:
+    """Copy the examples as a user does."""
+    return Path(
+        shutil.copytree(ROOT / "dags", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    )
 
 
 def _connections(
