@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 
-import docker  # type: ignore[import-untyped]
-from docker.errors import DockerException, ImageNotFound  # type: ignore[import-untyped]
+import docker
+from docker.errors import DockerException, ImageNotFound
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network

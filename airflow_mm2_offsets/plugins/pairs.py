@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -33,8 +33,13 @@ class _LoadedPair:
 class ConnectionPairs:
     """The pairs that were requested since the server started, each with its syncs in memory."""
 
-    def __init__(self) -> None:
-        """Read no connection yet."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read no connection yet.
+
+        Args:
+            clock: Returns seconds.
+        """
+        self._clock = clock
         self._interval = conf.getfloat("mm2_offsets", "refresh_seconds", fallback=30.0)
         self._loaded: dict[str, _LoadedPair] = {}
         self._used_at: dict[str, float] = {}
@@ -48,7 +53,7 @@ class ConnectionPairs:
         Raises:
             Problem: The connection does not exist, or is not a usable one of type ``mm2``.
         """
-        name, now = conn_id or DEFAULT, time.monotonic()
+        name, now = conn_id or DEFAULT, self._clock()
         self._forget_unused(now)
         loaded = self._loaded.get(name)
         if loaded is None or now - loaded.read_at > REREAD_SECONDS:
@@ -89,11 +94,11 @@ class ConnectionPairs:
         except ConfigurationError as error:
             raise problem_of(error, HTTPStatus.NOT_FOUND, field="query.conn_id") from error
         if loaded is not None and loaded.pair == pair:
-            return replace(loaded, read_at=time.monotonic())
+            return replace(loaded, read_at=self._clock())
         if loaded is not None:
             loaded.served.cache.stop()
         served = ServedPair.of(pair, interval=self._interval)
         with suppress(Mm2OffsetsError):  # the cache keeps the error, and every answer shows it
             served.cache.refresh()
         served.cache.start()
-        return _LoadedPair(pair=pair, served=served, read_at=time.monotonic())
+        return _LoadedPair(pair=pair, served=served, read_at=self._clock())

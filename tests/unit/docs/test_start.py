@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from airflow_mm2_offsets.cli.app import app
 from airflow_mm2_offsets.config import load_settings

@@ -38,7 +38,6 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connections]:
     clusters.sync("orders", (0, 0))
     made = Connections(clusters.pair)
     monkeypatch.setattr(Mm2OffsetHook, "get_conn", lambda hook: made.get_conn(hook.mm2_conn_id))
-    monkeypatch.setattr(pairs.time, "monotonic", lambda: made.now)
     served: list[ServedPair] = []
     of = ServedPair.of
 
@@ -65,7 +64,7 @@ def is_stopped(served: ServedPair) -> bool:
 
 def test_a_deleted_connection_is_forgotten(connections: Connections) -> None:
     """It is refused at its next reading; its refreshes stop, and metrics name it no more."""
-    loaded = ConnectionPairs()
+    loaded = ConnectionPairs(lambda: connections.now)
     served = ask(loaded, "mm2_one")
     del connections.pairs["mm2_one"]
     assert ask(loaded, "mm2_one") is served
@@ -78,7 +77,7 @@ def test_a_deleted_connection_is_forgotten(connections: Connections) -> None:
 
 def test_a_connection_that_nobody_uses_is_forgotten(connections: Connections) -> None:
     """Any request after an hour frees its syncs; asked again, they are read again."""
-    loaded = ConnectionPairs()
+    loaded = ConnectionPairs(lambda: connections.now)
     unused = ask(loaded, "mm2_one")
     connections.now = pairs.UNUSED_SECONDS - 1
     ask(loaded, "mm2_two")
@@ -92,7 +91,7 @@ def test_a_connection_that_nobody_uses_is_forgotten(connections: Connections) ->
 
 def test_a_changed_connection_is_read_again(connections: Connections) -> None:
     """The syncs of the old clusters are dropped; those of an unchanged one are kept."""
-    loaded = ConnectionPairs()
+    loaded = ConnectionPairs(lambda: connections.now)
     before = ask(loaded, "mm2_one")
     connections.now = pairs.REREAD_SECONDS + 1
     assert ask(loaded, "mm2_one") is before
@@ -106,7 +105,7 @@ def test_a_changed_connection_is_read_again(connections: Connections) -> None:
 def test_unknown_names_leave_nothing(connections: Connections) -> None:
     """A client that asks for any names does not fill the memory."""
     assert connections.pairs
-    loaded = ConnectionPairs()
+    loaded = ConnectionPairs(lambda: connections.now)
     for number in range(50):
         with pytest.raises(Problem):
             ask(loaded, f"missing_{number}")
