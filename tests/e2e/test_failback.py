@@ -9,7 +9,7 @@ from demo.environment import Demo
 from tests.e2e.drivers import DriverWatch
 from tests.e2e.journey import Journey, stay
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def test_there_and_home_again(tmp_path: Path) -> None:
