@@ -114,6 +114,13 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
 
+.PHONY: release installed
+release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
+	@$(BIN)/python -m release
+
+installed: $(READY)  ## Install the wheel with Airflow and without constraints, and import the example DAGs
+	@$(BIN)/python -m release.installed
+
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
 lint: $(READY)

@@ -1,0 +1,1 @@
+"""A release, written to a folder: ``make release``. Nothing is uploaded."""
