@@ -10,6 +10,9 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 # uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
 DEV := --constraint constraints.txt --editable '.[dev]'
 
+BASE ?= python:3.13-slim
+IMAGE ?= airflow-mm2-offsets
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
 
@@ -114,12 +117,16 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
 
-.PHONY: release installed
+.PHONY: release installed image
 release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
 	@$(BIN)/python -m release
 
 installed: $(READY)  ## Install the wheel with Airflow and without constraints, and import the example DAGs
 	@$(BIN)/python -m release.installed
+
+image: $(READY)  ## Build the image of the REST API from BASE, start it without rights, and ask it
+	@docker build --build-arg BASE=$(BASE) --tag $(IMAGE) .
+	@IMAGE=$(IMAGE) $(BIN)/python -m pytest -s tests/deploy/test_image.py
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
