@@ -10,6 +10,9 @@ PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apac
 # uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
 DEV := --constraint constraints.txt --editable '.[dev]'
 
+DEPLOY := build/deploy
+# $(call program,NAME,GO_PACKAGE): a link to the program on the PATH, or the program made by Go.
+program = @mkdir -p $(DEPLOY)/bin; if command -v $(1) >/dev/null; then ln -sf "$$(command -v $(1))" $@; elif command -v go >/dev/null; then echo "compiling $(1), once"; GOBIN=$(CURDIR)/$(DEPLOY)/bin go install $(2); else echo "$(1) is needed: put it on the PATH, or Go to compile it"; exit 1; fi
 BASE ?= python:3.13-slim
 IMAGE ?= airflow-mm2-offsets
 
@@ -117,7 +120,7 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
 
-.PHONY: release installed image
+.PHONY: release installed image chart
 release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
 	@$(BIN)/python -m release
 
@@ -127,6 +130,17 @@ installed: $(READY)  ## Install the wheel with Airflow and without constraints, 
 image: $(READY)  ## Build the image of the REST API from BASE, start it without rights, and ask it
 	@docker build --build-arg BASE=$(BASE) --tag $(IMAGE) .
 	@IMAGE=$(IMAGE) $(BIN)/python -m pytest -s tests/deploy/test_image.py
+
+chart: $(READY) $(DEPLOY)/bin/helm $(DEPLOY)/schemas/.ready  ## Lint the Helm chart, and compare all its variants with Kubernetes' schemas
+	@$(BIN)/python -m pytest --numprocesses 2 tests/deploy/test_chart.py
+
+# Where the program is not on the PATH, Go compiles it; the bill is some minutes, once.
+$(DEPLOY)/bin/helm:
+	$(call program,helm,helm.sh/helm/v3/cmd/helm@v3.22.0)
+
+$(DEPLOY)/schemas/.ready: $(READY) release/constraints.txt
+	@$(BIN)/uv pip install --quiet --no-deps --constraints release/constraints.txt --target $(DEPLOY)/schemas kubernetes-validate
+	@touch $@
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
