@@ -120,7 +120,7 @@ compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording
 
-.PHONY: release installed image chart
+.PHONY: release installed image chart workflows
 release: $(READY)  ## Write wheel, sdist, checksums and bill of materials into build/release
 	@$(BIN)/python -m release
 
@@ -141,6 +141,13 @@ $(DEPLOY)/bin/helm:
 $(DEPLOY)/schemas/.ready: $(READY) release/constraints.txt
 	@$(BIN)/uv pip install --quiet --no-deps --constraints release/constraints.txt --target $(DEPLOY)/schemas kubernetes-validate
 	@touch $@
+
+workflows: $(READY) $(DEPLOY)/bin/actionlint  ## Check the files of .github/workflows
+	@$(DEPLOY)/bin/actionlint
+	@$(BIN)/uv tool run --quiet --constraints release/constraints.txt zizmor --offline --quiet --pedantic .github/workflows
+
+$(DEPLOY)/bin/actionlint:
+	$(call program,actionlint,github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)
 
 check: lint types contracts  ## Run linters, types and the contracts between rooms
 
