@@ -151,7 +151,7 @@ chart: $(READY) $(DEPLOY)/bin/helm $(DEPLOY)/schemas/.ready  ## Lint the Helm ch
 
 # Where the program is not on the PATH, Go compiles it; the bill is some minutes, once.
 $(DEPLOY)/bin/helm:
-	$(call program,helm,helm.sh/helm/v3/cmd/helm@v3.22.0)
+	$(call program,helm,helm.sh/helm/v4/cmd/helm@v4.3.1)
 
 $(DEPLOY)/schemas/.ready: $(READY) release/constraints.txt
 	@$(BIN)/uv pip install --quiet --no-deps --constraints release/constraints.txt --target $(DEPLOY)/schemas kubernetes-validate
