@@ -4,11 +4,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
 RECIPES := build/recipes
 PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apache-airflow-providers-cncf-kubernetes apache-airflow-providers-google
-# uv takes a fifth of pip's time, and does not read pip's settings: pip follows where an index is set there.
-DEV := --constraint constraints.txt --editable '.[dev]'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
@@ -18,25 +17,24 @@ help:  ## List the entry points
 
 setup: $(READY)  ## Make the virtual environment from constraints.txt
 
-$(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"Python 3.11 or newer is needed, this is {v.major}.{v.minor}: make PYTHON=python3.11 ...")'
-	@java -version >/dev/null 2>&1 || { echo "Java 17 or newer is needed: install a JRE and put java on the PATH"; exit 1; }
-	@echo "making the virtual environment (once, about a minute)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python $(DEV) || $(BIN)/python -m pip install --quiet $(DEV)
+$(DEMO): pyproject.toml constraints.txt
+	@$(PYTHON) -m stack.setup demo
 	@touch $@
 
-demo: $(READY)  ## Move a running Spark job between two real clusters, and print the proof
+$(READY): $(DEMO)
+	@$(PYTHON) -m stack.setup dev
+	@touch $@
+
+demo: $(DEMO)  ## Move a running Spark job between two real clusters, and print the proof
 	@$(BIN)/python -m demo
 
-demo-disaster: $(READY)  ## Lose the source in mid-stream, and show what was told beside the truth
+demo-disaster: $(DEMO)  ## Lose the source in mid-stream, and show what was told beside the truth
 	@$(BIN)/python -m demo disaster
 
-up: $(READY)  ## Start clusters, MirrorMaker 2, Airflow and the job, to look around in
+up: $(DEMO)  ## Start clusters, MirrorMaker 2, Airflow and the job, to look around in
 	@$(BIN)/python -m demo up
 
-down: $(READY)  ## Stop what `make up` started
+down: $(DEMO)  ## Stop what `make up` started
 	@$(BIN)/python -m demo down
 
 spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
