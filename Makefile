@@ -10,7 +10,7 @@ RECIPES := build/recipes
 PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apache-airflow-providers-cncf-kubernetes apache-airflow-providers-google
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci record check lint types contracts format clean
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci jar-lists record check lint types contracts format clean
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ compat: $(READY)  ## Test every version of docs/versions.md, and rewrite its tab
 
 compat-ci: $(READY)  ## Test the oldest and newest libraries that need no server
 	@$(BIN)/python -m nox --tags ci
+
+jar-lists: $(READY)  ## Write stack/jar_lists again, after a change of the Ivy files
+	@$(BIN)/python -m stack.ivy
 
 record: $(READY)  ## Record runs of each MirrorMaker 2 version into tests/golden
 	@$(BIN)/python -m tests.support.recording

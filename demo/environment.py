@@ -70,10 +70,10 @@ class Demo:
         self.progress = progress
         self.archive = folder / "archive"
         self.storage = storage
-        fetched = jars.fetch(BUILD, progress=progress)
+        located = jars.locate(BUILD)
         s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
         self.stack = stack or LocalStack(
-            folder / "kafka", fetched.kafka, ports=ports, progress=progress
+            folder / "kafka", located.kafka, ports=ports, progress=progress
         )
         kept = connections or {}
         by_default = _connections(self.stack, syncs_location, storage)
@@ -85,7 +85,7 @@ class Demo:
             env={
                 **spark.configure(
                     folder / "spark",
-                    (*fetched.spark, *s3a),
+                    (*located.spark, *s3a),
                     Path(sys.executable),
                     conf={**(storage.spark_conf() if storage else {}), **(spark_conf or {})},
                 ),
@@ -154,6 +154,7 @@ class Demo:
                 starting.enter_context(self.storage)
             starting.callback(self.airflow.stop)
             self.airflow.start_database()
+            jars.fetch(BUILD, progress=self.progress)  # While the database gets its tables.
             starting.enter_context(self.stack)
             self.progress("two clusters and Kafka Connect run")
             create_topic(self.stack.source, TOPIC, PARTITIONS)
