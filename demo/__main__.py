@@ -10,16 +10,21 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
+from demo import disaster, failover
 from demo.background import READY, AlreadyUpError, Background
 from demo.disaster import Disaster, DisasterReport, make_demo
 from demo.environment import BUILD, Demo
 from demo.failover import FailedRunError, Failover
 from demo.report import Report
+from demo.screen import Screen
+from demo.steps import Steps
 from stack.local import Ports
 from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError
@@ -31,6 +36,8 @@ FIXED_PORTS = Ports(
     source=19092, source_controller=19093, target=29092, target_controller=29093, connect=18083
 )
 AIRFLOW_PORT = 18080
+STARTING = "start everything"
+say = Screen(sys.stdout)
 
 
 def main() -> int:
@@ -66,25 +73,32 @@ def main() -> int:
 def run() -> int:
     """Carry out the failover and print the proof; return 0 if it holds."""
     began = time.monotonic()
-    with Demo(_new_folder("demo"), say) as demo:
-        seconds = {"start everything": time.monotonic() - began}
-        report = Failover(demo).run()
-    seconds |= report.seconds
-    seconds["in all"] = time.monotonic() - began
-    return _show(replace(report, seconds=seconds), REPORT)
+    steps = Steps((STARTING, *failover.STEPS), say)
+    with _started(Demo(_new_folder("demo"), say), steps) as demo:
+        report = Failover(demo, steps=steps).run()
+    return _show(report, REPORT, began)
 
 
 def run_disaster() -> int:
     """Lose the source, fail over, print forecast and truth; return 0 if the forecast holds."""
     began = time.monotonic()
-    with make_demo(_new_folder("disaster"), say) as demo:
-        seconds = {"start everything": time.monotonic() - began}
-        report = Disaster(demo).run()
-    seconds |= {**report.seconds, "in all": time.monotonic() - began}
-    return _show(replace(report, seconds=seconds), DISASTER_REPORT)
+    steps = Steps((STARTING, *disaster.STEPS), say)
+    with _started(make_demo(_new_folder("disaster"), say), steps) as demo:
+        report = Disaster(demo, steps=steps).run()
+    return _show(report, DISASTER_REPORT, began)
 
 
-def _show(report: Report | DisasterReport, file: Path) -> int:
+@contextmanager
+def _started(demo: Demo, steps: Steps) -> Iterator[Demo]:
+    """Start a demo as the first step, and stop it at the end."""
+    with ExitStack() as running:
+        with steps.step(STARTING):
+            running.enter_context(demo)
+        yield demo
+
+
+def _show(made: Report | DisasterReport, file: Path, began: float) -> int:
+    report = replace(made, seconds={**made.seconds, "in all": time.monotonic() - began})
     report.write(file)
     print(f"\n{report}\n\nThe report is in {file}", flush=True)
     return 0 if report.holds else 1
@@ -107,11 +121,6 @@ def serve() -> NoReturn:
         while True:
             demo.airflow.check()
             time.sleep(1)
-
-
-def say(line: str) -> None:
-    """Print a line with the time."""
-    print(f"{datetime.now(UTC):%H:%M:%S}  {line}", flush=True)
 
 
 def _new_folder(kind: str) -> Path:

@@ -11,12 +11,15 @@ from typing import Any
 from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.core.summary import table
 from demo.environment import LAKE, Demo
-from demo.failover import ARCHIVE, FAILOVER, Failover
+from demo.failover import ARCHIVE, CATCHING_UP, FAILOVER, MOVING, STREAMING, Failover
+from demo.steps import Steps
 from demo.timeline import Timeline
 from demo.truth import Comparison, read_truth
 from stack.s3 import S3Storage
 from stack.waiting import Progress
 
+READING = "read the truth"
+STEPS = (STREAMING, MOVING, CATCHING_UP, READING)
 UNARCHIVED = 150
 """Numbers that are written after the archive's last run and before the source is lost."""
 
@@ -64,12 +67,17 @@ class DisasterReport:
 
 
 class Disaster:
-    """One disaster of a demo whose offset-syncs topic lies on the source."""
+    """One disaster of a demo whose offset-syncs topic lies on the source.
 
-    def __init__(self, demo: Demo) -> None:
+    Args:
+        demo: The programs, which run.
+        steps: Told of each step; None: they are counted from here.
+    """
+
+    def __init__(self, demo: Demo, *, steps: Steps | None = None) -> None:
         """Prepare it; nothing is lost yet."""
         self.demo = demo
-        self.failover = Failover(demo)
+        self.failover = Failover(demo, steps=steps or Steps(STEPS, demo.progress))
         self.archive = str(demo.archive)
         self.saved_positions = str(demo.folder / "saved-positions")
         self.lost_at: datetime | None = None
@@ -85,17 +93,17 @@ class Disaster:
             FailedRunError: A DAG run failed.
             WaitTimeoutError: A step did not end in time.
         """
-        failover = self.failover
-        with failover.step("stream from the source"):
+        failover, steps = self.failover, self.failover.steps
+        with steps.step(STREAMING):
             self.prepare(unarchived=unarchived)
             time.sleep(wait)
         self.lose_source()
-        with failover.step("failover"):
+        with steps.step(MOVING):
             self.trigger()
             self.finish()
-        with failover.step("catch up on the target"):
+        with steps.step(CATCHING_UP):
             failover.catch_up()
-        with failover.step("read the truth"):
+        with steps.step(READING):
             return self.report()
 
     def prepare(
@@ -157,7 +165,7 @@ class Disaster:
             forecast=forecast,
             comparison=Comparison.of(read_truth(self.demo, failover.sink), forecast),
             timeline=failover.timeline(),
-            seconds=failover.seconds,
+            seconds=failover.steps.seconds,
         )
 
 

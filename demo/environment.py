@@ -133,8 +133,21 @@ class Demo:
             return self.job_folder(side) / "output"
         return self.storage.path(f"{STORED}/output")
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 600) -> None:
+    def wait(
+        self,
+        what: str,
+        condition: Callable[[], bool],
+        seconds: float = 600,
+        *,
+        now: Callable[[], str] = str,
+    ) -> None:
         """Wait for a condition while Airflow runs.
+
+        Args:
+            what: The thing awaited.
+            condition: Whether it is there.
+            seconds: The deadline.
+            now: What each line about the wait ends with.
 
         Raises:
             ProgramError: A part of Airflow died repeatedly.
@@ -145,7 +158,10 @@ class Demo:
             self.airflow.check()
             return condition()
 
-        wait_until(is_met, what, seconds=seconds, progress=self.progress)
+        def say(line: str) -> None:
+            self.progress(line + now())
+
+        wait_until(is_met, what, seconds=seconds, progress=say)
 
     def __enter__(self) -> Self:
         """Start everything; if a start fails, stop what was started."""

@@ -1,8 +1,6 @@
 """Moves the running job through Airflow, as a user would, and gathers the proof."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -13,6 +11,7 @@ from demo.environment import LAKE, TOPIC, Demo
 from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink
+from demo.steps import Steps
 from demo.timeline import Timeline, read_intervals
 
 STREAM, FAILOVER, ARCHIVE = "orders_stream", "mm2_failover", "mm2_archive_syncs"
@@ -29,13 +28,23 @@ class FailedRunError(RuntimeError):
     """A DAG run failed; the message holds the end of the failed task's log."""
 
 
-class Failover:
-    """One failover of the demo; each step is timed."""
+STREAMING, MOVING = "stream from the source", "failover"
+CATCHING_UP, PROVING = "catch up on the target", "gather the proof"
+STEPS = (STREAMING, MOVING, CATCHING_UP, PROVING)
 
-    def __init__(self, demo: Demo) -> None:
+
+class Failover:
+    """One failover of the demo; each step is timed.
+
+    Args:
+        demo: The programs, which run.
+        steps: Told of each step; None: they are counted from here.
+    """
+
+    def __init__(self, demo: Demo, *, steps: Steps | None = None) -> None:
         """Prepare a failover without starting it."""
         self.demo = demo
-        self.seconds: dict[str, float] = {}
+        self.steps = steps or Steps(STEPS, demo.progress)
         self.sink = Sink(map(demo.output, SIDES))
         self.run_id = ""
 
@@ -46,21 +55,22 @@ class Failover:
             FailedRunError: A DAG run failed.
             WaitTimeoutError: A step did not end in time.
         """
-        with self.step("stream from the source"):
+        with self.steps.step(STREAMING):
             self.start_stream()
-        with self.step("failover"):
+        with self.steps.step(MOVING):
             self.trigger(verify=True)
             self.wait_for_task("translate")
             self.move_producer()
             self.wait_for_end()
-        with self.step("catch up on the target"):
+        with self.steps.step(CATCHING_UP):
             self.catch_up()
-        return self.report()
+        with self.steps.step(PROVING):
+            return self.report()
 
     def report(self) -> Report:
         """Return the proof of a failover that has ended."""
         tasks = self.demo.airflow.api.tasks(FAILOVER, self.run_id).values()
-        self.seconds |= {f"task {task.task_id}": task.seconds or 0.0 for task in tasks}
+        seconds = {f"task {task.task_id}": task.seconds or 0.0 for task in tasks}
         plan = self.plan()
         return Report(
             plan=plan,
@@ -68,7 +78,7 @@ class Failover:
             timeline=self.timeline(),
             produced=self.demo.producer.produced,
             delivered=self.sink.numbers,
-            seconds=self.seconds,
+            seconds={**self.steps.seconds, **seconds},
             verified=self.verified(),
         )
 
@@ -100,11 +110,16 @@ class Failover:
                 self.has_ended(FAILOVER, self.run_id)
                 or self.demo.airflow.api.tasks(FAILOVER, self.run_id)[task_id].state in DONE
             ),
+            now=self._at_work,
         )
 
     def wait_for_end(self) -> None:
         """Wait until the failover has ended."""
-        self.demo.wait("the failover's end", lambda: self.has_ended(FAILOVER, self.run_id))
+        self.demo.wait(
+            "the failover's end",
+            lambda: self.has_ended(FAILOVER, self.run_id),
+            now=self._at_work,
+        )
 
     def move_producer(self) -> None:
         """Stop the producer, let MirrorMaker 2 copy the rest, and write to the target."""
@@ -164,6 +179,12 @@ class Failover:
         options = PlanOptions(strategy=Strategy.LINEAR)
         return plan_failover(self.demo.pair, plan.source_positions(), options=options)
 
+    def _at_work(self) -> str:
+        """Return the tasks of the failover that run or wait, to end a line with."""
+        tasks = self.demo.airflow.api.tasks(FAILOVER, self.run_id).values()
+        names = sorted(task.task_id for task in tasks if task.state in {"running", "deferred"})
+        return f", at {' and '.join(names)}" if names else ""
+
     def _end_target_job(self) -> None:
         # What the job delivers after the last number can only be a duplicate: let it end first.
         request_stop(str(self.demo.job_folder("target") / "control"), "demo-end")
@@ -185,11 +206,3 @@ class Failover:
             log = airflow.log(dag_id, run_id, failed) if failed else "no task failed"
             raise FailedRunError(f"run {run_id} of {dag_id} failed in task {failed}:\n{log}")
         return state == "success"
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Say that a step begins, and note how long it takes."""
-        self.demo.progress(f"== {name}")
-        began = time.monotonic()
-        yield
-        self.seconds[name] = time.monotonic() - began
