@@ -22,6 +22,7 @@ from demo.background import READY, AlreadyUpError, Background
 from demo.disaster import Disaster, DisasterReport, make_demo
 from demo.environment import BUILD, Demo
 from demo.failover import FailedRunError, Failover
+from demo.picture import write_picture
 from demo.report import Report
 from demo.screen import Screen
 from demo.steps import Steps
@@ -31,6 +32,7 @@ from stack.waiting import WaitTimeoutError
 
 REPORT = BUILD / "demo-report.json"
 DISASTER_REPORT = BUILD / "demo-disaster-report.json"
+PICTURE = BUILD / "demo" / "switch.svg"
 KEPT_RUNS = 3
 FIXED_PORTS = Ports(
     source=19092, source_controller=19093, target=29092, target_controller=29093, connect=18083
@@ -75,8 +77,12 @@ def run() -> int:
     began = time.monotonic()
     steps = Steps((STARTING, *failover.STEPS), say)
     with _started(Demo(_new_folder("demo"), say), steps) as demo:
-        report = Failover(demo, steps=steps).run()
-    return _show(report, REPORT, began)
+        moved = Failover(demo, steps=steps)
+        report = moved.run()
+        write_picture(moved.switch(report), PICTURE)
+    code = _show(report, REPORT, began)
+    print(f"The picture of the switch is {PICTURE}", flush=True)
+    return code
 
 
 def run_disaster() -> int:
@@ -113,8 +119,8 @@ def serve() -> NoReturn:
         say(f"Clusters  source {demo.stack.source}, target {demo.stack.target}")
         say(f"Connect   {demo.stack.connect_url}")
         say(
-            "The job orders_stream runs on the source. Trigger mm2_failover with source_folder "
-            f"{demo.job_folder('source')} and target_folder {demo.job_folder('target')}"
+            "The job orders_stream runs on the source. Trigger mm2_failover as its form stands: it "
+            f"moves the job from {demo.job_folder('source')} to {demo.job_folder('target')}"
         )
         say("`make down` stops everything")
         say(READY)

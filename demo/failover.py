@@ -12,6 +12,7 @@ from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink
 from demo.steps import Steps
+from demo.switch import Switch, read_batches
 from demo.timeline import Timeline, read_intervals
 
 STREAM, FAILOVER, ARCHIVE = "orders_stream", "mm2_failover", "mm2_archive_syncs"
@@ -172,6 +173,23 @@ class Failover:
             {task.task_id: read_intervals(logs, task) for task in tasks},
             triggered=airflow.api.triggered_at(FAILOVER, self.run_id),
             first_record=self.sink.first_record(self.demo.job_folder("target") / "output"),
+        )
+
+    def switch(self, report: Report) -> Switch:
+        """Return what the picture of a failover shows; both outputs are on the local disk."""
+        shown = TopicPartition(TOPIC, 0)
+        source, target = (
+            read_batches(self.demo.job_folder(side) / "output", shown.partition) for side in SIDES
+        )
+        return Switch(
+            partition=str(shown),
+            source=source,
+            target=target,
+            stopped_at=report.plan.source_positions()[TOPIC][shown.partition],
+            started_at=report.plan.target_positions()[TOPIC][shown.partition],
+            triggered=self.demo.airflow.api.triggered_at(FAILOVER, self.run_id),
+            timeline=report.timeline,
+            verdict=report.verdict,
         )
 
     def straight_line(self, plan: FailoverPlan) -> FailoverPlan:

@@ -49,6 +49,17 @@ class Report:
         failed = self.verified is not None and self.verified.outcome is Outcome.FAILED
         return not self.lost and as_announced and not failed
 
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence."""
+        announced = self.plan.max_reread
+        return (
+            f"{self.produced} records produced, {len(self.delivered)} of them in the sink: "
+            f"{self.lost} lost, {self.duplicated} duplicated "
+            f"(the plan announced at most {'?' if announced is None else announced}). "
+            f"{'PROVEN' if self.holds else 'FAILED'}"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
         return {
@@ -75,7 +86,7 @@ class Report:
     def __str__(self) -> str:
         """Return the report as tables."""
         verified = [f"The task verify: {self.verified.summary()}"] if self.verified else []
-        parts = [self._partitions(), *verified, self._steps(), str(self.timeline), self._verdict()]
+        parts = [self._partitions(), *verified, self._steps(), str(self.timeline), self.verdict]
         return "\n\n".join(parts)
 
     def _lost(self, partition: int) -> int:
@@ -106,15 +117,6 @@ class Report:
     def _steps(self) -> str:
         return table(
             ("step", "seconds"), [(step, f"{took:.1f}") for step, took in self.seconds.items()]
-        )
-
-    def _verdict(self) -> str:
-        announced = self.plan.max_reread
-        return (
-            f"{self.produced} records produced, {len(self.delivered)} of them in the sink: "
-            f"{self.lost} lost, {self.duplicated} duplicated "
-            f"(the plan announced at most {'?' if announced is None else announced}). "
-            f"{'PROVEN' if self.holds else 'FAILED'}"
         )
 
 

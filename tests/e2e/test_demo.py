@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from demo.__main__ import REPORT
+from demo.__main__ import PICTURE, REPORT
 from demo.environment import ROOT
 from demo.producer import PARTITIONS
 
@@ -18,6 +18,7 @@ def test_demo_proves_the_failover() -> None:
     The DAG's own comparison, whose records this test does not count, says the same.
     """
     REPORT.unlink(missing_ok=True)
+    PICTURE.unlink(missing_ok=True)
 
     ended = subprocess.run(
         [sys.executable, "-m", "demo"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -32,6 +33,7 @@ def test_demo_proves_the_failover() -> None:
     assert all(partition["shift"] != 0 for partition in report["partitions"])
     assert all(partition["status"] == "exact" for partition in report["partitions"])
     assert "PROVEN" in ended.stdout
+    assert "PROVEN" in PICTURE.read_text()
     verified = report["verified"]
     assert verified["outcome"] == "clean"
     assert verified["counts"] == []
