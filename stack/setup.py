@@ -16,6 +16,9 @@ ROOT = Path(__file__).parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 UV = VENV / "bin" / "uv"
+UNPACKED = "--config-settings-package=pyspark:--build-option=--compression=stored"
+"""PySpark comes as a source archive, of which uv builds a wheel that it unpacks at once. To
+compress the 460 MB of its jars in between would take most of the time."""
 CONSTRAINTS = ("--constraint", "constraints.txt")
 OLDEST = (3, 11)
 """The oldest Python that Airflow's packages are pinned for."""
@@ -82,7 +85,8 @@ def install(extra: str) -> None:
     """Install the package with one extra, by uv or else by pip."""
     packages = [*CONSTRAINTS, "--editable", f".[{extra}]"]
     try:
-        run("uv installs", [UV, "pip", "install", "--quiet", "--python", PYTHON, *packages])
+        options = (UV, "pip", "install", "--quiet", "--python", PYTHON, UNPACKED)
+        run("uv installs", [*options, *packages])
     except SetupError as error:
         say(f"{error}; pip tries, which takes some minutes")
         run("pip installs", [*_pip(), *packages])
