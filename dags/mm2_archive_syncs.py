@@ -45,10 +45,11 @@ with DAG(
             description="Id of the mm2 connection, which names the two clusters.",
         ),
         "archive": Param(
-            "/tmp/mm2-syncs",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="Archive",
-            description="A folder for this pair of clusters alone, such as s3://conn@bucket/syncs.",
+            description="A folder for this pair of clusters alone, such as s3://conn@bucket/syncs. "
+            "Empty: the Airflow variable mm2_archive, or else /tmp/mm2-syncs.",
         ),
         "checkpoint": Param(
             "",
@@ -73,7 +74,7 @@ with DAG(
     ArchiveSyncsOperator(
         task_id="archive",
         mm2_conn_id="{{ params.mm2_conn_id }}",
-        archive="{{ params.archive }}",
+        archive="{{ params.archive or var.value.get('mm2_archive', '/tmp/mm2-syncs') }}",
         retries=2,
     )
     SaveSparkPositionsOperator(

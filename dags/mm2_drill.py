@@ -35,16 +35,18 @@ with DAG(
             description="The DAG that runs the job; a second run of it starts on the target.",
         ),
         "source_folder": Param(
-            "/tmp/orders/source",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="Folder of the job on the source",
-            description="Holds its checkpoint and its control location. It is only read.",
+            description="Holds its checkpoint and its control location. It is only read. Empty: "
+            "as in mm2_failover.",
         ),
         "target_folder": Param(
-            "/tmp/orders/target",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="Folder of the job on the target",
-            description="Where a failover would start the job. The drill keeps away from it.",
+            description="Where a failover would start the job. The drill keeps away from it. "
+            "Empty: as in mm2_failover.",
         ),
         "drill_folder": Param(
             "/tmp/orders/drill",  # noqa: S108 - an example
@@ -86,7 +88,8 @@ with DAG(
         trigger_run_id="drill__{{ run_id }}",
         conf={
             "mode": "drill",
-            **{name: f"{{{{ params.{name} }}}}" for name in dag.params},
+            # Empty text: mm2_failover then takes its own default.
+            **{name: f"{{{{ params.{name} or '' }}}}" for name in dag.params},
         },
         wait_for_completion=True,
         poke_interval=15,

@@ -25,6 +25,9 @@ started again, nothing is started on the target.
 The waits run in the triggerer. If your Airflow has none, give ``failover_tasks`` the argument
 ``deferrable=False``.
 
+The folders that the form leaves empty are those of the Airflow variables ``mm2_source_folder``,
+``mm2_target_folder`` and ``mm2_archive``, which are read when a task runs.
+
 The stop leaves a fence in the job's control location. Until the fence is lifted no driver of the
 job runs there, and no other run moves it.
 """
@@ -47,12 +50,17 @@ HEARTBEAT_TIMEOUT = (
     "{{ params.heartbeat_timeout or silence }}"
 )
 """In a disaster a silent driver counts as dead: nobody can answer."""
-DRILL_FOLDER = "(params.drill_folder or params.target_folder ~ '-drill')"
-TARGET_FOLDER = f"{{{{ {DRILL_FOLDER} if params.mode == 'drill' else params.target_folder }}}}"
-SOURCE_OUTPUT = "{{ params.source_sink or params.source_folder ~ '/output' }}"
+SOURCE = "(params.source_folder or var.value.get('mm2_source_folder', '/tmp/orders/source'))"
+TARGET = "(params.target_folder or var.value.get('mm2_target_folder', '/tmp/orders/target'))"
+"""Where the job runs, and where it is to run: expressions of templates, read when a task runs."""
+IN_A_DISASTER = "var.value.get('mm2_archive', '') if params.mode == 'disaster' else ''"
+ARCHIVE = f"{{{{ params.archive or ({IN_A_DISASTER}) }}}}"
+DRILL_FOLDER = f"(params.drill_folder or {TARGET} ~ '-drill')"
+TARGET_FOLDER = f"{{{{ {DRILL_FOLDER} if params.mode == 'drill' else {TARGET} }}}}"
+SOURCE_OUTPUT = f"{{{{ params.source_sink or {SOURCE} ~ '/output' }}}}"
 TARGET_OUTPUT = (
     f"{{{{ {DRILL_FOLDER} ~ '/output' if params.mode == 'drill' "
-    "else params.sink or params.target_folder ~ '/output' }}"
+    f"else params.sink or {TARGET} ~ '/output' }}}}"
 )
 """A drill's job writes in the drill's folder."""
 
@@ -107,11 +115,11 @@ with DAG(
             description="Id of the DAG that runs the job. The failover triggers it for the target.",
         ),
         "source_folder": Param(
-            "/tmp/orders/source",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="Folder of the job on the source",
             description="Where the job runs now, also in a failback. It holds checkpoint and "
-            "control.",
+            "control. Empty: the Airflow variable mm2_source_folder, or else /tmp/orders/source.",
         ),
         "spark_folder": Param(
             default=None,
@@ -121,11 +129,12 @@ with DAG(
             "mount, and the job has ended or died. It is your word that both are one folder.",
         ),
         "target_folder": Param(
-            "/tmp/orders/target",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="Folder of the job on the target",
             description="Where the job is to run. It must hold no checkpoint yet; in a failback it "
-            "may be the folder that the job left. The plan is kept in its folder plans.",
+            "may be the folder that the job left. The plan is kept in its folder plans. Empty: the "
+            "Airflow variable mm2_target_folder, or else /tmp/orders/target.",
         ),
         "drill_folder": Param(
             default=None,
@@ -139,7 +148,8 @@ with DAG(
             type=["null", "string"],
             title="Archive of offset syncs",
             description="The folder that mm2_archive_syncs writes. A disaster needs it if the "
-            "offset-syncs topic is on the source.",
+            "offset-syncs topic is on the source. Empty: in a disaster the Airflow variable "
+            "mm2_archive; else none.",
         ),
         "saved_positions": Param(
             default=None,
@@ -301,14 +311,14 @@ with DAG(
         mm2_conn_id=MM2_CONN_ID,
         exchanged="{{ params.mode == 'failback' and not params.reverse_mm2_conn_id }}",
         stream_dag_id="{{ params.stream_dag_id }}",
-        source_folder="{{ params.source_folder }}",
+        source_folder=f"{{{{ {SOURCE} }}}}",
         target_folder=TARGET_FOLDER,
         source_output=SOURCE_OUTPUT,
         target_output=TARGET_OUTPUT,
-        reports_folder="{{ params.reports_folder or params.target_folder ~ '-reports' }}",
+        reports_folder=f"{{{{ params.reports_folder or {TARGET} ~ '-reports' }}}}",
         source_kafka_conn_id=kafka_conn_id("source", exchanged="target"),
         target_kafka_conn_id=kafka_conn_id("target", exchanged="source"),
-        archive="{{ params.archive or '' }}",
+        archive=ARCHIVE,
         source_is_gone="{{ params.source_is_gone }}",
         changed_records="{{ params.changed_records }}",
         verify="{{ params.verify }}",
@@ -316,7 +326,7 @@ with DAG(
             "check": {
                 **SPARK_NAMES,
                 "subscribe_pattern": "{{ params.subscribe_pattern }}",
-                "sink": "{{ params.sink or params.target_folder ~ '/output' }}",
+                "sink": f"{{{{ params.sink or {TARGET} ~ '/output' }}}}",
                 "txn_app_id": "{{ params.txn_app_id }}",
             },
             "stop_source": {
@@ -335,8 +345,8 @@ with DAG(
                 # A job that writes outside its folders would write there in a drill, too.
                 "sinks": [SOURCE_OUTPUT, "{{ params.sink or '' }}"],
                 "job_folders": {
-                    "source folder": "{{ params.source_folder }}",
-                    "target folder": "{{ params.target_folder }}",
+                    "source folder": f"{{{{ {SOURCE} }}}}",
+                    "target folder": f"{{{{ {TARGET} }}}}",
                 },
             },
             # A drill is to read something.

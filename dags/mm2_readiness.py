@@ -21,11 +21,12 @@ TARGET_NAMES = {
 }
 BESIDE_TARGET = "params.target_folder ~ '{}' if params.target_folder else ''"
 REPORTS = f"params.reports_folder or ({BESIDE_TARGET.format('-reports')})"
-SOURCE_OUTPUT = "{{ params.source_sink or params.source_folder ~ '/output' }}"
+SOURCE = "(params.source_folder or var.value.get('mm2_source_folder', '/tmp/orders/source'))"
+SOURCE_OUTPUT = f"{{{{ params.source_sink or {SOURCE} ~ '/output' }}}}"
 DRILL = {
     "folder": f"{{{{ params.drill_folder or ({BESIDE_TARGET.format('-drill')}) }}}}",
     "job_folders": {
-        "source folder": "{{ params.source_folder }}",
+        "source folder": f"{{{{ {SOURCE} }}}}",
         "target folder": "{{ params.target_folder or '' }}",
     },
     "other_folders": {
@@ -68,10 +69,11 @@ with DAG(
             description="The failover that is to be ready.",
         ),
         "source_folder": Param(
-            "/tmp/orders/source",  # noqa: S108 - an example
-            type="string",
+            default=None,
+            type=["null", "string"],
             title="The job's folder",
-            description="It holds checkpoint and control location.",
+            description="It holds checkpoint and control location. Empty: the Airflow variable "
+            "mm2_source_folder, or else /tmp/orders/source.",
         ),
         "spark_folder": _text("The job's folder, as Spark names it", "As in mm2_failover."),
         "target_folder": _text(
@@ -132,11 +134,11 @@ with DAG(
         "or params.mm2_conn_id }}",
         exchanged="{{ params.mode == 'failback' and not params.reverse_mm2_conn_id }}",
         mode="{{ params.mode }}",
-        checkpoint="{{ params.source_folder }}/checkpoint",
-        control="{{ params.source_folder }}/control",
+        checkpoint=f"{{{{ {SOURCE} }}}}/checkpoint",
+        control=f"{{{{ {SOURCE} }}}}/control",
         **SPARK_NAMES,
         **TARGET_NAMES,
-        from_folder="{{ params.source_folder }}",
+        from_folder=f"{{{{ {SOURCE} }}}}",
         archive="{{ params.archive or '' }}",
         saved_positions="{{ params.saved_positions or '' }}",
         positions="{{ params.positions or '' }}",

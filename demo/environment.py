@@ -28,7 +28,6 @@ LAKE = "lake"
 """The connection to a storage."""
 STORED = "orders/source"
 """The job's folder in a storage's bucket."""
-ARCHIVE_EXAMPLE = "/tmp/mm2-syncs"  # noqa: S108 - what dags/mm2_archive_syncs.py names
 
 
 class Demo:
@@ -79,7 +78,7 @@ class Demo:
         by_default = _connections(self.stack, syncs_location, storage)
         self.airflow = Airflow(
             folder / "airflow",
-            copy_dags(folder / "dags", archive=self.archive),
+            copy_dags(folder / "dags"),
             connections={name: to for name, to in by_default.items() if name not in kept},
             kept_connections=kept,
             env={
@@ -89,6 +88,7 @@ class Demo:
                     Path(sys.executable),
                     conf={**(storage.spark_conf() if storage else {}), **(spark_conf or {})},
                 ),
+                **self._variables(),
                 **(env or {}),
             },
             port=airflow_port,
@@ -126,6 +126,15 @@ class Demo:
             return str(self.job_folder(side))
         place = f"{BUCKET}/{STORED}"
         return f"s3://{connection}@{place}" if connection else f"s3a://{place}"
+
+    def _variables(self) -> dict[str, str]:
+        """Return Airflow's variables: the folders that its forms leave empty."""
+        folders = {
+            "mm2_source_folder": self.location("source", connection=LAKE),
+            "mm2_target_folder": self.location("target"),
+            "mm2_archive": str(self.archive),
+        }
+        return {f"AIRFLOW_VAR_{name.upper()}": folder for name, folder in folders.items()}
 
     def output(self, side: str) -> Path | UPath:
         """Return where the job writes its rows on one cluster."""
@@ -192,21 +201,11 @@ class Demo:
         self._running.close()
 
 
-def copy_dags(folder: Path, *, archive: Path) -> Path:
-    """Copy the examples as a user does, with the archive at a location of its own.
-
-    The archive's DAG also runs by itself, when there are syncs, with the location in its file.
-
-    Raises:
-        ValueError: That file names another location than this function replaces.
-    """
-    shutil.copytree(ROOT / "dags", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "mm2_archive_syncs.py"
-    text = file.read_text()
-    if ARCHIVE_EXAMPLE not in text:
-        raise ValueError(f"{file} does not name {ARCHIVE_EXAMPLE}, the archive to replace")
-    file.write_text(text.replace(ARCHIVE_EXAMPLE, str(archive)))
-    return folder
+def copy_dags(folder: Path) -> Path:
+    """Copy the examples as a user does."""
+    return Path(
+        shutil.copytree(ROOT / "dags", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    )
 
 
 def _connections(

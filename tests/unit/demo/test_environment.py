@@ -6,15 +6,12 @@ from demo.environment import ROOT, copy_dags
 from stack import spark
 
 
-def test_each_demo_has_an_archive_of_its_own(tmp_path: Path) -> None:
-    """The copied DAG names it; all else is as in dags/."""
-    archive = tmp_path / "archive"
-    copied = copy_dags(tmp_path / "dags", archive=archive)
-    original = ROOT / "dags" / "mm2_archive_syncs.py"
-    text = (copied / original.name).read_text()
-    assert f'"{archive}"' in text
-    assert text.replace(str(archive), "/tmp/mm2-syncs") == original.read_text()  # noqa: S108
-    for name in ("mm2_failover.py", "orders_stream.py", "jobs/orders_stream.py", ".airflowignore"):
+def test_the_demo_runs_the_examples_as_they_are(tmp_path: Path) -> None:
+    """Nothing is replaced in them: the folders of a demo are Airflow's variables."""
+    copied = copy_dags(tmp_path / "dags")
+    names = [path.name for path in (ROOT / "dags").glob("*.py")]
+    assert names
+    for name in (*names, "jobs/orders_stream.py", ".airflowignore"):
         assert (copied / name).read_bytes() == (ROOT / "dags" / name).read_bytes()
 
 

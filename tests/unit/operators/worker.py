@@ -86,7 +86,7 @@ class Worker:
         """Answer one message of the task."""
         if GetDag is not None and isinstance(msg, GetDag):
             return self._dag(msg.dag_id)
-        answer = self._about_tasks(msg)
+        answer = self._about_the_rest(msg)
         match msg:
             case SetXCom():
                 self.xcoms[msg.task_id, msg.key] = json.loads(json.dumps(msg.value))
@@ -108,9 +108,14 @@ class Worker:
                 answer = self._trigger(msg)
         return answer
 
-    def _about_tasks(self, msg: object) -> object:
-        """Answer a message about a person or the run's other tasks; None to all else."""
+    def _about_the_rest(self, msg: object) -> object:
+        """Answer a message about a person, a variable, or the run's other tasks; None to all else.
+
+        The variables of the environment are known without asking; there are no others.
+        """
         match type(msg).__name__:
+            case "GetVariable":
+                return ErrorResponse(error=ErrorType.VARIABLE_NOT_FOUND)
             case "CreateHITLDetailPayload":
                 self.questions.append(msg)
             case "GetTaskStates":
