@@ -112,8 +112,11 @@ def _show(made: Report | DisasterReport, file: Path, began: float) -> int:
 
 def serve() -> NoReturn:
     """Keep everything running, with the job on the source, until told to stop."""
-    with Demo(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT) as demo:
-        Failover(demo).start_stream()
+    prepared = Demo(_new_folder("up"), say, ports=FIXED_PORTS, airflow_port=AIRFLOW_PORT)
+    steps = Steps((STARTING, failover.STREAMING), say)
+    with _started(prepared, steps) as demo:
+        with steps.step(failover.STREAMING):
+            Failover(demo).start_stream()
         user, password = demo.airflow.login
         say(f"Airflow   {demo.airflow.url}  user {user}, password {password}")
         say(f"Clusters  source {demo.stack.source}, target {demo.stack.target}")

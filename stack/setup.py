@@ -17,9 +17,8 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 UV = VENV / "bin" / "uv"
 UNPACKED = "--config-settings-package=pyspark:--build-option=--compression=stored"
-"""PySpark comes as a source archive, of which uv builds a wheel that it unpacks at once.
-
-To compress the 460 MB of its jars in between would take most of the time."""
+"""PySpark comes as a source archive, of which uv builds a wheel that it unpacks at once. To
+compress the 460 MB of its jars in between would take most of the time."""
 CONSTRAINTS = ("--constraint", "constraints.txt")
 OLDEST = (3, 11)
 """The oldest Python that Airflow's packages are pinned for."""
