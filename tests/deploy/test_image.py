@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import docker  # type: ignore[import-untyped]
+import docker
 import httpx
 import pytest
 
