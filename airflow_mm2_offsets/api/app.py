@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
-from airflow_mm2_offsets.api import health, plan, syncs, translate
+from airflow_mm2_offsets.api import batches, health, plan, syncs, translate
 from airflow_mm2_offsets.api.body import add_body_schemas
 from airflow_mm2_offsets.api.metrics import Metrics
 from airflow_mm2_offsets.api.middleware import Limits, RequestLimiter
@@ -50,7 +50,7 @@ def create_app(
     app.add_middleware(RequestLimiter, limits=limits, metrics=app.state.metrics)
     install(app)
     login = [Depends(auth)]
-    for router in (translate.router, syncs.router, plan.router):
+    for router in (translate.router, batches.router, syncs.router, plan.router):
         app.include_router(router, prefix=PREFIX, dependencies=login, responses=RESPONSES)
     app.include_router(health.metrics_router, dependencies=login, responses=RESPONSES)
     app.include_router(
