@@ -12,13 +12,14 @@ EXAMPLES = {"dags/": f"{PACKAGE}example_dags/"}
 """Folders of the checkout that the wheel has under another name."""
 METADATA = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
 SDIST_FOLDERS = (
-    *("airflow_mm2_offsets", "benchmarks", "charts", "dags", "demo", "docs", "release"),
-    *("stack", "tests"),
+    *("airflow_mm2_offsets", "benchmarks", "charts", "dags", "demo", "docs", "docsite"),
+    *("release", "stack", "tests"),
 )
 SDIST_FILES = (
     *(".dockerignore", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md"),
-    *("SECURITY.md", "constraints.txt", "docker-compose.yaml", "noxfile.py", "pyproject.toml"),
+    *("SECURITY.md", "constraints.txt", "docker-compose.yaml", "mkdocs.yml", "noxfile.py"),
+    "pyproject.toml",
 )
 NOT_IN_SDIST = (".ci", ".github")
 """Folders that serve the repository alone."""
