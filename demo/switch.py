@@ -56,6 +56,11 @@ class Switch:
     verdict: str
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the job wrote something on both sides."""
+        return bool(self.source and self.target)
+
+    @property
     def gap(self) -> float:
         """The seconds between the last batch on the source and the first one on the target."""
         return (self.target[0].at - self.source[-1].at).total_seconds()

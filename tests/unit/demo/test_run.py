@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,10 +54,17 @@ class PlayedDemo:
         self.progress("stopping")
 
 
+@dataclass(frozen=True)
+class PlayedSwitch:
+    verdict: str
+    is_complete: bool
+
+
 class PlayedFailover:
     """A failover after which one number more was produced than the sink has, or none more."""
 
     produced = 3
+    writes_on_both_sides = True
 
     def __init__(self, demo: PlayedDemo, **_steps: object) -> None:
         self.demo = demo
@@ -64,8 +72,8 @@ class PlayedFailover:
     def run(self) -> Report:
         return report(self.produced)
 
-    def switch(self, made: Report) -> str:
-        return made.verdict
+    def switch(self, made: Report) -> PlayedSwitch:
+        return PlayedSwitch(verdict=made.verdict, is_complete=self.writes_on_both_sides)
 
 
 @pytest.fixture
@@ -79,9 +87,9 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(command, "Demo", PlayedDemo)
     monkeypatch.setattr(command, "Failover", PlayedFailover)
 
-    def draw(verdict: str, file: Path) -> None:
+    def draw(switch: PlayedSwitch, file: Path) -> None:
         said.append("drawn")
-        file.write_text(verdict)
+        file.write_text(switch.verdict)
 
     monkeypatch.setattr(command, "write_picture", draw)
     return said
@@ -100,6 +108,16 @@ def test_a_run_ends_with_proof_report_and_picture(
     assert f"The picture of the switch is {picture}" in shown
     assert picture.read_text().endswith("PROVEN")
     assert '"in all"' in (tmp_path / "report.json").read_text()
+
+
+def test_a_target_without_output_has_its_report(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is nothing to draw, and the run says so at its end."""
+    monkeypatch.setattr(PlayedFailover, "writes_on_both_sides", False)
+    command.run()
+    assert "drawn" not in lines
+    assert capsys.readouterr().out.endswith("not drawn: the job wrote nothing on one side\n")
 
 
 @pytest.mark.usefixtures("lines")
