@@ -1,5 +1,6 @@
 """A circuit breaker before the source: who did not answer a moment ago is not asked again yet."""
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -9,6 +10,8 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
 PAUSE_SECONDS = 5.0
+PROBE_SECONDS = 15.0
+"""How long one request may find out whether the cluster is back; longer than its own deadline."""
 
 
 class Breaker:
@@ -41,18 +44,27 @@ class Breaker:
         Raises:
             ClusterUnreachableError: The cluster does not answer, or did not a moment ago.
         """
+        requested = list(partitions)
+        if not requested:
+            return {}  # Nobody is asked, so nothing is learned.
         self._raise_if_open()
         try:
-            watermarks = self._cluster.watermarks(partitions)
+            watermarks = self._cluster.watermarks(requested)
         except ClusterUnreachableError as error:
             with self._lock:
-                # The frames would keep the request in memory.
-                self._error = error.with_traceback(None)
+                # The frames of the error itself would keep the request in memory.
+                self._error = copy.copy(error)
                 self._ask_after = self._clock() + self._pause
             raise
+        except Exception:
+            self._close()  # The cluster has answered.
+            raise
+        self._close()
+        return watermarks
+
+    def _close(self) -> None:
         with self._lock:
             self._error = None
-        return watermarks
 
     def _raise_if_open(self) -> None:
         with self._lock:
@@ -60,6 +72,6 @@ class Breaker:
                 return
             now = self._clock()
             if now < self._ask_after:
-                raise self._error.with_traceback(None)
-            # This request asks; the others wait for what it finds, at most as long as a pause.
-            self._ask_after = now + self._pause
+                raise copy.copy(self._error)
+            # This request asks; the others are refused until it has an answer.
+            self._ask_after = now + PROBE_SECONDS

@@ -14,6 +14,10 @@ HEAD_SECONDS = 10.0
 """A request's head must be there so long after the connection began or the last answer ended."""
 HEAD_BYTES = 64 * 1024
 """The largest head of a request, give or take one read from the socket."""
+PIPELINED_REQUESTS = 64
+"""The most requests that a client may send before it has the answer of the first."""
+SLICE_BYTES = 4096
+"""Data goes to uvicorn in slices, after each of which the waiting requests are counted."""
 TAKE_SECONDS = 20.0
 """How often a client that does not keep up with its answers must have taken more of them."""
 SEND_BUFFER = 128 * 1024
@@ -32,7 +36,7 @@ class SlowClientProtocol(asyncio.Protocol):
     """Hangs up on a client that never finishes a request's head, or never takes its answer.
 
     Such a client would hold its connection for ever, and fill the memory: httptools takes heads of
-    any size. ``RequestLimiter`` bounds bodies.
+    any size, and uvicorn any number of requests at once. ``RequestLimiter`` bounds bodies.
     Wrap the app by ``report_requests``.
     """
 
@@ -55,12 +59,17 @@ class SlowClientProtocol(asyncio.Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data to uvicorn, unless a head is too large."""
+        """Pass data to uvicorn, unless a head is too large, or too many requests wait."""
         if not self._in_request and self._head.add(data) > HEAD_BYTES:
             self._transport.write(_HEAD_TOO_LARGE)
             self._transport.close()
             return
-        self.inner.data_received(data)
+        for start in range(0, len(data), SLICE_BYTES):
+            self.inner.data_received(data[start : start + SLICE_BYTES])
+            # uvicorn's h11 keeps no such queue: it reads one request at a time.
+            if len(getattr(self.inner, "pipeline", ())) > PIPELINED_REQUESTS:
+                self._transport.abort()
+                return
 
     def eof_received(self) -> bool | None:
         """Pass the end of the client's data to uvicorn."""
@@ -98,7 +107,9 @@ class SlowClientProtocol(asyncio.Protocol):
     def _await_head(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
-        if not self._transport.is_closing():
+        if self._transport.is_closing():
+            self._watch_taking()  # close() waits until the client has taken everything.
+        else:
             self._head_timer = self._loop.call_later(HEAD_SECONDS, self._hang_up)
 
     def _hang_up(self) -> None:
@@ -139,15 +150,18 @@ class _HeadMeter:
 
     def __init__(self) -> None:
         self._bytes = 0
+        self._begun = False
         self._complete = False
         self._last = b""
 
     def add(self, data: bytes) -> int:
-        """Return the bytes of the head so far."""
-        self._complete = self._complete or _HEAD_END in self._last + data
+        """Return the bytes of the head so far; blank lines before it belong to it."""
+        head = data if self._begun else data.lstrip(b"\r\n")
+        self._begun = bool(head) or self._begun
+        self._complete = self._complete or _HEAD_END in self._last + head
         if not self._complete:
             self._bytes += len(data)
-            self._last = data[-len(_HEAD_END) + 1 :]
+            self._last = (self._last + head)[-len(_HEAD_END) + 1 :]
         return self._bytes
 
 

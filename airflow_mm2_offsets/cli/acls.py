@@ -69,7 +69,7 @@ def acls(
         for side in principals
         for line in (f"# {side}", *(row["command"] for row in rows if row["cluster"] == side))
     ]
-    return Answer(text="\n".join(lines), data={"task": operator, "acls": rows})
+    return Answer(text="\n".join(lines), data={"task": operator, "acls": rows}, has_advice=False)
 
 
 def _row(right: "ClusterAcl", cluster: "KafkaCluster", principal: str) -> dict[str, str]:

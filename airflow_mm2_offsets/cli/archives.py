@@ -93,6 +93,7 @@ def run(
     return Answer(
         text=_run_text(str(sync_archive.location), result, compacted),
         data={**result.to_json(), "compacted": compacted},
+        has_advice=False,
     )
 
 
@@ -114,6 +115,7 @@ def show(
     return Answer(
         text=_text(url, snapshot.pair, snapshot),
         data=_to_json(url, snapshot.pair, snapshot),
+        has_advice=False,
     )
 
 

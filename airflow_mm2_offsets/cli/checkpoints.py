@@ -31,7 +31,7 @@ def show(
     from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 
     state = read_checkpoint(url)
-    return Answer(text=_text(state), data=_to_json(state))
+    return Answer(text=_text(state), data=_to_json(state), has_advice=False)
 
 
 def _text(state: "Checkpoint") -> str:

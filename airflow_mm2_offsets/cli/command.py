@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_origin
 import click
 from click.exceptions import Exit
 
-from airflow_mm2_offsets.cli.advice import in_words_of_the_command_line, spelled
+from airflow_mm2_offsets.cli.advice import in_words_of_the_command_line, spelled, words_of
 from airflow_mm2_offsets.cli.endings import ending_of
 from airflow_mm2_offsets.cli.numbers import MOST, Number
 from airflow_mm2_offsets.cli.output import Answer, OutputError, abandon_stdout, show
@@ -47,7 +47,7 @@ def answering(command: Callable[..., Answer]) -> Callable[..., None]:
     def run(*, output: OutputOptions, **arguments: Any) -> None:
         with failures(debug=output.debug, as_json=output.as_json):
             answer = command(**arguments)
-            text = in_words_of_the_command_line(answer.text, click.get_current_context().command)
+            text = _in_users_words(answer.text) if answer.has_advice else answer.text
             show(replace(answer, text=text), as_json=output.as_json)
         raise Exit(answer.exit_code)
 
@@ -105,26 +105,38 @@ def say(line: str) -> None:
 
 
 def _end(error: BaseException, *, debug: bool, as_json: bool) -> Exit:
-    command = click.get_current_context().command
     try:
         if as_json and isinstance(error, Mm2OffsetsError):
-            _print_json(error, command)
+            _print_json(error)
     except OutputError as worse:
-        say(in_words_of_the_command_line(ending_of(error).message, command))
+        say(_in_users_words(ending_of(error).message, error))
         error = worse
     ending = ending_of(error)
     if isinstance(error, OutputError):
         abandon_stdout()
     elif debug and not isinstance(error, KeyboardInterrupt):
-        traceback.print_exception(error)
+        with suppress(OSError):
+            traceback.print_exception(error)
     if ending.message:
-        say(in_words_of_the_command_line(ending.message, command))
+        say(_in_users_words(ending.message, error))
     return Exit(ending.code)
 
 
-def _print_json(error: Mm2OffsetsError, command: click.Command) -> None:
-    values = spelled(error.to_json(), command)
-    values["message"] = in_words_of_the_command_line(str(values["message"]), command)
+def _in_users_words(text: str, error: BaseException | None = None) -> str:
+    """Return a text of the command that runs, or the message of its error, with its options."""
+    running = click.get_current_context()
+    setting = error.fields.get("setting") if isinstance(error, Mm2OffsetsError) else None
+    return in_words_of_the_command_line(
+        text,
+        running.command,
+        setting=None if setting is None else str(setting),
+        users_words=words_of(running.params),
+    )
+
+
+def _print_json(error: Mm2OffsetsError) -> None:
+    values = spelled(error.to_json(), click.get_current_context().command)
+    values["message"] = _in_users_words(str(values["message"]), error)
     print(json.dumps({"error": values}, indent=2))  # noqa: T201 - the answer
     sys.stdout.flush()
 

@@ -50,7 +50,7 @@ def show(*, url: Location) -> Answer:
     if holds:
         text = "; ".join([text, *(describe_hold(url, hold) for hold in holds)])
         data["held_by"] = [hold.request_id for hold in holds]
-    return Answer(text=text, data=data)
+    return Answer(text=text, data=data, has_advice=False)
 
 
 @grouped

@@ -80,6 +80,7 @@ def syncs(
             "matching": len(selected),
             "syncs": [_to_json(sync) for sync in newest],
         },
+        has_advice=False,
     )
 
 

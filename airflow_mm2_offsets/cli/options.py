@@ -75,11 +75,11 @@ def read_text_option(name: str, source: str) -> str:
     Raises:
         ConfigurationError: The file can't be read.
     """
-    if source == "-":
-        return sys.stdin.read()
     if source.lstrip().startswith("{"):
         return source
     try:
+        if source == "-":
+            return sys.stdin.read() if sys.stdin else ""
         return Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"

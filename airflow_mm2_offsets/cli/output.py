@@ -20,6 +20,8 @@ class Answer:
     data: Mapping[str, Any]
     """For machines: plain JSON, offsets as text."""
     exit_code: ExitCode = ExitCode.OK
+    has_advice: bool = True
+    """Whether the text may name options: it is then put in the words of the command line."""
 
 
 class OutputError(Exception):

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -27,6 +28,8 @@ def run() -> NoReturn:
 
 def _exit_code() -> int:
     """Return the exit code of a command; what Click raises, and what no command catches."""
+    if sys.stderr is None:  # It is closed; Python would print messages to stdout.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
     try:
         guard_stdout()
         code = app.main(prog_name=PROGRAM, standalone_mode=False)

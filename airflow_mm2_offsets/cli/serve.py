@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from airflow_mm2_offsets.cli.clusters import ConfigFile, load
-from airflow_mm2_offsets.cli.command import Debug, failures, grouped
+from airflow_mm2_offsets.cli.command import Debug, failures, grouped, say
 from airflow_mm2_offsets.cli.numbers import Number
 from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -80,9 +80,9 @@ def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = Fa
         settings = load(config, os.environ | listen.variables())
         aliases = f"{settings.naming.source_alias} -> {settings.naming.target_alias}"
         try:
-            _server().serve(settings, ready=lambda url: _say(f"{aliases}: {url}; Ctrl-C ends it"))
+            _server().serve(settings, ready=lambda url: say(f"{aliases}: {url}; Ctrl-C ends it"))
         except KeyboardInterrupt:
-            _say("Ended")
+            say("Ended")
 
 
 def _server() -> Any:  # noqa: ANN401 - a module
@@ -93,7 +93,3 @@ def _server() -> Any:  # noqa: ANN401 - a module
         raise ConfigurationError(
             f"serve needs {error.name}; install airflow-mm2-offsets[api]"
         ) from error
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - to the person at the terminal

@@ -1,5 +1,6 @@
 """Topic-partitions and positions; every room that takes positions from outside checks them here."""
 
+import re
 from collections.abc import Mapping
 from operator import index
 from typing import NamedTuple, SupportsIndex, TypeAlias
@@ -11,6 +12,9 @@ Positions: TypeAlias = dict[str, dict[int, int]]
 
 MAX_OFFSET = 2**63 - 1
 """The highest offset that Kafka's INT64 holds."""
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""As in org.apache.kafka.common.internals.Topic. librdkafka crashes on names that are not UTF-8."""
+_SHOWN = 100
 
 
 class TopicPartition(NamedTuple):
@@ -75,8 +79,11 @@ def check_positions(positions: object) -> Positions:
 
 
 def _check_topic(topic: object, partitions: object) -> dict[int, int]:
-    if not isinstance(topic, str) or not topic:
-        raise PositionError(f"a topic's name must be text; got {topic!r}")
+    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+        raise PositionError(
+            f"a topic's name must be text of 1 to 249 letters, digits, dots, underscores and "
+            f"hyphens; got {str(topic)[:_SHOWN]!r}"
+        )
     if not isinstance(partitions, Mapping) or not partitions:
         raise PositionError(
             f'its positions must map partitions to offsets, as in {{"0": 42}}; got {partitions!r}',

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -12,14 +13,16 @@ from airflow.providers.common.compat.sdk import conf
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, ServedPair
 from airflow_mm2_offsets.api.problems import Problem, problem_of
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 
 DEFAULT = Mm2OffsetHook.default_conn_name
 REREAD_SECONDS = 30.0
 """A connection is read again after so many seconds, to notice changes."""
 UNUSED_SECONDS = 3600.0
-"""A pair that no request has named for so many seconds leaves the memory."""
+"""A pair that no request has named for so many seconds leaves the memory at the next request."""
+FIRST_READS = 16
+"""The connections whose syncs are read for the first time at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class ConnectionPairs:
         self._loaded: dict[str, _LoadedPair] = {}
         self._used_at: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        # Threads of their own: pairs whose clusters are silent must not keep others waiting.
+        self._first_reads = ThreadPoolExecutor(FIRST_READS, thread_name_prefix="mm2-first-read")
 
     async def get(self, conn_id: str | None) -> ServedPair:
         """Return the pair of a connection.
@@ -55,14 +60,16 @@ class ConnectionPairs:
         """
         name, now = conn_id or DEFAULT, self._clock()
         self._forget_unused(now)
-        loaded = self._loaded.get(name)
-        if loaded is None or now - loaded.read_at > REREAD_SECONDS:
-            async with self._locks.setdefault(name, asyncio.Lock()):
-                if self._loaded.get(name) is loaded:  # no other request has read it while we waited
-                    self._loaded[name] = await self._reread(name, loaded)
-                loaded = self._loaded[name]
         self._used_at[name] = now
-        return loaded.served
+        while True:
+            loaded = self._loaded.get(name)
+            if loaded is not None and now - loaded.read_at <= REREAD_SECONDS:
+                return loaded.served
+            lock = self._locks.setdefault(name, asyncio.Lock())
+            async with lock:
+                # Another request may have read the connection, or forgotten it, while we waited.
+                if self._locks.get(name) is lock and self._loaded.get(name) is loaded:
+                    self._loaded[name] = await self._reread(name, loaded)
 
     def served(self) -> Mapping[str, ServedPair]:
         """Return the pairs in memory by the ids of their connections."""
@@ -81,24 +88,27 @@ class ConnectionPairs:
             loaded.served.cache.stop()
 
     async def _reread(self, name: str, loaded: _LoadedPair | None) -> _LoadedPair:
+        """Read the connection; keep the syncs in memory if it did not change."""
         try:
-            return await asyncio.to_thread(self._read, name, loaded)
+            pair = await asyncio.to_thread(_read_connection, name)
         except Problem:
             self._forget(name)  # it was deleted, or is no usable connection any more
             raise
-
-    def _read(self, name: str, loaded: _LoadedPair | None) -> _LoadedPair:
-        """Read the connection; keep the syncs in memory if it did not change."""
-        try:
-            pair = Mm2OffsetHook(name, timeout=CLUSTER_SECONDS).get_conn()
-        except ConfigurationError as error:
-            raise problem_of(error, HTTPStatus.NOT_FOUND, field="query.conn_id") from error
         if loaded is not None and loaded.pair == pair:
             return replace(loaded, read_at=self._clock())
+        served = ServedPair.of(pair, interval=self._interval)
+        with suppress(Exception):  # the cache keeps the error, and every answer shows it
+            await asyncio.get_running_loop().run_in_executor(
+                self._first_reads, served.cache.refresh
+            )
+        served.cache.start()
         if loaded is not None:
             loaded.served.cache.stop()
-        served = ServedPair.of(pair, interval=self._interval)
-        with suppress(Mm2OffsetsError):  # the cache keeps the error, and every answer shows it
-            served.cache.refresh()
-        served.cache.start()
         return _LoadedPair(pair=pair, served=served, read_at=self._clock())
+
+
+def _read_connection(name: str) -> ClusterPair:
+    try:
+        return Mm2OffsetHook(name, timeout=CLUSTER_SECONDS).get_conn()
+    except ConfigurationError as error:
+        raise problem_of(error, HTTPStatus.NOT_FOUND, field="query.conn_id") from error

@@ -4,7 +4,7 @@ import pytest
 
 from airflow_mm2_offsets.api.breaker import Breaker
 from airflow_mm2_offsets.core import Watermarks
-from airflow_mm2_offsets.errors import ClusterUnreachableError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, TopicNotFoundError
 from tests.unit.api.api_harness import BASE, ORDERS, ApiHarness, FakeCluster
 
 ENDS = {ORDERS: Watermarks(low=0, high=300)}
@@ -70,6 +70,48 @@ def test_an_answer_ends_it(clock: Clock) -> None:
     for _ in range(3):
         assert asked.watermarks([ORDERS]) == ENDS
     assert source.requests == 4
+
+
+def test_no_partition_asks_nobody(clock: Clock) -> None:
+    """Such a request is answered during the pause, too, and does not end it."""
+    source = FakeCluster("source")
+    asked = breaker(source, clock)
+    fails(asked)
+    for clock.seconds in (1.0, 5.0):
+        assert asked.watermarks([]) == {}
+    clock.seconds = 4.9
+    fails(asked)
+    assert source.requests == 1
+
+
+def test_a_refusal_is_an_answer(clock: Clock) -> None:
+    """A cluster that refuses a request is back."""
+    source = FakeCluster("source")
+    asked = breaker(source, clock)
+    fails(asked)
+    clock.seconds = 5.0
+
+    def refuse(_partitions: object) -> dict[object, object]:
+        raise TopicNotFoundError("there is no such topic")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(source, "watermarks", refuse)
+        with pytest.raises(TopicNotFoundError):
+            asked.watermarks([ORDERS])
+    source.known_watermarks = ENDS
+    assert asked.watermarks([ORDERS]) == ENDS
+
+
+def test_each_request_has_an_error_of_its_own(clock: Clock) -> None:
+    """One that is raised over and over would keep the frames of each request in memory."""
+    asked = breaker(FakeCluster("source"), clock)
+    errors = []
+    for _ in range(3):
+        with pytest.raises(ClusterUnreachableError, match="did not answer") as raised:
+            asked.watermarks([ORDERS])
+        errors.append(raised.value)
+    assert len({id(error) for error in errors}) == 3
+    assert len({str(error) for error in errors}) == 1
 
 
 def test_batches_share_the_breaker(api: ApiHarness) -> None:

@@ -28,6 +28,9 @@ class ClosedTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return True
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def write(self, _data: object) -> None:
         raise RuntimeError("the handler is closed")
 
@@ -44,6 +47,12 @@ class OpenTransport(asyncio.Transport):
 
     def close(self) -> None:
         self.closed.set()
+
+    def abort(self) -> None:
+        self.closed.set()
+
+    def pause_reading(self) -> None:
+        """Go on: the test calls the protocol itself."""
 
     def write(self, _data: object) -> None:
         """Drop it."""
@@ -159,10 +168,11 @@ def test_a_request_that_is_being_answered_keeps_its_connection(
     [
         ([GET, b"y" * 900, b"\r\n\r\n"], False),
         ([GET, b"y" * 600, b"y" * 600], True),
+        ([b"\r\n\r\n" + GET, b"y" * 600, b"y" * 600], True),
         ([REQUEST[:-1], REQUEST[-1:], GET, b"y" * 600], False),
         ([GET + b"y\r\nContent-Length: 9000\r\n\r\n", b"y" * 600, b"y" * 600], False),
     ],
-    ids=["within", "beyond", "a second request", "a body"],
+    ids=["within", "beyond", "behind a blank line", "a second request", "a body"],
 )
 def test_a_head_has_a_size(
     parts: list[bytes], *, refused: bool, monkeypatch: pytest.MonkeyPatch
@@ -180,3 +190,42 @@ def test_a_head_has_a_size(
         return closed
 
     assert asyncio.run(send_all()) is refused
+
+
+def test_only_some_requests_may_wait() -> None:
+    """A client that sends requests without end is cut off, before uvicorn has parsed them all."""
+    transport = OpenTransport()
+
+    async def send_all() -> bool:
+        connection = connect(ApiHarness().app, transport)
+        connection.data_received(REQUEST * protocol.PIPELINED_REQUESTS)
+        assert not transport.is_closing()
+        connection.data_received(REQUEST * 2000)
+        closed = transport.is_closing()
+        assert len(connection.inner.pipeline) < 2 * protocol.PIPELINED_REQUESTS + 100
+        connection.connection_lost(None)
+        return closed
+
+    assert asyncio.run(send_all())
+
+
+def test_a_closing_client_that_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last answer lies in the buffer, and a close alone would wait for it for ever."""
+    monkeypatch.setattr(protocol, "TAKE_SECONDS", 0.01)
+    aborted = asyncio.Event()
+
+    class Stuck(ClosedTransport):
+        def get_write_buffer_size(self) -> int:
+            return 1
+
+        def abort(self) -> None:
+            aborted.set()
+
+    async def end_request() -> None:
+        connection = connect(ApiHarness().app, Stuck())
+        connection.request_began()
+        connection.request_ended()
+        await asyncio.wait_for(aborted.wait(), 10)
+        connection.connection_lost(ConnectionAbortedError())
+
+    asyncio.run(end_request())

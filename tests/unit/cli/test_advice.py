@@ -10,7 +10,7 @@ import click
 import pytest
 
 import airflow_mm2_offsets
-from airflow_mm2_offsets.cli.advice import in_words_of_the_command_line, spelled
+from airflow_mm2_offsets.cli.advice import in_words_of_the_command_line, spelled, words_of
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.cli.test_lazy import CONTEXTS
@@ -79,8 +79,6 @@ def test_no_message_names_an_argument_of_python(place: str, name: str, text: str
         ("plan", "give sole_writer=True or", "give --sole-writer or"),
         ("plan", "start with on_unmapped=earliest, or", "start with --on-unmapped earliest, or"),
         ("groups", "take offsets_from=checkpoints", "take --offsets-from checkpoints"),
-        ("plan", "archive: a login", "--archive: a login"),
-        ("groups", "Error: include: no group", "Error: --match: no group"),
         ("check", "give plan_path", "give --kept-plan"),
         # The user's own names, and those of other options, stay.
         ("plan", "s3://lake/on_unmapped=latest/x is", "s3://lake/on_unmapped=latest/x is"),
@@ -88,12 +86,50 @@ def test_no_message_names_an_argument_of_python(place: str, name: str, text: str
         ("plan", "'on_unmapped' is not", "'on_unmapped' is not"),
         ("plan", "on_unmapped.events: no", "on_unmapped.events: no"),
         ("plan", "the archive is empty", "the archive is empty"),
+        ("plan", "archive: partition 0 is given twice", "archive: partition 0 is given twice"),
+        ("plan", "CN=a,timeout=30 may not", "CN=a,timeout=30 may not"),
         ("syncs", "choose on_unmapped", "choose on_unmapped"),
     ],
 )
 def test_names_become_options(command: str, text: str, shown: str) -> None:
     """Names and values become flags; other text that looks like them does not."""
     assert in_words_of_the_command_line(text, COMMANDS[command]) == shown
+
+
+@pytest.mark.parametrize(
+    ("command", "setting", "text", "shown"),
+    [
+        ("plan", "archive", "archive: a login", "--archive: a login"),
+        ("groups", "include", "Error: include: no group", "Error: --match: no group"),
+        ("plan", "timeout", "archive: a login", "archive: a login"),
+    ],
+)
+def test_an_error_begins_with_its_option(command: str, setting: str, text: str, shown: str) -> None:
+    """Where the error is about that setting: else the word is a topic or a file."""
+    assert in_words_of_the_command_line(text, COMMANDS[command], setting=setting) == shown
+
+
+def test_the_users_own_words_stay() -> None:
+    """A topic or a folder may be called as an option is."""
+    words = words_of({"checkpoint": "/data/on_unmapped/x", "positions": None})
+    text = "on_unmapped is no checkpoint; set max_rate"
+    for command, shown in (("plan", text), ("forecast", text.replace("max_rate", "--max-rate"))):
+        assert in_words_of_the_command_line(text, COMMANDS[command], users_words=words) == shown
+
+
+def test_a_value_of_another_spelling_keeps_its_meaning() -> None:
+    """Connect and JSON write true in small letters."""
+    text = "set read_source=true or read_source=false"
+    shown = in_words_of_the_command_line(text, COMMANDS["plan"])
+    assert shown == "set --read-source or --no-read-source"
+
+
+def test_the_command_for_an_administrator_is_not_rewritten(line: CommandLine) -> None:
+    """A topic that is called as an option stays in what is to be run."""
+    arguments = ("acls", "--principal", "User:me", "--operator", "translate", "--topic", "conn_id")
+    shown = line.run(*arguments).stdout
+    assert "--topic conn_id" in shown
+    assert "--conn-id" not in shown
 
 
 def test_a_setting_is_spelled_as_an_option() -> None:

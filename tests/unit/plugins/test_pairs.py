@@ -1,7 +1,8 @@
 """The pairs of Airflow's connections that the API server keeps in memory."""
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -22,9 +23,10 @@ class Connections:
     def __init__(self, pair: ClusterPair) -> None:
         self.pairs = {"mm2_one": pair, "mm2_two": pair}
         self.now = 0.0
-        self.stopped: list[str] = []
+        self.before_read: Callable[[], None] = lambda: None
 
     def get_conn(self, conn_id: str) -> ClusterPair:
+        self.before_read()
         if conn_id not in self.pairs:
             raise ConfigurationError(f"connection {conn_id} does not exist")
         return self.pairs[conn_id]
@@ -109,4 +111,46 @@ def test_unknown_names_leave_nothing(connections: Connections) -> None:
     for number in range(50):
         with pytest.raises(Problem):
             ask(loaded, f"missing_{number}")
-    assert loaded._locks == {}  # noqa: SLF001 - what would grow
+    assert (loaded._locks, loaded._used_at) == ({}, {})  # noqa: SLF001 - what would grow
+
+
+def test_a_pair_that_is_asked_for_is_not_forgotten_meanwhile(connections: Connections) -> None:
+    """An hour after the last use, a request for another pair comes while a database is read."""
+    loaded = ConnectionPairs(lambda: connections.now)
+    ask(loaded, "mm2_one")
+    connections.now = pairs.UNUSED_SECONDS - 1
+    reading, answered = threading.Event(), threading.Event()
+
+    async def both() -> ServedPair:
+        first = asyncio.create_task(loaded.get("mm2_one"))
+        await asyncio.to_thread(reading.wait, 10)
+        connections.before_read = lambda: None
+        connections.now = pairs.UNUSED_SECONDS + 1
+        await loaded.get("mm2_two")
+        answered.set()
+        return await first
+
+    def slow() -> None:
+        reading.set()
+        assert answered.wait(10)
+
+    connections.before_read = slow
+    served = asyncio.run(both())
+    thread = served.cache._thread  # noqa: SLF001 - the thread must go on
+    assert thread is not None
+    assert not served.cache._stop.is_set()  # noqa: SLF001 - what would end it
+    assert "mm2_one" in loaded.served()
+
+
+def test_all_who_wait_for_a_deleted_connection_are_told(connections: Connections) -> None:
+    """The second request, which waited for the first, is refused as well."""
+    loaded = ConnectionPairs(lambda: connections.now)
+    ask(loaded, "mm2_one")
+    del connections.pairs["mm2_one"]
+    connections.now = pairs.REREAD_SECONDS + 1
+
+    async def both() -> list[ServedPair | BaseException]:
+        asked = (loaded.get("mm2_one") for _ in range(2))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [type(each) for each in asyncio.run(both())] == [Problem, Problem]
