@@ -14,7 +14,8 @@ _OTHER_NAMES = {"include": "match"}
 """Names below the command line that differ from the parameter of its command."""
 _BEFORE = r"(?<![\w/.:,'\"=-])"
 """Not within a path, a quoted name or a setting of MirrorMaker 2: that is the user's own text."""
-_AFTER = r"(?![\w/'\"\[-]|\.\w)"
+_AFTER = r"(?![\w/'\"\[-]|\.\w|  )"
+"""Nor in a table, whose cells two spaces end: a check may be called as an option."""
 
 
 def in_words_of_the_command_line(

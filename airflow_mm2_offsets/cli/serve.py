@@ -76,6 +76,9 @@ def serve(*, config: ConfigFile = None, listen: ListenOptions, debug: Debug = Fa
     logging.basicConfig(
         level=logging.DEBUG if debug else logging.INFO, stream=sys.stderr, format=LOG_FORMAT
     )
+    if not debug:
+        # Uvicorn tells of its own start and end, which the command does itself.
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with failures(debug=debug):
         settings = load(config, os.environ | listen.variables())
         aliases = f"{settings.naming.source_alias} -> {settings.naming.target_alias}"

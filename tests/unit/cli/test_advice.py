@@ -87,6 +87,7 @@ def test_no_message_names_an_argument_of_python(place: str, name: str, text: str
         ("plan", "on_unmapped.events: no", "on_unmapped.events: no"),
         ("plan", "the archive is empty", "the archive is empty"),
         ("plan", "archive: partition 0 is given twice", "archive: partition 0 is given twice"),
+        ("check", "subscribe_pattern    not_asked", "subscribe_pattern    not_asked"),
         ("plan", "CN=a,timeout=30 may not", "CN=a,timeout=30 may not"),
         ("syncs", "choose on_unmapped", "choose on_unmapped"),
     ],
