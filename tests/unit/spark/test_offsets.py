@@ -11,7 +11,7 @@ from airflow_mm2_offsets.errors import PositionError
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 
 positions = st.dictionaries(
-    st.text(min_size=1),
+    st.from_regex(r"[a-zA-Z0-9._-]{1,249}", fullmatch=True),
     st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, MAX_OFFSET), min_size=1),
     min_size=1,
 )
@@ -100,3 +100,11 @@ def test_the_text_of_a_wrong_file_is_not_shown(text: str) -> None:
         parse_offsets(text)
     assert "hunter2" not in str(refused.value)
     assert "hunter2" not in str(refused.value.__cause__)
+
+
+@pytest.mark.parametrize("topic", ["", "a:b", "a b", "\ud800", "ä", "x" * 250, "a\n"])
+def test_a_name_that_no_topic_can_have_is_refused(topic: str) -> None:
+    """By Kafka's rule; librdkafka ends the process on a name that is not UTF-8."""
+    with pytest.raises(PositionError, match="249 letters, digits") as refused:
+        parse_offsets(json.dumps({topic: {"0": 1}}))
+    assert len(str(refused.value)) < 250
