@@ -110,7 +110,7 @@ def _offsets(switch: Switch, time: Scale) -> Iterator[str]:
     shift = switch.started_at - switch.stopped_at
     middle = round((stop[0] + start[0]) / 2, 1)
     label = f"{switch.stopped_at} → {switch.started_at} ({shift:+})"
-    yield text(middle, OFFSETS[0] - 12, label, "small", "middle")
+    yield text(middle, OFFSETS[1] + 16, label, "small", "middle")
     yield text(stop[0] - 8, stop[1] - 8, "source", "source head", "end")
     yield text(RIGHT, offset(target[-1][1]) - 8, "target", "target head", "end")
 
