@@ -1,6 +1,7 @@
 """Builds the FastAPI app, for the standalone server and for Airflow's API server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -56,9 +57,17 @@ def create_app(
     app.include_router(
         health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
+    _add_description(app, login)
+    return app
+
+
+def _add_description(app: FastAPI, login: Sequence[Any]) -> None:
+    """Add the route of the OpenAPI description, which is made once."""
+
+    @cache
+    def description() -> dict[str, Any]:
+        return add_body_schemas(app.openapi(), *_BODIES)
 
     @app.get("/openapi.json", include_in_schema=False, dependencies=login)
     async def openapi() -> Json:
-        return Json(add_body_schemas(app.openapi(), *_BODIES))
-
-    return app
+        return Json(description())

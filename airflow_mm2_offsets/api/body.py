@@ -1,4 +1,4 @@
-"""The JSON body of a request: read after the login, and parsed where it holds up nobody.
+"""Reads the JSON body of a request after the login, and parses a large one in a thread.
 
 FastAPI parses a parameter's body before any dependency runs, on the event loop. A client without a
 login could then occupy the server with one large body. Here the body is a dependency too, so that

@@ -44,7 +44,7 @@ class _Exchange:
     send: Send
     limits: Limits
     body_is_read: bool
-    """Whether all of the body has come; at once where there is none."""
+    """Whether the whole body has arrived; True from the start for a request without one."""
     started: float = field(default_factory=time.perf_counter)
     body_bytes: int = 0
     status: int = 0

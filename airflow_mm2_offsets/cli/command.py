@@ -99,7 +99,7 @@ def failures(*, debug: bool, as_json: bool = False) -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Print a line to the person at the terminal; where stderr is closed, nobody is there."""
+    """Print a line to stderr; do nothing if stderr is closed."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - to the person at the terminal
 

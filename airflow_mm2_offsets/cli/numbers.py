@@ -32,7 +32,7 @@ class Number(AnyParamType):
         self.high = high
 
     def explain(self, text: str) -> str:
-        """Return an option's help with what is allowed, unless that is every number from 0 on."""
+        """Return an option's help with what is allowed, unless every number from 0 is allowed."""
         if (self.low, self.high) == (0, MOST):
             return text
         high = "" if self.high == MOST else f" to {self.high}"

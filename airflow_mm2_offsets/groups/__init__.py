@@ -6,8 +6,9 @@ Operators and the command line call ``sync_groups`` and ``publish_positions``. T
 A name is imported on its first use: the command line answers ``--help`` without it.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from airflow_mm2_offsets.core.lazy_exports import import_on_first_use
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.groups.publish import publish_positions
@@ -31,11 +32,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:  # mypy is to find a name that is not above
-
-    def __getattr__(name: str) -> object:
-        """Import the module of a name on its first use."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = import_on_first_use(__name__, _MODULES)
