@@ -11,6 +11,7 @@ from itertools import count
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, PlanError, StopError
+from airflow_mm2_offsets.locations import set_aside_name
 from airflow_mm2_offsets.spark.claim import claim_file, drop_claim, has_claimed
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.fence import Fence, FenceState, read_fence
@@ -111,8 +112,7 @@ def set_plan_aside(plan_path: UPath) -> UPath | None:
 def _free_name(plan_path: UPath, text: str) -> UPath:
     """Return the first name that is free, or holds the text since a try that was cut off."""
     for number in count(1):
-        ending = "" if number == 1 else f"-{number}"
-        aside = plan_path.with_name(f"{plan_path.name}.rolled-back{ending}")
+        aside = set_aside_name(plan_path, number)
         if read_text(aside, PlanError) in {None, text}:
             return aside
     raise AssertionError  # pragma: no cover - the numbers don't end

@@ -1,0 +1,84 @@
+"""Plans and forecasts that XCom holds in brief: stored in a file, and read back whole.
+
+The operators store them; whoever needs all partitions of what XCom holds calls ``whole_plan``.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from upath import UPath
+
+from airflow_mm2_offsets.core.brief import LOCATION, is_brief
+from airflow_mm2_offsets.core.plan import digest_of
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError, as_class
+from airflow_mm2_offsets.locations import set_aside_name
+from airflow_mm2_offsets.storage import open_location, read_text
+
+OpenPlace = Callable[[str], UPath]
+"""Opens a location with the caller's credentials: in Airflow ``hooks.storage.storage_path``."""
+
+
+def _open(location: str) -> UPath:
+    return open_location(location, PlanError)
+
+
+def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Mapping[str, Any]:
+    """Return the whole plan that an XCom holds, or that lies in the file that its brief names.
+
+    The file is the one that the brief was made of: its digest is compared. A roll-back sets the
+    plan's file aside, and it is found there. Forecasts are read in the same way.
+
+    Args:
+        content: The JSON of a plan or forecast, whole or in brief (``core.brief``).
+        open_place: Opens the file's location. By default without Airflow's connections.
+
+    Raises:
+        PlanError: The file is gone, damaged, out of reach, or of another plan.
+    """
+    if not is_brief(content):
+        return content
+    location = str(content[LOCATION])
+    try:
+        path = open_place(location)
+    except ConfigurationError as error:
+        raise as_class(PlanError, error, f"{location}: {error}") from error
+    problem: ValueError | None = None
+    for place in _places(path):
+        text = read_text(place, PlanError)
+        if text is None and place != path:
+            break
+        try:
+            return _parse(text, content["digest"])
+        except ValueError as error:
+            problem = problem or error
+    raise PlanError(
+        f"{problem}; XCom holds the {len(content['partitions'])} worst partitions alone, and this "
+        f"file was to hold all: clear the task whose XCom it is, with all after it",
+        file=location,
+    ) from problem
+
+
+def _places(path: UPath) -> Iterator[UPath]:
+    """Yield where a file may be: under its name, or set aside by the roll-backs of its run."""
+    yield path
+    for number in count(1):
+        yield set_aside_name(path, number)
+
+
+def _parse(text: str | None, digest: object) -> Mapping[str, Any]:
+    """Return what a file holds; raise ValueError, with the reason, unless it has this digest."""
+    if text is None:
+        raise ValueError("the file is gone")
+    try:
+        content = json.loads(text)
+        said, computed = content["digest"], digest_of(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("it is damaged: it holds no JSON object with a digest") from None
+    if said != computed:
+        raise ValueError(f"it was changed: its digest is {said!r}, its content's {computed!r}")
+    if said != digest:
+        raise ValueError(f"it is another one: its digest is {said!r}, and in XCom {digest!r}")
+    whole: Mapping[str, Any] = content
+    return whole
