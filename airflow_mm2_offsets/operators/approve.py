@@ -12,6 +12,7 @@ from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ApprovalError, ConfigurationError
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.settings import whole_number
 
 APPROVE, REJECT = "Approve", "Reject"
@@ -53,6 +54,7 @@ class ApproveFailoverOperator(HITLOperator):
         ConfigurationError: An argument is not one of its words, or no number.
     """
 
+    operator_extra_links = page_links("run", beside=HITLOperator)
     template_fields: Sequence[str] = (
         *("subject", "body", "plan", "forecast", "job", "mode", "ask"),
         *("max_refused", "max_read_again", "max_at_risk"),

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_archive
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 
 
 class ArchiveSyncsOperator(BaseOperator):
@@ -35,6 +36,7 @@ class ArchiveSyncsOperator(BaseOperator):
         Mm2OffsetsError: See ``archive.update.archive_syncs``.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = ("archive", "mm2_conn_id")
 
     def __init__(

@@ -17,6 +17,7 @@ from airflow_mm2_offsets.observability import emit_readiness
 from airflow_mm2_offsets.operators.checkpoint import parse_positions
 from airflow_mm2_offsets.operators.drill import find_folder_problems
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, with_first_plan
 from airflow_mm2_offsets.operators.settings import given, is_true, parse_mode, parse_truth
@@ -103,6 +104,7 @@ class CheckFailoverOperator(BaseOperator):
         NotReadyError: Checks have failed; each is named. The report is pushed.
     """
 
+    operator_extra_links = page_links("readiness")
     template_fields: Sequence[str] = (
         *("mm2_conn_id", "mode", "checkpoint", "control", "target_checkpoint", "target_control"),
         *("spark_control", "spark_checkpoint", "subscribe_pattern", "plan_path", "archive"),

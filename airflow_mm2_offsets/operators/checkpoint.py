@@ -18,6 +18,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, given, leaves_job_alone
 from airflow_mm2_offsets.planning.ids import read_known_ids
@@ -71,6 +72,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         ClusterUnreachableError: The target does not answer.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         "checkpoint",
         "control",

@@ -17,6 +17,7 @@ from airflow_mm2_offsets.connectors.offsets import (
 )
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 
 
 class ReadConnectorOffsetsOperator(BaseOperator):
@@ -36,6 +37,7 @@ class ReadConnectorOffsetsOperator(BaseOperator):
         ClusterUnreachableError: Connect did not answer.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = ("connector", "mm2_conn_id")
 
     def __init__(
@@ -90,6 +92,7 @@ class AlterConnectorOffsetsOperator(BaseOperator):
         ClusterUnreachableError: Connect or the source did not answer.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = ("connector", "offsets", "backup", "confirm", "mm2_conn_id")
 
     def __init__(

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.connectors.apply import connect_of
 from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.triggers.connectors import ConnectorStateTrigger
 from airflow_mm2_offsets.triggers.polling import NotYet
@@ -28,6 +29,8 @@ class ConnectorTask(DeferrablePolling):
 
     wait_for = ConnectorStateTrigger.wait_for
     error = ConnectError
+
+    operator_extra_links = page_links("connection")
 
     def __init__(
         self,

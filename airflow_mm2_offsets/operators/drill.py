@@ -15,6 +15,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.settings import is_true
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 from airflow_mm2_offsets.spark.control import read_driver
@@ -85,6 +86,7 @@ class StartDrillOperator(TriggerDagRunOperator):
         DrillError: The folder can't be marked.
     """
 
+    operator_extra_links = page_links("run", beside=TriggerDagRunOperator)
     template_fields: Sequence[str] = (
         *TriggerDagRunOperator.template_fields,
         *("folder", "control", "job_folders", "other_folders", "sinks", "honours_drill"),

@@ -20,6 +20,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings
 from airflow_mm2_offsets.operators.settings import given, parse_mode
 from airflow_mm2_offsets.planning.lost_parts import quick
@@ -49,6 +50,7 @@ class ReadFleetManifestOperator(BaseOperator):
             jobs share a folder.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("manifest", "mode")
 
     def __init__(
@@ -109,6 +111,7 @@ class PreviewFleetOperator(BaseOperator):
         ConfigurationError: The ``reads`` of a job are not what its checkpoint reads.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("manifest", "mode", "archive", "plan_options", "mm2_conn_id")
 
     def __init__(

@@ -16,6 +16,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login, without_logins
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import jobs_of
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.run_facts import attempt, run_facts, states_of, write_report
 from airflow_mm2_offsets.operators.settings import given
 
@@ -46,6 +47,7 @@ class ReportFleetOperator(BaseOperator):
         AirflowFailException: A job is not moved; each is named.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("manifest", "reports", "mode")
 
     def __init__(

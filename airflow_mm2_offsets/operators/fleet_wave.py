@@ -14,6 +14,7 @@ from airflow_mm2_offsets.fleet.order_now import AFTER, WRITERS
 from airflow_mm2_offsets.fleet.progress import check_kept_places
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import THRESHOLDS, jobs_of
+from airflow_mm2_offsets.operators.links import page_links
 
 SILENT_SECONDS = 60.0
 """The heartbeat timeout of a job in a disaster that says none."""
@@ -43,6 +44,7 @@ class FleetWaveOperator(BaseOperator):
             the wave would go to another job than the one that has begun there in this run.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("manifest", "preview", "approval", "ask", "mode")
 
     def __init__(

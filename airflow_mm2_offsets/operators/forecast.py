@@ -15,6 +15,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_forecast
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import given, is_true, leaves_job_alone, parse_mode
 from airflow_mm2_offsets.planning.forecast import parse_lost_at
@@ -51,6 +52,7 @@ class ForecastFailoverOperator(BaseOperator):
         Mm2OffsetsError: See ``planning.forecast.forecast_failover``.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         "plan",
         "mode",

@@ -22,6 +22,7 @@ from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_groups
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.settings import check_location, given, is_true
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
@@ -64,6 +65,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
         Mm2OffsetsError: See ``groups.sync.sync_groups``.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = (
         "include",
         "exclude",
@@ -171,6 +173,7 @@ class PublishPositionsOperator(BaseOperator):
         Mm2OffsetsError: See ``groups.publish.publish_positions``.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = (
         "checkpoint",
         "group_id",

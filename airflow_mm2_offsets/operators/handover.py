@@ -11,6 +11,7 @@ from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_checks import HandOver
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
 from airflow_mm2_offsets.spark.handover import describe_start
 from airflow_mm2_offsets.spark.offsets import format_offsets
@@ -39,6 +40,7 @@ class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
         NotReadyError: The DAG does not exist or is paused, or the target's checkpoint is in use.
     """
 
+    operator_extra_links = page_links("run", beside=TriggerDagRunOperator)
     template_fields: Sequence[str] = (
         *TriggerDagRunOperator.template_fields,
         *HandOver.template_fields,

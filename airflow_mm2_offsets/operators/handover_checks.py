@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.handover_plan import read_checked_plan
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
@@ -59,6 +60,7 @@ class HandOver(BaseOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
         *("request_id", "mm2_conn_id", "source_is_gone", "mode", "from_folder", "target_control"),

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.migration.report import summarize_migration
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.spark.control import read_driver
@@ -70,6 +71,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         NotReadyError: The sink is further than the checkpoint.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *("checkpoint", "control", "target_checkpoint", "target_uri"),
         *("subscribe_pattern", "new_topics", "sink", "txn_app_id"),

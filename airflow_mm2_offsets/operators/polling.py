@@ -19,6 +19,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.observability import current_step
 from airflow_mm2_offsets.operators.failing import fails_at_once, final
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.step import BEGAN
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
@@ -41,6 +42,8 @@ class DeferrablePolling(BaseOperator):
     """Airflow's class of that error: it decides about retries."""
     timeout: float
     """Seconds to wait at most."""
+
+    operator_extra_links = page_links("run")
 
     def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
         """Keep the setting."""

@@ -21,6 +21,7 @@ from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import TOKEN_URL, format_properties, to_java
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode, whole_number
@@ -73,6 +74,7 @@ class ReconcileOperator(SparkSubmitOperator):
             named, and the report is pushed. Or the job could not compare.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *SparkSubmitOperator.template_fields,
         *("report", "mm2_conn_id", "plan", "committed", "ranges", "topics", "start_time"),

@@ -14,6 +14,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login, without_logins
 from airflow_mm2_offsets.observability import emit_report
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.locking import is_locked, places_of
 from airflow_mm2_offsets.operators.run_facts import (
     as_mapping,
@@ -78,6 +79,7 @@ class ReportFailoverOperator(BaseOperator):
         AirflowFailException: A task of the failover failed.
     """
 
+    operator_extra_links = page_links("report")
     template_fields: Sequence[str] = (
         *("mode", "source_folder", "target_folder", "checkpoint", "target_checkpoint", "control"),
         *("request_id", "reports", "locks", "intents", "mm2_conn_id", "is_dry_run", *RESULTS),

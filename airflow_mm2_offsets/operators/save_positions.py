@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
@@ -37,6 +38,7 @@ class SaveSparkPositionsOperator(BaseOperator):
         CheckpointError: The checkpoint or the folder can't be read.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = ("checkpoint", "save_to", "control", "mm2_conn_id")
 
     def __init__(

@@ -24,6 +24,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_plan
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_settings import (
     PLAN_SETTINGS,
@@ -113,6 +114,7 @@ class TranslateOffsetsOperator(BaseOperator):
         Mm2OffsetsError: See ``planning.plan.plan_failover``.
     """
 
+    operator_extra_links = page_links("plan")
     template_fields: Sequence[str] = (
         "mm2_conn_id",
         "positions",

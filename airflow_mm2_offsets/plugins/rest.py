@@ -1,4 +1,4 @@
-"""The REST API inside Airflow's API server, under ``/mm2-offsets``."""
+"""The REST API and the page inside Airflow's API server, under ``/mm2-offsets``."""
 
 import asyncio
 from importlib import import_module
@@ -39,8 +39,28 @@ def _make() -> "ASGIApp":
 _APPS = [{"name": "MirrorMaker 2 offsets", "app": LazyApp(), "url_prefix": URL_PREFIX}]
 
 
+# Without a slash before it, an address is under Airflow's own path, whatever that is.
+_PAGE = f"{URL_PREFIX.removeprefix('/')}/page"
+_VIEWS = [
+    {
+        "name": "MirrorMaker 2",
+        "href": f"{_PAGE}/",
+        "destination": "nav",
+        "category": "browse",
+        "url_route": "mm2-offsets",
+    },
+    {
+        "name": "Failover",
+        "href": f"{_PAGE}/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
+        "destination": "dag_run",
+        "url_route": "mm2-offsets-run",
+    },
+]
+
+
 class Mm2OffsetsPlugin(AirflowPlugin):
-    """Declares the app; Airflow mounts it."""
+    """Declares the app, which Airflow mounts, and where Airflow's UI shows its page."""
 
     name = "mm2_offsets"
     fastapi_apps = _APPS
+    external_views = _VIEWS

@@ -6,6 +6,7 @@ from typing import Any
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.connector_states import parse_state
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.connectors import ConnectorStateTrigger
 
@@ -28,6 +29,7 @@ class ConnectorStateSensor(PollingSensor):
         ConfigurationError: ``state`` is none of these.
     """
 
+    operator_extra_links = page_links("connection")
     template_fields: Sequence[str] = ("connector", "state", "mm2_conn_id")
     wait_for = ConnectorStateTrigger.wait_for
     error = ConnectError

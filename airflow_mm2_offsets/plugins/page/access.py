@@ -1,0 +1,80 @@
+"""Who may see what on the page: Airflow's auth manager is asked for each connection and DAG."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import (
+    AccessView,
+    DagAccessEntity,
+    DagDetails,
+)
+from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.models.dag import DagModel
+from fastapi import Depends, HTTPException
+
+from airflow_mm2_offsets.plugins.auth import may_read_connection
+from airflow_mm2_offsets.plugins.teams import team_of
+
+
+class Access:
+    """What one user may see."""
+
+    def __init__(self, user: GetUserDep) -> None:
+        """Keep the user.
+
+        Raises:
+            HTTPException: The user may not see pages of plugins.
+        """
+        self._user = user
+        if not get_auth_manager().is_authorized_view(access_view=AccessView.PLUGINS, user=user):
+            raise _forbidden("you may not see the pages of plugins")
+
+    def sees_connection(self, conn_id: str) -> bool:
+        """Tell whether the user may read a connection."""
+        return may_read_connection(self._user, conn_id)
+
+    def sees_dag(self, dag_id: str) -> bool:
+        """Tell whether the user may read the XComs of a DAG's runs, which hold the numbers."""
+        return get_auth_manager().is_authorized_dag(
+            method="GET",
+            access_entity=DagAccessEntity.XCOM,
+            details=DagDetails(id=dag_id, **team_of(DagModel, dag_id)),
+            user=self._user,
+        )
+
+    def require_connection(self, conn_id: str) -> None:
+        """Raise unless the user may read a connection.
+
+        Raises:
+            HTTPException: 403, with the connection's name.
+        """
+        _require(
+            self.sees_connection,
+            conn_id,
+            f"you may not read connection {conn_id}, which names the clusters",
+        )
+
+    def require_dag(self, dag_id: str) -> None:
+        """Raise unless the user may read the XComs of a DAG.
+
+        Raises:
+            HTTPException: 403, with the DAG's name.
+        """
+        _require(self.sees_dag, dag_id, f"you may not read the XComs of DAG {dag_id}")
+
+
+User = Annotated[Access, Depends()]
+"""The user of a request; a request without a login is refused (401)."""
+
+
+def _require(sees: Callable[[str], bool], name: str, refusal: str) -> None:
+    if not sees(name):
+        raise _forbidden(refusal)
+
+
+def _forbidden(refusal: str) -> HTTPException:
+    return HTTPException(
+        HTTPStatus.FORBIDDEN, f"{refusal}; ask an administrator of Airflow for that right"
+    )

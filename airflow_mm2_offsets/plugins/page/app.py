@@ -1,0 +1,69 @@
+"""The page's app: the routes of ``runs`` and ``connections``, and errors as pages."""
+
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlencode, urlsplit
+
+from airflow.providers.common.compat.sdk import conf
+from fastapi import FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from starlette.exceptions import HTTPException
+
+from airflow_mm2_offsets.api.pairs import PairProvider
+from airflow_mm2_offsets.api.problems import validation_problem
+from airflow_mm2_offsets.api.workers import Kind, Workers
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.plugins.page import connections, runs
+from airflow_mm2_offsets.plugins.page.access import User
+from airflow_mm2_offsets.plugins.page.rendering import ASSETS, asset, render
+
+
+def make_page(pairs: PairProvider, workers: dict[Kind, Workers]) -> FastAPI:
+    """Return the app; every route needs Airflow's login.
+
+    Args:
+        pairs: Finds the pair of a connection; the REST API serves the same ones.
+        workers: Bound how many requests read clusters at once; shared with the REST API.
+    """
+    app = FastAPI(title="MirrorMaker 2", openapi_url=None, redirect_slashes=False)
+    app.state.pairs = pairs
+    app.state.workers = workers
+    app.include_router(runs.router)
+    app.include_router(connections.router)
+    app.add_api_route("/static/{name}", _static, methods=["GET"])
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Mm2OffsetsError, _failed)
+    return app
+
+
+def _static(_user: User, name: Annotated[str, Path()]) -> Response:
+    """Return the style sheet or the script."""
+    if name not in ASSETS:
+        raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such file")
+    return asset(name)
+
+
+async def _refused(request: Request, error: Exception) -> HTMLResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler's class
+    login = None
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
+        prefix = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+        login = f"{prefix}/auth/login?{urlencode({'next': str(request.url)})}"
+    return _error_page(error.status_code, str(error.detail), login)
+
+
+async def _invalid(_request: Request, error: Exception) -> HTMLResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - the handler's class
+    problem = validation_problem(error.errors())
+    return _error_page(problem.status_code, str(problem.detail))
+
+
+async def _failed(_request: Request, error: Exception) -> HTMLResponse:
+    return _error_page(HTTPStatus.BAD_GATEWAY, str(error))
+
+
+def _error_page(status: int, detail: str, login: str | None = None) -> HTMLResponse:
+    title = HTTPStatus(status).phrase
+    return render("error", status, title=title, detail=detail, login=login)

@@ -1,0 +1,132 @@
+"""Routes that ask the clusters: one connection with its plots, and the translator."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse
+
+from airflow_mm2_offsets.api.batch import translate_batch
+from airflow_mm2_offsets.api.models import MAX_NAME
+from airflow_mm2_offsets.api.pairs import PairProvider, ServedPair
+from airflow_mm2_offsets.api.problems import Problem
+from airflow_mm2_offsets.api.workers import ClusterWorkers
+from airflow_mm2_offsets.core import Translation
+from airflow_mm2_offsets.errors import Mm2OffsetsError, PositionError
+from airflow_mm2_offsets.plugins.page.access import User
+from airflow_mm2_offsets.plugins.page.mirror import PAGE_PARTITIONS, MirroredPartition, read_mirror
+from airflow_mm2_offsets.plugins.page.plots import histogram, line_plot
+from airflow_mm2_offsets.plugins.page.rendering import render
+from airflow_mm2_offsets.plugins.pairs import DEFAULT
+
+router = APIRouter()
+
+Text = Annotated[str, Query(max_length=MAX_NAME)]
+
+
+def _connection(user: User, conn_id: Annotated[str, Query(max_length=MAX_NAME)] = "") -> str:
+    name = conn_id.strip() or DEFAULT
+    user.require_connection(name)
+    return name
+
+
+Connection = Annotated[str, Depends(_connection)]
+"""The id of a connection that the user may read."""
+
+
+async def _served(request: Request, conn_id: Connection) -> ServedPair:
+    pairs: PairProvider = request.app.state.pairs
+    return await pairs.get(conn_id)
+
+
+Served = Annotated[ServedPair, Depends(_served)]
+"""The pair of that connection."""
+
+
+@router.get("/connection")
+async def show_connection(
+    conn_id: Connection,
+    served: Served,
+    workers: ClusterWorkers,
+    *,
+    text: Text = "",
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+) -> HTMLResponse:
+    """Show how each partition of a connection is copied."""
+    try:
+        found = await workers.run(lambda: read_mirror(served, text=text.strip(), page=page))
+        problem = None
+    except (Problem, Mm2OffsetsError) as error:
+        found, problem = None, _sentence(error)
+    state = served.cache.state
+    return render(
+        "connection",
+        conn_id=conn_id,
+        pair=served.pair,
+        syncs=state.syncs,
+        stale=None if state.error is None or state.syncs is None else str(state.error),
+        mirror=found,
+        problem=problem,
+        text=text,
+        page=page,
+        pages_count=1 if found is None else max(1, -(-found.found // PAGE_PARTITIONS)),
+        plots={each.partition: _plots(each) for each in found.partitions} if found else {},
+    )
+
+
+def _plots(each: MirroredPartition) -> tuple[object, object]:
+    times = [sync.time for sync in each.timed]
+    return line_plot(times, [sync.shift for sync in each.timed]), histogram(times)
+
+
+@router.get("/translate")
+async def show_translation(
+    conn_id: Connection,
+    served: Served,
+    workers: ClusterWorkers,
+    *,
+    topic: Text = "",
+    partition: Text = "",
+    position: Text = "",
+) -> HTMLResponse:
+    """Show the translator, and the answer for the position that was given to it."""
+    values = {"topic": topic.strip(), "partition": partition.strip(), "position": position.strip()}
+    answer, problem = None, None
+    if all(values.values()):
+        try:
+            answer = await workers.run(lambda: _translate(served, **values))
+        except (Problem, Mm2OffsetsError) as error:
+            problem = _sentence(error)
+    elif any(values.values()):
+        missing = [name for name, value in values.items() if not value]
+        problem = f"give {' and '.join(missing)}, too"
+    return render(
+        "translate",
+        HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
+        conn_id=conn_id,
+        pair=served.pair,
+        answer=answer,
+        problem=problem,
+        topics=_topics(served),
+        **values,
+    )
+
+
+def _translate(served: ServedPair, topic: str, partition: str, position: str) -> Translation:
+    """Translate by the syncs that the topic holds now; the source's watermarks are compared."""
+    index = served.latest()
+    (answer,) = translate_batch(index, topic, [(partition, position)], source=served.source)
+    if isinstance(answer, PositionError):
+        raise answer
+    return answer
+
+
+def _sentence(error: Problem | Mm2OffsetsError) -> str:
+    return str(error.detail if isinstance(error, Problem) else error)
+
+
+def _topics(served: ServedPair) -> Sequence[str]:
+    """Return the topics that have syncs, for the form to suggest."""
+    syncs = served.cache.state.syncs
+    return sorted({each.topic for each in syncs.index})[:1000] if syncs else ()

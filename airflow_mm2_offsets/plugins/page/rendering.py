@@ -1,0 +1,112 @@
+"""Renders the page's templates; every value is escaped, and no script or style stands in a page."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from airflow_mm2_offsets.plugins.page import plots
+from airflow_mm2_offsets.plugins.page.plan_table import kind_of, name_of
+
+HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+        "form-action 'self'; frame-ancestors 'self'; base-uri 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+)
+"""Of every answer: nothing is loaded from elsewhere, framed elsewhere, or kept."""
+ASSETS: Mapping[str, str] = {"page.css": "text/css", "theme.js": "text/javascript"}
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def render(template: str, status: int = HTTPStatus.OK, **values: Any) -> HTMLResponse:
+    """Return a page.
+
+    Args:
+        template: The name of a file in ``templates``, without ``.html``.
+        status: The HTTP status.
+        values: What the template shows.
+    """
+    text = _environment().get_template(f"{template}.html").render(values)
+    return HTMLResponse(text, status, HEADERS)
+
+
+def asset(name: str) -> Response:
+    """Return one of ``ASSETS``."""
+    content = files(__package__).joinpath("static", name).read_bytes()
+    return Response(content, headers=HEADERS, media_type=ASSETS[name])
+
+
+def duration(seconds: float | None) -> str:
+    """Return a number of seconds as people say it, such as ``2 min 5 s``."""
+    if seconds is None:
+        return "unknown"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:.0f} s"
+    if seconds < 2 * _DAY:
+        return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} min"
+    return f"{seconds / _DAY:.0f} days"
+
+
+def ago(time: datetime | str | None) -> str:
+    """Return how long ago a time was; a text is ISO 8601."""
+    if isinstance(time, str):
+        try:
+            return ago(datetime.fromisoformat(time))
+        except ValueError:
+            return time
+    if time is None:
+        return "unknown"
+    return f"{duration(max(0.0, (datetime.now(UTC) - time).total_seconds()))} ago"
+
+
+def clock(time: datetime | int | None) -> str:
+    """Return a time in UTC; a number is milliseconds since 1970."""
+    if isinstance(time, int):
+        time = datetime.fromtimestamp(time / 1000, UTC)
+    return "unknown" if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def words(name: object) -> str:
+    """Return a name such as ``failed_before_stop`` as words."""
+    return str(name).replace("_", " ")
+
+
+def reread(count: int | None) -> str:
+    """Return the most records that are read again."""
+    return "unknown" if count is None else f"at most {count}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ago": ago,
+        "clock": clock,
+        "duration": duration,
+        "kind": kind_of,
+        "name": name_of,
+        "query": lambda values: urlencode(dict(values)),
+        "reread": reread,
+        "words": words,
+    }
+    environment.globals |= {"WIDTH": plots.WIDTH, "HEIGHT": plots.HEIGHT}
+    return environment
