@@ -106,7 +106,7 @@ _INTEGRATION = {
     "tags": ["software"],
 }
 _CONFIG_SECTION = {
-    "description": "Settings of the REST API in Airflow's API server.",
+    "description": "Settings of the REST API and the page in Airflow's API server.",
     "options": {
         "refresh_seconds": {
             "description": "Seconds between two reads of an offset-syncs topic.",
@@ -114,6 +114,13 @@ _CONFIG_SECTION = {
             "type": "float",
             "example": None,
             "default": "30",
-        }
+        },
+        "run_tab": {
+            "description": "Whether the page of each DAG run, of any DAG, has the tab Failover.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "True",
+        },
     },
 }

@@ -4,7 +4,7 @@ import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from airflow.providers.common.compat.sdk import AirflowPlugin
+from airflow.providers.common.compat.sdk import AirflowPlugin, conf
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -41,21 +41,23 @@ _APPS = [{"name": "MirrorMaker 2 offsets", "app": LazyApp(), "url_prefix": URL_P
 
 # Without a slash before it, an address is under Airflow's own path, whatever that is.
 _PAGE = f"{URL_PREFIX.removeprefix('/')}/page"
-_VIEWS = [
-    {
-        "name": "MirrorMaker 2",
-        "href": f"{_PAGE}/",
-        "destination": "nav",
-        "category": "browse",
-        "url_route": "mm2-offsets",
-    },
-    {
-        "name": "Failover",
-        "href": f"{_PAGE}/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
-        "destination": "dag_run",
-        "url_route": "mm2-offsets-run",
-    },
-]
+_NAV_VIEW = {
+    "name": "MirrorMaker 2",
+    "href": f"{_PAGE}/",
+    "destination": "nav",
+    "category": "browse",
+    "url_route": "mm2-offsets",
+}
+_RUN_TAB = {
+    "name": "Failover",
+    "href": f"{_PAGE}/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
+    "destination": "dag_run",
+    "url_route": "mm2-offsets-run",
+}
+# Airflow shows a tab on the runs of every DAG or of none.
+_VIEWS = [_NAV_VIEW]
+if conf.getboolean("mm2_offsets", "run_tab", fallback=True):
+    _VIEWS.append(_RUN_TAB)
 
 
 class Mm2OffsetsPlugin(AirflowPlugin):

@@ -35,6 +35,7 @@ def make_page(pairs: PairProvider, workers: dict[Kind, Workers]) -> FastAPI:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Mm2OffsetsError, _failed)
+    app.add_exception_handler(Exception, _unexpected)
     return app
 
 
@@ -62,6 +63,14 @@ async def _invalid(_request: Request, error: Exception) -> HTMLResponse:
 
 async def _failed(_request: Request, error: Exception) -> HTMLResponse:
     return _error_page(HTTPStatus.BAD_GATEWAY, str(error))
+
+
+async def _unexpected(_request: Request, error: Exception) -> HTMLResponse:
+    """Say no more than the error's kind: its text may hold anything. The server logs it."""
+    kind = type(error).__name__
+    return _error_page(
+        HTTPStatus.INTERNAL_SERVER_ERROR, f"unexpected {kind}; see the API server's log"
+    )
 
 
 def _error_page(status: int, detail: str, login: str | None = None) -> HTMLResponse:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChainableUndefined, Environment, PackageLoader
 
 from airflow_mm2_offsets.plugins.page import plots
 from airflow_mm2_offsets.plugins.page.plan_table import kind_of, name_of
@@ -79,6 +79,17 @@ def clock(time: datetime | int | None) -> str:
     return "unknown" if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def span(begin: int, end: int) -> tuple[str, str]:
+    """Return both ends of an axis in UTC, given in milliseconds since 1970.
+
+    Within a day they are times alone.
+    """
+    times = [datetime.fromtimestamp(each / 1000, UTC) for each in (begin, end)]
+    form = "%H:%M:%S" if end - begin < _DAY * 1000 else "%Y-%m-%d"
+    first, last = (f"{each:{form}}" for each in times)
+    return first, last
+
+
 def words(name: object) -> str:
     """Return a name such as ``failed_before_stop`` as words."""
     return str(name).replace("_", " ")
@@ -94,7 +105,8 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
-        undefined=StrictUndefined,
+        # Plans of other releases may lack a field.
+        undefined=ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -106,6 +118,7 @@ def _environment() -> Environment:
         "name": name_of,
         "query": lambda values: urlencode(dict(values)),
         "reread": reread,
+        "span": span,
         "words": words,
     }
     environment.globals |= {"WIDTH": plots.WIDTH, "HEIGHT": plots.HEIGHT}
