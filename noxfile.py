@@ -37,7 +37,7 @@ AIRFLOW_TOOLS = ("apache-airflow-providers-amazon", "s3fs", "moto", "flask", "st
 PARALLEL = ("--numprocesses=2", "--dist=loadfile")
 NEEDS_AIRFLOW = (
     *("dags", "docs", "fleet", "hooks", "job", "observability", "operators", "sensors"),
-    *("testing", "triggers"),
+    *("plugins", "testing", "triggers"),
     *("archive/test_faces.py", "cli/test_command.py", "planning/test_options.py"),
     *("test_errors.py", "test_provider.py"),
 )

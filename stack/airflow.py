@@ -154,18 +154,19 @@ class Airflow:
     @property
     def login(self) -> tuple[str, str]:
         """User and password of the administrator."""
-        return ADMIN, self._password(ADMIN)
+        return ADMIN, self.password(ADMIN)
 
     def token(self, user: str) -> str:
         """Log in, and return what a bearer presents."""
         answer = httpx.post(
             f"{self.url}/auth/token",
-            json={"username": user, "password": self._password(user)},
+            json={"username": user, "password": self.password(user)},
             timeout=30,
         )
         return str(answer.raise_for_status().json()["access_token"])
 
-    def _password(self, user: str) -> str:
+    def password(self, user: str) -> str:
+        """Return the password that Airflow has made for a user."""
         file = self.home / "simple_auth_manager_passwords.json.generated"
         return str(json.loads(file.read_text())[user])
 

@@ -67,7 +67,7 @@ def ago(time: datetime | str | None) -> str:
             return ago(datetime.fromisoformat(time))
         except ValueError:
             return time
-    if time is None:
+    if not isinstance(time, datetime):
         return "unknown"
     return f"{duration(max(0.0, (datetime.now(UTC) - time).total_seconds()))} ago"
 
