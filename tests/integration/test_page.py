@@ -1,6 +1,5 @@
 """The page in a real Airflow, by a real browser, before a real Kafka and MirrorMaker 2."""
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from tests.integration.page_dags.page_world import MARKUP, ROWS
 pytestmark = pytest.mark.timeout(600)
 HERE = Path(__file__).parent
 PAGE = "/mm2-offsets/page"
-PICTURES = HERE.parents[1] / "docs" / "pictures"
 DAG = "page_world"
 REFUSED = 7777
 """The partition of the big plan that has no answer."""
@@ -128,7 +126,6 @@ def test_a_connection_is_plotted(page: Page, mirrored_topic: Mirrored) -> None:
     points = row.locator("polyline").get_attribute("points")
     assert points is not None
     assert len(points.split()) > 1
-    _keep(page, "page-connection")
 
 
 def test_the_translator_answers_the_truth(page: Page, mirrored_topic: Mirrored) -> None:
@@ -162,13 +159,9 @@ def test_an_extra_link_opens_the_plan(page: Page, run_id: str) -> None:
     """The task's button leads to its plan, whose tab shows the position that was asked."""
     page.goto(f"/dags/{DAG}/runs/{run_id}/tasks/translate")
     page.get_by_role("link", name="Details").click()
-    with page.expect_popup() as opened:
-        page.get_by_role("link", name="Failover plan").click()
-    plan = opened.value
-    expect(plan.locator("h1")).to_contain_text("Failover plan")
-    expect(plan.get_by_role("row").nth(1)).to_contain_text("30")
-    _keep(plan, "page-plan")
-    plan.close()
+    page.get_by_role("link", name="Failover plan").click()
+    expect(page.locator("h1")).to_contain_text("Failover plan")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("30")
 
 
 def test_the_tab_of_a_run_shows_its_timeline(page: Page, run_id: str) -> None:
@@ -179,7 +172,6 @@ def test_the_tab_of_a_run_shows_its_timeline(page: Page, run_id: str) -> None:
     expect(frame.get_by_role("row").filter(has_text="translate").first).to_contain_text("success")
     expect(frame.locator("svg.timeline rect.bar")).to_have_count(4)
     expect(frame.locator("main")).to_contain_text("failed before stop")
-    _keep(page, "page-run")
     frame.get_by_role("link", name="translate", exact=True).click()
     expect(frame.locator("h1")).to_contain_text("Failover plan")
 
@@ -236,8 +228,6 @@ def test_nothing_bars_the_way(browser: Browser, airflow: Airflow, run_id: str, s
     for name, address in pages.items():
         page.goto(address)
         found[name] = serious_findings(page)
-        if name == "overview":
-            _keep(page, f"page-{name}-{scheme}")
     assert found == {name: [] for name in pages}
     page.context.close()
 
@@ -282,9 +272,3 @@ def test_answers_allow_nothing_from_elsewhere(airflow: Airflow) -> None:
             assert "no-store" in answer.headers["cache-control"]
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             assert client.request(method, "/translate").status_code == 405, method
-
-
-def _keep(page: Page, name: str) -> None:
-    """Write a picture for the documentation, where that is asked for."""
-    if os.environ.get("UPDATE_PICTURES"):
-        page.screenshot(path=PICTURES / f"{name}.png")

@@ -85,8 +85,9 @@ def test_every_operator_and_sensor_has_a_link() -> None:
 
 def test_links_are_kept_beside_those_of_another_class() -> None:
     """The other's come first."""
+    theirs = PageLink("plan")
 
     class Other(BaseOperator):
-        operator_extra_links = ("theirs",)
+        operator_extra_links = (theirs,)
 
-    assert page_links("run", beside=Other)[0] == "theirs"
+    assert page_links("run", beside=Other)[0] is theirs
