@@ -64,6 +64,7 @@ def airflow(session: nox.Session, airflow: str) -> None:
     session.install("-e", ".[dev]", f"apache-airflow=={airflow}", *needs, *SPARK)
     ran = [_test(session, "unit tests", "tests/unit", *PARALLEL)]
     ran.append(_test(session, "a planned failover (make demo)", "tests/e2e/test_demo.py"))
+    ran.append(_test(session, "the page, by a browser", "tests/integration/test_page.py"))
     _record(session, "Airflow", "apache-airflow", ran)
 
 

@@ -116,7 +116,7 @@ class _Steps:
         headers = {"Authorization": f"Bearer {airflow.token('admin')}"}
         url = f"{airflow.url}/mm2-offsets"
         with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
-            answers = {"plugin": self._ask_plan(client, plan)}
+            answers = {"plugin": self._ask_plan(client, plan), "pages": self._open_pages(client)}
         self.secured.let_do_only("serve")
         with self.secured.serving() as client:
             answers["serve"] = self._ask_plan(client, plan)
@@ -132,6 +132,22 @@ class _Steps:
         answer = client.post(PLAN, json={"positions": positions})
         self.texts[f"{client.base_url}{PLAN}"] = answer.text
         return dict(answer.raise_for_status().json())
+
+    def _open_pages(self, client: httpx.Client) -> dict[str, str]:
+        """Return the pages of the failover and its connection, as the administrator sees them."""
+        run = {"dag_id": FAILOVER, "run_id": self.failover.run_id}
+        pages: dict[str, dict[str, str]] = {
+            "": {},
+            "connection": {"conn_id": "mm2_default"},
+            "translate": {"topic": "orders", "partition": "0", "position": "1"},
+            "run": run,
+            "readiness": run | {"task_id": "check"},
+            "plan": run | {"task_id": "translate"},
+        }
+        for page, query in pages.items():
+            answer = client.get(f"/page/{page}", params=query).raise_for_status()
+            self.texts[f"page {page}"] = answer.text
+        return {page: self.texts[f"page {page}"] for page in pages}
 
     def run_commands(self) -> dict[str, dict[str, Any]]:
         """Run each command with the rights of its row and the archive's alone."""

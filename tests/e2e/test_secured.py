@@ -65,6 +65,17 @@ def test_the_rest_services_answer_the_same_plan(run: SecuredRun) -> None:
         assert {(each["partition"], int(each["target"])) for each in answered} == planned
 
 
+def test_the_pages_show_the_failover(run: SecuredRun) -> None:
+    """The run with its downtime, the plan with each start, the connection with its plots."""
+    pages = run.answers["pages"]
+    assert "<dt>Downtime</dt>" in pages["run"]
+    assert "moved" in pages["run"]
+    assert "moved" in pages[""]
+    assert "Shift of orders[0]" in pages["connection"]
+    for each in run.report.plan.partitions:
+        assert f">{each.start}</td>" in pages["plan"]
+
+
 @pytest.mark.parametrize("command", ["check", "doctor"])
 def test_a_command_needs_the_rights_of_its_row(run: SecuredRun, command: str) -> None:
     """Nothing is refused."""
