@@ -115,6 +115,14 @@ _CONFIG_SECTION = {
             "example": None,
             "default": "30",
         },
+        "plan_folders": {
+            "description": "Folders, separated by commas, below which the page may read the files "
+            "of long plans. Whoever may write an XCom chooses which of their files is read.",
+            "version_added": "0.1.0",
+            "type": "string",
+            "example": "s3://aws_default@lake/jobs",
+            "default": "",
+        },
         "run_tab": {
             "description": "Whether the page of each DAG run, of any DAG, has the tab Failover.",
             "version_added": "0.1.0",

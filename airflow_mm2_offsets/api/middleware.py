@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from airflow_mm2_offsets.api.metrics import Metrics
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 access_log = logging.getLogger("airflow_mm2_offsets.access")
 
 
+NO_ROUTE = "none"
 _PROBES = ("/healthz", "/readyz", "/metrics")
 _LOGGED_PATH = 200
 _CLOSE = (b"connection", b"close")
@@ -95,7 +97,7 @@ class RequestLimiter:
             return
         size = _content_length(scope["headers"])
         exchange = _Exchange(receive, send, self._limits, body_is_read=size == 0)
-        mount = scope.get("route")
+        above = scope.get("route"), scope.get("root_path", "")
         try:
             if size > self._limits.body_bytes:
                 raise _too_large(self._limits)  # noqa: TRY301 - answered below
@@ -113,13 +115,26 @@ class RequestLimiter:
             unexpected = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, id=number)
             await unexpected.response()(scope, receive, exchange.send_with_headers)
         finally:
-            found = scope.get("route") is not mount
-            # No route has a parameter in its path, so the paths of found routes are few.
-            route = scope["path"].removeprefix(scope.get("root_path", "")) if found else "none"
-            method = scope["method"] if found else "any"
+            route = _label(scope, *above)
+            method = "any" if route == NO_ROUTE else scope["method"]
             seconds = time.perf_counter() - exchange.started
             self._metrics.observe(route, method, exchange.status, seconds)
             _log_access(scope, exchange.status, seconds)
+
+
+def _label(scope: Scope, mount: object, mounted_at: str) -> str:
+    """Return the path of the route that was found, as its app declares it: these are few.
+
+    Args:
+        scope: The request's, after it was answered.
+        mount: Its ``route`` before that: inside Airflow, where this app is mounted.
+        mounted_at: Its ``root_path`` before that.
+    """
+    route = scope.get("route")
+    if route is mount or isinstance(route, Mount):
+        return NO_ROUTE
+    below = str(scope.get("root_path", "")).removeprefix(mounted_at)
+    return f"{below}{getattr(route, 'path', '')}"
 
 
 def _log_access(scope: Scope, status: int, seconds: float) -> None:

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import DrillError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once, final
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.control import Driver, read_driver, read_last_acknowledgement
 from airflow_mm2_offsets.spark.drill import DrillMark, read_mark, remove_drill
@@ -47,6 +48,7 @@ class TearDownDrillOperator(StopSparkStreamingOperator):
         DrillError: The DAG run has not ended, or the folder can't be removed.
     """
 
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *StopSparkStreamingOperator.template_fields,
         *("folder", "mode"),

@@ -1,34 +1,49 @@
 """The extra links of a task: they open the page in Airflow where a person reads what it did.
 
 Airflow keeps a link as an XCom when a task ends. The page finds the newest tasks of a connection by
-these, so that a link also names connection and mode.
+these, so that a link also names the connection, the mode and what the task does to the job.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink, conf
+import attrs
+from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 
-PAGE_PATH = "/mm2-offsets/page"
-"""Where the plugin mounts the page; see ``plugins.rest``."""
+PAGE_PATH = "mm2-offsets/page"
+"""Where the plugin mounts the page (``plugins.rest``), below whatever path Airflow is served at."""
 KEY_PREFIX = "mm2_offsets_link_"
-"""A link's XCom has this before its page's name as its key."""
+"""The key of a link's XCom is this and the name of its page."""
+STOPS, STARTS, ROLLS_BACK = "stops", "starts", "rolls_back"
+"""What a task does to the job, or proves of it; the page's timeline marks the downtime by it."""
+
+_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "connection": "MirrorMaker 2 connection",
+        "plan": "Failover plan",
+        "readiness": "Readiness report",
+        "run": "Failover timeline",
+        "report": "Failover report",
+    }
+)
 
 
+@attrs.define(frozen=True)
 class PageLink(BaseOperatorLink):
-    """Links a task to a page."""
+    """Links a task to a page.
 
-    def __init__(self, page: str = "run") -> None:
-        """Choose the page.
+    Attributes:
+        page: ``plan``, ``readiness``, ``connection``, ``run`` (the timeline of the DAG run) or
+            ``report`` (the same, for the task that knows how the run ended).
+        job: ``STOPS``, ``STARTS``, ``ROLLS_BACK``, or empty.
+    """
 
-        Args:
-            page: ``plan``, ``readiness``, ``connection``, ``run`` (the timeline of the DAG run) or
-                ``report`` (the same, for the task that knows how the run ended).
-        """
-        super().__init__()
-        self.page = page
+    page: str = "run"
+    job: str = ""
 
     @property
     def name(self) -> str:
@@ -40,12 +55,12 @@ class PageLink(BaseOperatorLink):
         """The key of the XCom that keeps the link."""
         return f"{KEY_PREFIX}{self.page}"
 
-    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ANN401 - Airflow's classes move
-        """Return the address of the page, without a host.
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ANN401 - Airflow moves its classes
+        """Return the address of the page, relative to that of Airflow.
 
         Args:
-            operator: The task, rendered.
-            ti_key: Which DAG run, task and map index it is.
+            operator: The task, with its templates rendered.
+            ti_key: The task instance, or its key.
         """
         query = {
             "dag_id": ti_key.dag_id,
@@ -56,34 +71,25 @@ class PageLink(BaseOperatorLink):
         if isinstance(conn_id := getattr(operator, "mm2_conn_id", None), str):
             query["conn_id"] = conn_id
         mode = getattr(operator, "mode", None)
-        if mode in set(FailoverMode):  # a sensor's mode is none
+        if mode in set(FailoverMode):  # Airflow calls how a sensor waits its mode, too
             query["mode"] = str(mode)
         if str(getattr(operator, "is_dry_run", False)).lower() == "true":
             query["is_dry_run"] = "true"
+        if self.job:
+            query["job"] = self.job
         page = "run" if self.page == "report" else self.page
-        return f"{_prefix()}{PAGE_PATH}/{page}?{urlencode(query)}"
+        return f"{PAGE_PATH}/{page}?{urlencode(query)}"
 
 
-_NAMES = {
-    "connection": "MirrorMaker 2 connection",
-    "plan": "Failover plan",
-    "readiness": "Readiness report",
-    "run": "Failover timeline",
-    "report": "Failover report",
-}
-
-
-def page_links(page: str, *, beside: type[BaseOperator] | None = None) -> list[BaseOperatorLink]:
+def page_links(
+    page: str, *, job: str = "", beside: type[BaseOperator] | None = None
+) -> list[BaseOperatorLink]:
     """Return the links of an operator.
 
     Args:
         page: See ``PageLink``.
+        job: See ``PageLink``.
         beside: The class whose links it keeps.
     """
-    kept = [] if beside is None else [*beside.operator_extra_links]
-    return [*kept, PageLink(page)]
-
-
-def _prefix() -> str:
-    """Return the path under which Airflow is served, such as ``/airflow``; mostly empty."""
-    return str(urlsplit(conf.get("api", "base_url", fallback="")).path).rstrip("/")
+    theirs = [] if beside is None else [*beside.operator_extra_links]
+    return [*theirs, PageLink(page, job)]

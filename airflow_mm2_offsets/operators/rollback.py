@@ -19,7 +19,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.links import ROLLS_BACK, page_links
 from airflow_mm2_offsets.operators.locking import places_of
 from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import check_location, given
@@ -88,7 +88,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         ConfigurationError: ``on_failure`` is another word.
     """
 
-    operator_extra_links = page_links("run", beside=TriggerDagRunOperator)
+    operator_extra_links = page_links("run", job=ROLLS_BACK, beside=TriggerDagRunOperator)
     template_fields: Sequence[str] = (
         *("trigger_dag_id", "trigger_run_id", "conf", "checkpoint", "target_checkpoint"),
         *("control", "request_id", "on_failure", "mode", "stopped", "plan_path", "locks"),

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import STOPS, page_links
 from airflow_mm2_offsets.operators.locking import forget_roll_back, take_lock
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import check_location, is_true
@@ -93,6 +94,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
             invalid or can never elapse.
     """
 
+    operator_extra_links = page_links("run", job=STOPS)
     template_fields: Sequence[str] = (
         "control",
         "checkpoint",

@@ -15,5 +15,5 @@ def make_app() -> FastAPI:
     """Return the app: a pair for each connection; every route needs Airflow's login."""
     pairs = ConnectionPairs()
     app = create_app(pairs, auth=may_use_connection, anonymous_probes=False)
-    app.mount("/page", make_page(pairs, app.state.workers))
+    app.mount("/page", make_page(pairs))
     return app

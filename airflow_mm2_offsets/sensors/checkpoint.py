@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_mm2_offsets.errors import TargetJobError
+from airflow_mm2_offsets.operators.links import STARTS, page_links
 from airflow_mm2_offsets.operators.settings import given, whole_number
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
@@ -35,6 +36,7 @@ class SparkStartedSensor(PollingSensor):
             first batch began elsewhere, or the checkpoint is damaged.
     """
 
+    operator_extra_links = page_links("run", job=STARTS)
     template_fields: Sequence[str] = (
         "checkpoint",
         "starting_offsets",

@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.links import STOPS, page_links
 from airflow_mm2_offsets.operators.settings import given, is_true
 from airflow_mm2_offsets.operators.stop_by_word import take_word
 from airflow_mm2_offsets.sensors.polling import PollingSensor
@@ -63,6 +64,7 @@ class SparkStoppedSensor(PollingSensor):
             ``deferrable``, or the checkpoint holds no batch.
     """
 
+    operator_extra_links = page_links("run", job=STOPS)
     template_fields: Sequence[str] = (
         *("checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
         *("cancelled_at", "request_id", "source_is_gone", "moved_to"),

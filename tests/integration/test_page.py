@@ -159,7 +159,8 @@ def test_an_extra_link_opens_the_plan(page: Page, run_id: str) -> None:
     """The task's button leads to its plan, whose tab shows the position that was asked."""
     page.goto(f"/dags/{DAG}/runs/{run_id}/tasks/translate")
     page.get_by_role("link", name="Details").click()
-    page.get_by_role("link", name="Failover plan").click()
+    # Some releases of Airflow open it in a new tab.
+    page.goto(page.get_by_role("link", name="Failover plan").evaluate("link => link.href"))
     expect(page.locator("h1")).to_contain_text("Failover plan")
     expect(page.get_by_role("row").nth(1)).to_contain_text("30")
 
@@ -238,7 +239,7 @@ def test_nobody_sees_more_than_airflow_lets_them(
     """A stranger is sent to the login on every route; a viewer is refused what he may not read."""
     routes = [
         route.path.replace("{name}", "page.css")
-        for route in make_page(None, {}).routes  # type: ignore[arg-type]
+        for route in make_page(None).routes  # type: ignore[arg-type]
         if isinstance(route, APIRoute)
     ]
     assert len(routes) > 5

@@ -36,12 +36,13 @@ class Access:
         return may_read_connection(self._user, conn_id)
 
     def sees_dag(self, dag_id: str) -> bool:
-        """Tell whether the user may read the XComs of a DAG's runs, which hold the numbers."""
-        return get_auth_manager().is_authorized_dag(
-            method="GET",
-            access_entity=DagAccessEntity.XCOM,
-            details=DagDetails(id=dag_id, **team_of(DagModel, dag_id)),
-            user=self._user,
+        """Tell whether the user may read all of a DAG's runs that the page shows."""
+        details = DagDetails(id=dag_id, **team_of(DagModel, dag_id))
+        return all(
+            get_auth_manager().is_authorized_dag(
+                method="GET", access_entity=entity, details=details, user=self._user
+            )
+            for entity in (DagAccessEntity.XCOM, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.RUN)
         )
 
     def require_connection(self, conn_id: str) -> None:
@@ -57,12 +58,14 @@ class Access:
         )
 
     def require_dag(self, dag_id: str) -> None:
-        """Raise unless the user may read the XComs of a DAG.
+        """Raise unless the user may read a DAG's runs, tasks and XComs.
 
         Raises:
             HTTPException: 403, with the DAG's name.
         """
-        _require(self.sees_dag, dag_id, f"you may not read the XComs of DAG {dag_id}")
+        _require(
+            self.sees_dag, dag_id, f"you may not read the runs, tasks and XComs of DAG {dag_id}"
+        )
 
 
 User = Annotated[Access, Depends()]

@@ -1,10 +1,10 @@
 """The page's app: the routes of ``runs`` and ``connections``, and errors as pages."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from airflow.providers.common.compat.sdk import conf
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
@@ -12,23 +12,25 @@ from starlette.exceptions import HTTPException
 
 from airflow_mm2_offsets.api.pairs import PairProvider
 from airflow_mm2_offsets.api.problems import validation_problem
-from airflow_mm2_offsets.api.workers import Kind, Workers
+from airflow_mm2_offsets.api.workers import Kind, make_workers
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.plugins.page import connections, runs
 from airflow_mm2_offsets.plugins.page.access import User
 from airflow_mm2_offsets.plugins.page.rendering import ASSETS, asset, render
 
+_LIMITS: Mapping[Kind, int] = {Kind.CLUSTERS: 4, Kind.PLANS: 2}
+"""The page's requests that work at once; with those of the REST API fewer than Starlette's 40."""
 
-def make_page(pairs: PairProvider, workers: dict[Kind, Workers]) -> FastAPI:
+
+def make_page(pairs: PairProvider) -> FastAPI:
     """Return the app; every route needs Airflow's login.
 
     Args:
         pairs: Finds the pair of a connection; the REST API serves the same ones.
-        workers: Bound how many requests read clusters at once; shared with the REST API.
     """
     app = FastAPI(title="MirrorMaker 2", openapi_url=None, redirect_slashes=False)
     app.state.pairs = pairs
-    app.state.workers = workers
+    app.state.workers = make_workers(_LIMITS)
     app.include_router(runs.router)
     app.include_router(connections.router)
     app.add_api_route("/static/{name}", _static, methods=["GET"])
@@ -50,9 +52,11 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - the handler's class
     login = None
     if error.status_code == HTTPStatus.UNAUTHORIZED:
-        prefix = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
-        login = f"{prefix}/auth/login?{urlencode({'next': str(request.url)})}"
-    return _error_page(error.status_code, str(error.detail), login)
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        login = f"../../api/v2/auth/login?{urlencode({'next': here})}"
+    page = _error_page(error.status_code, str(error.detail), login)
+    page.headers.update(error.headers or {})
+    return page
 
 
 async def _invalid(_request: Request, error: Exception) -> HTMLResponse:

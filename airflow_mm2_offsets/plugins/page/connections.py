@@ -1,6 +1,6 @@
 """Routes that ask the clusters: one connection with its plots, and the translator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated
 
@@ -15,17 +15,18 @@ from airflow_mm2_offsets.api.workers import ClusterWorkers
 from airflow_mm2_offsets.core import Translation
 from airflow_mm2_offsets.errors import Mm2OffsetsError, PositionError
 from airflow_mm2_offsets.plugins.page.access import User
-from airflow_mm2_offsets.plugins.page.mirror import PAGE_PARTITIONS, MirroredPartition, read_mirror
-from airflow_mm2_offsets.plugins.page.plots import histogram, line_plot
+from airflow_mm2_offsets.plugins.page.mirror import read_mirror
 from airflow_mm2_offsets.plugins.page.rendering import render
 from airflow_mm2_offsets.plugins.pairs import DEFAULT
 
 router = APIRouter()
 
-Text = Annotated[str, Query(max_length=MAX_NAME)]
+MOST_TOPICS = 1000
+"""How many topics the translator's form suggests."""
+Text = Annotated[str, Query(max_length=MAX_NAME, pattern="^[^\x00]*$")]
 
 
-def _connection(user: User, conn_id: Annotated[str, Query(max_length=MAX_NAME)] = "") -> str:
+def _connection(user: User, conn_id: Text = "") -> str:
     name = conn_id.strip() or DEFAULT
     user.require_connection(name)
     return name
@@ -54,30 +55,24 @@ async def show_connection(
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
     """Show how each partition of a connection is copied."""
+    return await workers.run(lambda: _render_connection(conn_id, served, text.strip(), page))
+
+
+def _render_connection(conn_id: str, served: ServedPair, text: str, page: int) -> HTMLResponse:
+    mirror, problem = None, ""
     try:
-        found = await workers.run(lambda: read_mirror(served, text=text.strip(), page=page))
-        problem = None
+        mirror = read_mirror(served, text=text, number=page)
     except (Problem, Mm2OffsetsError) as error:
-        found, problem = None, _sentence(error)
-    state = served.cache.state
+        problem = _sentence(error)
     return render(
         "connection",
         conn_id=conn_id,
         pair=served.pair,
-        syncs=state.syncs,
-        stale=None if state.error is None or state.syncs is None else str(state.error),
-        mirror=found,
+        syncs=served.cache.state.syncs,
+        mirror=mirror,
         problem=problem,
         text=text,
-        page=page,
-        pages_count=1 if found is None else max(1, -(-found.found // PAGE_PARTITIONS)),
-        plots={each.partition: _plots(each) for each in found.partitions} if found else {},
     )
-
-
-def _plots(each: MirroredPartition) -> tuple[object, object]:
-    times = [sync.time for sync in each.timed]
-    return line_plot(times, [sync.shift for sync in each.timed]), histogram(times)
 
 
 @router.get("/translate")
@@ -91,15 +86,19 @@ async def show_translation(
     position: Text = "",
 ) -> HTMLResponse:
     """Show the translator, and the answer for the position that was given to it."""
-    values = {"topic": topic.strip(), "partition": partition.strip(), "position": position.strip()}
-    answer, problem = None, None
-    if all(values.values()):
+    given = {"topic": topic.strip(), "partition": partition.strip(), "position": position.strip()}
+    return await workers.run(lambda: _render_translation(conn_id, served, given))
+
+
+def _render_translation(conn_id: str, served: ServedPair, given: Mapping[str, str]) -> HTMLResponse:
+    answer, problem = None, ""
+    missing = [name for name, value in given.items() if not value]
+    if not missing:
         try:
-            answer = await workers.run(lambda: _translate(served, **values))
+            answer = _translate(served, **given)
         except (Problem, Mm2OffsetsError) as error:
             problem = _sentence(error)
-    elif any(values.values()):
-        missing = [name for name, value in values.items() if not value]
+    elif len(missing) < len(given):
         problem = f"give {' and '.join(missing)}, too"
     return render(
         "translate",
@@ -109,7 +108,7 @@ async def show_translation(
         answer=answer,
         problem=problem,
         topics=_topics(served),
-        **values,
+        **given,
     )
 
 
@@ -129,4 +128,4 @@ def _sentence(error: Problem | Mm2OffsetsError) -> str:
 def _topics(served: ServedPair) -> Sequence[str]:
     """Return the topics that have syncs, for the form to suggest."""
     syncs = served.cache.state.syncs
-    return sorted({each.topic for each in syncs.index})[:1000] if syncs else ()
+    return sorted({each.topic for each in syncs.index})[:MOST_TOPICS] if syncs else ()

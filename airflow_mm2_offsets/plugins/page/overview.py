@@ -1,21 +1,33 @@
 """The overview: of each connection, what its newest tasks have found."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.plugins.page.records import LinkedTask
+from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessVerdict
+from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef
 
-DRILL = "drill"
-FACTS = ("replication_lag", "sync_age", "archive_age")
+CHECKS = ("replication_lag", "sync_age", "archive_age")
 """The readiness checks that the overview shows; see ``core.readiness_names``."""
+MOST_JOBS = 100
+"""How many jobs of a fleet's run are counted."""
+MOST_RUNS = 20
+"""How many of a connection's newest runs are looked at for one that returned something."""
+_WORST_FIRST = (
+    *(CheckStatus.FAILED, CheckStatus.WARNING, CheckStatus.UNKNOWN, CheckStatus.OK),
+    CheckStatus.NOT_ASKED,
+)
 
-Xcom: TypeAlias = Callable[[LinkedTask], Any]
-"""Returns what a task returned; None if nothing is there."""
+Results: TypeAlias = Mapping[TaskRef, Mapping[str, Any]]
+ReadResults: TypeAlias = Callable[[Collection[TaskRef]], Results]
+"""Returns what tasks of one DAG run returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class CheckLine:
     """One readiness check."""
 
     status: str
@@ -25,31 +37,36 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A task of a connection, and what it returned."""
+    """The newest tasks of one kind and one DAG run: one of each job."""
 
     task: LinkedTask
-    result: Mapping[str, Any]
+    """The newest of them."""
+    results: Sequence[Mapping[str, Any]]
+    is_older: bool
+    """Whether a newer task has returned nothing: it was skipped, or has failed before its end."""
 
     @property
-    def verdict(self) -> str:
-        """The readiness report's; see ``core.readiness.ReadinessVerdict``."""
-        return str(self.result.get("verdict", "unknown"))
+    def verdicts(self) -> list[tuple[str, int]]:
+        """The verdicts of readiness reports, each with the number of jobs; the worst first."""
+        counts = Counter(str(each.get("verdict", "unknown")) for each in self.results)
+        order = {each.value: place for place, each in enumerate(ReadinessVerdict)}
+        return sorted(counts.items(), key=lambda count: -order.get(count[0], len(order)))
 
     @property
-    def outcome(self) -> str:
-        """The failover report's; see ``core.report.Outcome``."""
-        return str(self.result.get("outcome", "unknown"))
+    def outcomes(self) -> list[tuple[str, int]]:
+        """The outcomes of failover reports, each with the number of jobs; failures first."""
+        counts = Counter(str(each.get("outcome", "unknown")) for each in self.results)
+        return sorted(counts.items(), key=lambda count: not count[0].startswith("failed"))
 
-    def facts(self) -> Iterator[Fact | None]:
-        """Yield each of ``FACTS``: the first line that speaks of it, which is the worst."""
-        checks: Sequence[Mapping[str, Any]] = self.result.get("checks") or ()
-        for name in FACTS:
-            found = next((each for each in checks if each.get("name") == name), None)
-            yield (
-                None
-                if found is None
-                else Fact(status=str(found.get("status")), value=str(found.get("value")))
-            )
+    def line_of(self, name: str) -> CheckLine | None:
+        """Return the worst line of a check; None where no report has one."""
+        lines = [
+            CheckLine(status=str(check.get("status")), value=str(check.get("value")))
+            for result in self.results
+            for check in _mappings(result.get("checks"))
+            if check.get("name") == name
+        ]
+        return min(lines, key=_concern, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +79,16 @@ class ConnectionRow:
     drill: Reading | None = None
 
     @property
-    def facts(self) -> list[Fact | None]:
-        """Lag, age of the syncs and age of the archive, as the last readiness report has them."""
-        return list(self.readiness.facts()) if self.readiness else [None] * len(FACTS)
+    def lines(self) -> list[CheckLine | None]:
+        """Each of ``CHECKS``, as the last readiness report has it."""
+        return [self.readiness.line_of(name) if self.readiness else None for name in CHECKS]
 
 
 def make_rows(
     conn_ids: Iterable[str],
     readiness: Sequence[LinkedTask],
     reports: Sequence[LinkedTask],
-    xcom: Xcom,
+    read: ReadResults,
 ) -> list[ConnectionRow]:
     """Return a row for each connection, by id.
 
@@ -79,25 +96,41 @@ def make_rows(
         conn_ids: The connections that the user may see.
         readiness: The tasks that wrote readiness reports, the newest first.
         reports: The tasks that wrote failover reports, the newest first.
-        xcom: Is asked for the newest of each connection only.
+        read: Is asked for the newest of each connection only.
     """
-    done = [each for each in reports if not each.is_dry_run]
-    moves = [each for each in done if each.mode != DRILL]
-    drills = [each for each in done if each.mode == DRILL]
+    real = [each for each in reports if not each.is_dry_run]
+    failovers = [each for each in real if each.mode != FailoverMode.DRILL]
+    drills = [each for each in real if each.mode == FailoverMode.DRILL]
     return [
         ConnectionRow(
             conn_id=conn_id,
-            readiness=_newest(readiness, conn_id, xcom),
-            failover=_newest(moves, conn_id, xcom),
-            drill=_newest(drills, conn_id, xcom),
+            readiness=_newest(readiness, conn_id, read),
+            failover=_newest(failovers, conn_id, read),
+            drill=_newest(drills, conn_id, read),
         )
         for conn_id in sorted(set(conn_ids))
     ]
 
 
-def _newest(tasks: Iterable[LinkedTask], conn_id: str, xcom: Xcom) -> Reading | None:
-    """Return the newest task of a connection that returned something."""
-    for task in tasks:
-        if task.conn_id == conn_id and isinstance(result := xcom(task), Mapping):
-            return Reading(task=task, result=result)
+def _newest(tasks: Iterable[LinkedTask], conn_id: str, read: ReadResults) -> Reading | None:
+    """Return the tasks of the newest DAG run of a connection that returned something."""
+    runs: dict[tuple[str, str], list[LinkedTask]] = {}
+    for each in tasks:
+        if each.conn_id == conn_id:
+            runs.setdefault((each.task.dag_id, each.task.run_id), []).append(each)
+    for number, linked in enumerate(islice(runs.values(), MOST_RUNS)):
+        found = read([each.task for each in linked[:MOST_JOBS]])
+        if found:
+            newest = next(each for each in linked if each.task in found)
+            return Reading(task=newest, results=list(found.values()), is_older=number > 0)
     return None
+
+
+def _concern(line: CheckLine) -> int:
+    """Return the place of a line's status, the worst first."""
+    return _WORST_FIRST.index(CheckStatus(line.status)) if line.status in _WORST_FIRST else 0
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a list that somebody else may have written."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -1,9 +1,12 @@
 """A plan as a table: filtered, sorted and cut into pages, so that 10,000 rows can be read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from airflow_mm2_offsets.core.brief import concern_of
+from airflow_mm2_offsets.core.partition_plan import partition_from_json
 
 PAGE_ROWS = 200
 
@@ -15,13 +18,13 @@ class Sort(StrEnum):
     """How rows are sorted."""
 
     WORST = "worst"
-    """Refused first, then fallbacks, then by the records read again, the most first."""
+    """As in the brief of a long plan (``core.brief``): refused, fallbacks, the most read again."""
     PARTITION = "partition"
     REREAD = "read again"
     SHIFT = "shift"
 
 
-class Shown(StrEnum):
+class Filter(StrEnum):
     """Which rows are shown."""
 
     ALL = "all"
@@ -38,17 +41,9 @@ class TableQuery:
 
     text: str = ""
     """Rows whose topic-partition, basis or reason holds it, whatever its case."""
-    shown: Shown = Shown.ALL
+    status: Filter = Filter.ALL
     sort: Sort = Sort.WORST
     page: int = 1
-
-    def at(self, page: int) -> "TableQuery":
-        """Return the same query for another page."""
-        return replace(self, page=page)
-
-    def to_query(self) -> dict[str, str]:
-        """Return the parameters of a URL."""
-        return {"text": self.text, "shown": self.shown, "sort": self.sort, "page": str(self.page)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,37 +51,53 @@ class TablePage:
     """The rows of one page."""
 
     rows: Sequence[Row]
-    query: TableQuery
-    """With a page that exists."""
-    found: int
-    """The rows of all pages."""
+    number: int
+    """The page's, from 1 on."""
     pages: int
+    matches: int
+    """The rows of all pages."""
 
     @property
     def first(self) -> int:
-        """The number of the first row among those found, from 1."""
-        return (self.query.page - 1) * PAGE_ROWS + 1
+        """The number of the first row among all that match, from 1."""
+        return (self.number - 1) * PAGE_ROWS + 1
+
+
+def parse_rows(plan: Mapping[str, Any]) -> Sequence[Row] | None:
+    """Return a plan's partitions; None where this is no plan, or one that this release can't read.
+
+    Args:
+        plan: An XCom, which somebody else may have written.
+    """
+    try:
+        rows: Sequence[Row] = plan["partitions"]
+        for row in rows:
+            partition_from_json(row)
+            concern_of(row)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return rows
 
 
 def kind_of(row: Row) -> str:
     """Return the status of a row, or ``fallback`` where a user's choice stands in for it."""
-    return Shown.FALLBACK.value if row.get("fallback") else str(row["status"])
+    return Filter.FALLBACK.value if row.get("fallback") else str(row["status"])
 
 
 def table_page(rows: Sequence[Row], query: TableQuery) -> TablePage:
-    """Return one page of the rows that a query finds."""
+    """Return one page of the rows that match a query; beyond the last page, the last."""
     text = query.text.strip().casefold()
-    found = [
+    matches = [
         row
         for row in rows
-        if query.shown in {Shown.ALL, kind_of(row)} and (not text or text in _searched(row))
+        if query.status in {Filter.ALL, kind_of(row)} and (not text or text in _text_of(row))
     ]
-    found.sort(key=_KEYS[query.sort])
-    pages = max(1, -(-len(found) // PAGE_ROWS))
-    page = min(max(1, query.page), pages)
-    begin = (page - 1) * PAGE_ROWS
+    matches.sort(key=_KEYS[query.sort])
+    pages = max(1, -(-len(matches) // PAGE_ROWS))
+    number = min(max(1, query.page), pages)
+    begin = (number - 1) * PAGE_ROWS
     return TablePage(
-        rows=found[begin : begin + PAGE_ROWS], query=query.at(page), found=len(found), pages=pages
+        rows=matches[begin : begin + PAGE_ROWS], number=number, pages=pages, matches=len(matches)
     )
 
 
@@ -95,7 +106,7 @@ def name_of(row: Row) -> str:
     return f"{row['topic']}[{row['partition']}]"
 
 
-def _searched(row: Row) -> str:
+def _text_of(row: Row) -> str:
     words = (name_of(row), row["target_topic"], row["basis"], row["reason"])
     return "\n".join(map(str, words)).casefold()
 
@@ -104,20 +115,18 @@ def _by_partition(row: Row) -> tuple[str, int]:
     return str(row["topic"]), int(row["partition"])
 
 
-def _by_reread(row: Row) -> tuple[int, float, tuple[str, int]]:
-    """Sort rows of which nobody knows how much is read again before all others."""
-    again = row.get("max_reread")
-    return (0, 0.0, _by_partition(row)) if again is None else (1, -again, _by_partition(row))
+def _worst(row: Row) -> tuple[tuple[int, ...], tuple[str, int]]:
+    return tuple(-number for number in concern_of(row)), _by_partition(row)
 
 
-def _by_shift(row: Row) -> tuple[float, tuple[str, int]]:
-    return -abs(row.get("shift") or 0), _by_partition(row)
+def _by_reread(row: Row) -> tuple[bool, int, tuple[str, int]]:
+    """Sort rows whose records read again are not known before all others."""
+    again = row["max_reread"]
+    return again is not None, -(again or 0), _by_partition(row)
 
 
-def _worst(row: Row) -> tuple[int, tuple[int, float, tuple[str, int]]]:
-    kinds = (Shown.REFUSED, Shown.FALLBACK)
-    kind = kind_of(row)
-    return (kinds.index(Shown(kind)) if kind in kinds else len(kinds)), _by_reread(row)
+def _by_shift(row: Row) -> tuple[int, tuple[str, int]]:
+    return -abs(row["shift"] or 0), _by_partition(row)
 
 
 _KEYS: Mapping[Sort, Callable[[Row], Any]] = {

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 640, 160
 """The size of a plot's area, in its own units."""
-MOST_POINTS = 400
-"""More points can't be told apart."""
+BUCKETS = 200
+"""A line has at most four points in each of so many stretches of its points: more can't be told
+apart."""
 BINS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """Points over time, scaled to a plot's area."""
+class LinePlot:
+    """A line over time, scaled to a plot's area."""
 
     points: str
-    """What an SVG ``polyline`` or, for bars, the template takes: ``x,y x,y``."""
-    lowest: float
-    highest: float
+    """What an SVG ``polyline`` takes: ``x,y x,y``."""
+    lowest: int
+    highest: int
     begin: int
     """Milliseconds since 1970."""
     end: int
@@ -40,15 +41,12 @@ class Histogram:
 
     columns: Sequence[Column]
     most: int
-    begin: int
-    """Milliseconds since 1970."""
-    end: int
     seconds: float
     """The length of one stretch."""
 
 
-def line_plot(times: Sequence[int], values: Sequence[int]) -> Plot | None:
-    """Return values over time, thinned; None without any.
+def line_plot(times: Sequence[int], values: Sequence[int]) -> LinePlot | None:
+    """Return values over time, thinned so that no peak is lost; None without any.
 
     Args:
         times: Milliseconds since 1970.
@@ -56,16 +54,24 @@ def line_plot(times: Sequence[int], values: Sequence[int]) -> Plot | None:
     """
     if not times:
         return None
-    step = max(1, -(-len(times) // MOST_POINTS))
-    kept = [*range(0, len(times) - 1, step), len(times) - 1]
     lowest, highest = min(values), max(values)
     begin, end = min(times), max(times)
-    points = " ".join(
-        f"{_scaled(times[at], begin, end, WIDTH):.1f},"
-        f"{HEIGHT - _scaled(values[at], lowest, highest, HEIGHT):.1f}"
-        for at in kept
+    points = [
+        (
+            _scaled(times[at], begin, end, WIDTH),
+            HEIGHT - _scaled(values[at], lowest, highest, HEIGHT),
+        )
+        for at in _thinned(values)
+    ]
+    if begin == end:  # one moment is drawn across the plot: a point can't be seen
+        points = [(0.0, points[0][1]), *points, (float(WIDTH), points[-1][1])]
+    return LinePlot(
+        points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points),
+        lowest=lowest,
+        highest=highest,
+        begin=begin,
+        end=end,
     )
-    return Plot(points=points, lowest=lowest, highest=highest, begin=begin, end=end)
 
 
 def histogram(times: Sequence[int], bins: int = BINS) -> Histogram | None:
@@ -93,7 +99,18 @@ def histogram(times: Sequence[int], bins: int = BINS) -> Histogram | None:
         )
         for at, count in enumerate(counts)
     ]
-    return Histogram(columns=columns, most=most, begin=begin, end=end, seconds=length / bins / 1000)
+    return Histogram(columns=columns, most=most, seconds=length / bins / 1000)
+
+
+def _thinned(values: Sequence[int]) -> list[int]:
+    """Return the places of each bucket's first, lowest, highest and last value."""
+    size = max(1, -(-len(values) // BUCKETS))
+    places: set[int] = set()
+    for begin in range(0, len(values), size):
+        bucket = range(begin, min(begin + size, len(values)))
+        places |= {bucket[0], bucket[-1]}
+        places |= {min(bucket, key=values.__getitem__), max(bucket, key=values.__getitem__)}
+    return sorted(places)
 
 
 def _scaled(value: float, lowest: float, highest: float, size: int) -> float:

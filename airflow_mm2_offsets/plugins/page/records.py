@@ -1,13 +1,15 @@
 """Reads Airflow's database for the page: connections, links of tasks, XComs, tasks of a run."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from airflow.models.connection import Connection
+from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.taskinstancehistory import TaskInstanceHistory
 from airflow.models.xcom import XComModel
@@ -17,12 +19,15 @@ from sqlalchemy.orm import Session
 from airflow_mm2_offsets.operators.links import KEY_PREFIX
 
 MOST_LINKS = 500
-"""How many of the newest links of a page are looked at."""
+"""How many of the newest links to a page are looked at."""
+MOST_TRIES = 500
+"""How many of a run's tries are shown."""
+_RESULT = "return_value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRef:
-    """A task of a DAG run that has a page."""
+    """A task of a DAG run."""
 
     dag_id: str
     run_id: str
@@ -36,9 +41,11 @@ class LinkedTask:
 
     task: TaskRef
     ended: datetime
-    conn_id: str | None
-    mode: str | None
-    is_dry_run: bool
+    conn_id: str | None = None
+    mode: str | None = None
+    is_dry_run: bool = False
+    job: str = ""
+    """What the task does to the job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +54,12 @@ class TaskTry:
 
     task: TaskRef
     try_number: int
-    operator: str
-    """The name of its class."""
-    state: str | None
+    state: str
+    """Airflow's; ``none`` for a task that was not scheduled yet."""
     started: datetime | None
     ended: datetime | None
+    is_last: bool = True
+    """Whether it is the newest try; XComs are of that one."""
 
 
 def connection_ids(session: Session) -> list[str]:
@@ -63,102 +71,145 @@ def connection_ids(session: Session) -> list[str]:
     return sorted(session.scalars(query))
 
 
-def newest_links(session: Session, page: str, most: int = MOST_LINKS) -> list[LinkedTask]:
-    """Return the tasks that have a link to a page, the newest first."""
+def linked_dags(session: Session) -> list[str]:
+    """Return the ids of the DAGs that have a readiness or failover report."""
+    keys = [f"{KEY_PREFIX}{page}" for page in ("readiness", "report")]
+    query = select(XComModel.dag_id).where(XComModel.key.in_(keys)).distinct()
+    return sorted(session.scalars(query))
+
+
+def newest_links(
+    session: Session, page: str, dag_ids: Collection[str], most: int = MOST_LINKS
+) -> list[LinkedTask]:
+    """Return the tasks of some DAGs that have a link to a page, the newest first."""
     query = (
-        select(XComModel)
-        .where(XComModel.key == f"{KEY_PREFIX}{page}")
+        select(*_LINK)
+        .where(XComModel.key == f"{KEY_PREFIX}{page}", XComModel.dag_id.in_(dag_ids))
         .order_by(XComModel.timestamp.desc())
         .limit(most)
     )
-    return list(_linked(session.scalars(query)))
+    return list(_linked(session.execute(query)))
 
 
 def links_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, list[LinkedTask]]:
     """Return the tasks of a DAG run that have a link, by its page."""
-    query = select(XComModel).where(
-        XComModel.dag_id == dag_id,
-        XComModel.run_id == run_id,
-        XComModel.key.startswith(KEY_PREFIX, autoescape=True),
+    query = (
+        select(XComModel.key, *_LINK)
+        .where(
+            XComModel.dag_id == dag_id,
+            XComModel.run_id == run_id,
+            XComModel.key.startswith(KEY_PREFIX, autoescape=True),
+        )
+        .limit(MOST_TRIES)
     )
     by_page: dict[str, list[LinkedTask]] = {}
-    for row in session.scalars(query):
-        by_page.setdefault(row.key.removeprefix(KEY_PREFIX), []).extend(_linked([row]))
+    for key, *row in session.execute(query):
+        by_page.setdefault(key.removeprefix(KEY_PREFIX), []).extend(_linked([row]))
     return by_page
 
 
-def xcom(session: Session, task: TaskRef, key: str = "return_value") -> Any:  # noqa: ANN401 - any JSON
-    """Return an XCom of a task as it lies in the database; None where there is none.
+def results(session: Session, tasks: Collection[TaskRef]) -> dict[TaskRef, Mapping[str, Any]]:
+    """Return what tasks of one DAG run returned, where that is a JSON object.
 
     What an XCom backend keeps elsewhere is not fetched: the API server must not read it.
     """
-    query = XComModel.get_many(
-        run_id=task.run_id,
-        key=key,
-        dag_ids=task.dag_id,
-        task_ids=task.task_id,
-        map_indexes=task.map_index,
-        limit=1,
+    if not tasks:
+        return {}
+    first = next(iter(tasks))
+    query = select(XComModel.task_id, XComModel.map_index, XComModel.value).where(
+        XComModel.dag_id == first.dag_id,
+        XComModel.run_id == first.run_id,
+        XComModel.task_id.in_({each.task_id for each in tasks}),
+        XComModel.key == _RESULT,
     )
-    row: Any = session.scalars(query).first()
-    return None if row is None else _json(row.value)
+    if len(tasks) == 1:
+        query = query.where(XComModel.map_index == first.map_index)
+    found = {}
+    for task_id, map_index, value in session.execute(query):
+        task = TaskRef(
+            dag_id=first.dag_id, run_id=first.run_id, task_id=task_id, map_index=map_index
+        )
+        if task in tasks and isinstance(result := _json(value), Mapping):
+            found[task] = result
+    return found
+
+
+def has_ended(session: Session, dag_id: str, run_id: str) -> bool:
+    """Tell whether a DAG run has ended, or does not exist."""
+    query = select(DagRun.end_date).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
+    row = session.execute(query).first()
+    return row is None or row[0] is not None
 
 
 def tries_of(session: Session, dag_id: str, run_id: str) -> list[TaskTry]:
-    """Return every try of every task of a DAG run, by the time of its start."""
-    tries = [
-        TaskTry(
-            task=TaskRef(
-                dag_id=dag_id, run_id=run_id, task_id=each.task_id, map_index=each.map_index
-            ),
-            try_number=each.try_number,
-            operator=each.operator or "",
-            state=each.state,
-            started=each.start_date,
-            ended=each.end_date,
-        )
-        for model in (TaskInstanceHistory, TaskInstance)
-        for each in session.execute(_columns(model, dag_id, run_id))
-    ]
-    return sorted(tries, key=_order)
+    """Return the first ``MOST_TRIES`` tries of a DAG run's tasks, by the time of their start."""
+    tries = {
+        (each.task, each.try_number): each
+        # A try of the history is whole; the task's own row may have its times still.
+        for model in (TaskInstance, TaskInstanceHistory)
+        for each in _read_tries(session, model, dag_id, run_id)
+    }
+    return sorted(tries.values(), key=_order)[:MOST_TRIES]
 
 
-def _columns(model: Any, dag_id: str, run_id: str) -> Any:  # noqa: ANN401 - two models
+def _read_tries(
+    session: Session,
+    model: type[TaskInstance | TaskInstanceHistory],
+    dag_id: str,
+    run_id: str,
+) -> Iterator[TaskTry]:
     columns = (
-        *(model.task_id, model.map_index, model.try_number, model.operator),
+        *(model.task_id, model.map_index, model.try_number),
         *(model.state, model.start_date, model.end_date),
     )
-    return select(*columns).where(model.dag_id == dag_id, model.run_id == run_id)
+    query = (
+        select(*columns)
+        .where(model.dag_id == dag_id, model.run_id == run_id)
+        .order_by(model.start_date.is_(None), model.start_date)
+        .limit(MOST_TRIES)
+    )
+    for task_id, map_index, number, state, started, ended in session.execute(query):
+        task = TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index)
+        yield TaskTry(
+            task=task,
+            try_number=number,
+            state=state or "none",
+            started=started,
+            ended=ended,
+            is_last=model is TaskInstance,
+        )
 
 
 def _order(each: TaskTry) -> tuple[bool, float, str, int, int]:
-    begun = each.started.timestamp() if each.started else 0.0
+    started = each.started.timestamp() if each.started else 0.0
     return (
-        each.started is None,
-        begun,
-        each.task.task_id,
-        each.task.map_index,
-        each.try_number,
+        *(each.started is None, started),
+        *(each.task.task_id, each.task.map_index, each.try_number),
     )
 
 
-def _linked(rows: Any) -> Iterator[LinkedTask]:  # noqa: ANN401 - SQLAlchemy's
-    for row in rows:
-        address = _json(row.value)
-        if not isinstance(address, str):
-            continue  # Somebody else's XCom of this key.
-        query: Mapping[str, str] = dict(parse_qsl(urlsplit(address).query))
+_LINK = (
+    *(XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index),
+    *(XComModel.value, XComModel.timestamp),
+)
+
+
+def _linked(rows: Any) -> Iterator[LinkedTask]:  # noqa: ANN401 - rows of SQLAlchemy
+    """Yield tasks by their links; a user may have written an XCom of such a key, of any value."""
+    for dag_id, run_id, task_id, map_index, value, timestamp in rows:
+        address, query = _json(value), dict[str, str]()
+        if isinstance(address, str):
+            with suppress(ValueError):
+                query = dict(parse_qsl(urlsplit(address).query))
+        conn_id = query.get("conn_id")
         yield LinkedTask(
-            task=TaskRef(
-                dag_id=row.dag_id,
-                run_id=row.run_id,
-                task_id=row.task_id,
-                map_index=row.map_index,
-            ),
-            ended=row.timestamp,
-            conn_id=query.get("conn_id"),
+            task=TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index),
+            ended=timestamp,
+            # A task that failed before its templates were rendered names none.
+            conn_id=None if conn_id is None or "{{" in conn_id else conn_id,
             mode=query.get("mode"),
             is_dry_run=query.get("is_dry_run") == "true",
+            job=query.get("job", ""),
         )
 
 

@@ -67,15 +67,15 @@ def ago(time: datetime | str | None) -> str:
             return ago(datetime.fromisoformat(time))
         except ValueError:
             return time
-    if not isinstance(time, datetime):
+    if not isinstance(time, datetime) or time.tzinfo is None:
         return "unknown"
     return f"{duration(max(0.0, (datetime.now(UTC) - time).total_seconds()))} ago"
 
 
 def clock(time: datetime | int | None) -> str:
-    """Return a time in UTC; a number is milliseconds since 1970."""
+    """Return a time in UTC; a number is milliseconds since 1970, and may be a producer's."""
     if isinstance(time, int):
-        time = datetime.fromtimestamp(time / 1000, UTC)
+        time = _moment(time)
     return "unknown" if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -84,10 +84,18 @@ def span(begin: int, end: int) -> tuple[str, str]:
 
     Within a day they are times alone.
     """
-    times = [datetime.fromtimestamp(each / 1000, UTC) for each in (begin, end)]
     form = "%H:%M:%S" if end - begin < _DAY * 1000 else "%Y-%m-%d"
-    first, last = (f"{each:{form}}" for each in times)
+    times = [_moment(each) for each in (begin, end)]
+    first, last = (f"{each:{form}}" if each else "unknown" for each in times)
     return first, last
+
+
+def _moment(milliseconds: int) -> datetime | None:
+    """Return a time; None where the calendar has none."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def words(name: object) -> str:
@@ -97,7 +105,7 @@ def words(name: object) -> str:
 
 def reread(count: int | None) -> str:
     """Return the most records that are read again."""
-    return "unknown" if count is None else f"at most {count}"
+    return f"at most {count}" if isinstance(count, int) else "unknown"
 
 
 @cache

@@ -1,16 +1,23 @@
-"""The tasks of a DAG run on a time axis, with the job's downtime marked."""
+"""The tasks of a DAG run on a time axis, with the job's downtimes marked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.plugins.page.records import TaskTry
+from airflow_mm2_offsets.operators.links import ROLLS_BACK, STARTS, STOPS
+from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef, TaskTry
 
-STOPS = frozenset({"StopSparkStreamingOperator", "SparkStoppedSensor"})
-"""Operators that end once the source job has provably stopped."""
-STARTS = frozenset({"SparkStartedSensor"})
-"""Operators that end once the target job has committed its first batch."""
 _SUCCESS = "success"
+_NOT_STARTED = frozenset({"none", "scheduled", "queued", "up_for_retry", "restarting"})
+"""States of a task whose times are still those of the try before."""
+_RUNNING = frozenset({"runs", "restarted"})
+"""What ``RollbackFailoverOperator`` says of a job that runs on the source again."""
+
+
+_Since: TypeAlias = Callable[[datetime], float]
+"""Returns the seconds from the first task's start to a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +40,20 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downtime:
-    """From the proof that the source job has stopped to the first batch on the target."""
+    """From the proof that the job has stopped until it was seen to run again."""
 
     begin: float
     """Seconds since the first task's start."""
     end: float
+    """Where it is not over: the end of the axis."""
+    proof: str
+    """What showed that the job had stopped; see ``StopSparkStreamingOperator``."""
     is_over: bool
-    """False: no job has committed a batch on the target yet."""
+    """False: no task of this run has seen the job run again."""
 
     @property
     def seconds(self) -> float:
-        """How long no job has processed records."""
+        """How long no job has processed records; so far, if it is not over."""
         return self.end - self.begin
 
 
@@ -53,86 +63,115 @@ class Timeline:
 
     began: datetime
     seconds: float
-    """From the first start to the last end, or to now."""
+    """From the first start to the last end; to now, while the run has not ended."""
     bars: Sequence[Bar]
     waiting: Sequence[str]
-    """The tasks that have not started, or were skipped, with their states."""
-    downtime: Downtime | None
-    """None: the run stopped no job, or a drill let it run on."""
+    """The tasks that have not started, with their states."""
+    downtimes: Sequence[Downtime]
+    """Empty: the run has stopped no job, a drill let it run on, or there are several jobs."""
+    has_ended: bool
+    """Whether the run has ended: then nothing watches for the job any more."""
 
 
-def make_timeline(tries: Iterable[TaskTry], now: datetime, *, is_drill: bool) -> Timeline | None:
-    """Return the timeline of the tries of a DAG run's tasks; None if no task has started.
+def make_timeline(
+    tries: Sequence[TaskTry],
+    jobs: Iterable[LinkedTask],
+    results: Mapping[TaskRef, Mapping[str, Any]],
+    *,
+    now: datetime | None,
+) -> Timeline | None:
+    """Return the timeline of a DAG run; None if no task has started.
 
     Args:
         tries: In the order of their starts.
-        now: Where the bars of running tasks end.
-        is_drill: The job ran on: there was no downtime.
+        jobs: The tasks that stop, start or roll back the job, by their links; none for a drill,
+            whose job runs on.
+        results: What these returned.
+        now: Where the axis ends while the run has not ended; None once it has.
     """
-    tries = list(tries)
-    begun = [each for each in tries if each.started is not None]
-    starts = [each.started for each in begun if each.started is not None]
+    started = [each for each in tries if each.started and each.state not in _NOT_STARTED]
+    starts = [each.started for each in started if each.started]
     if not starts:
         return None
-    began = min(starts)
-    is_running = any(each.ended is None for each in begun)
-    last = now if is_running else max(each.ended for each in begun if each.ended is not None)
-    total = (last - began).total_seconds()
+    began, counts = min(starts), Counter(each.task for each in tries)
+    last = now or max(each.ended or each.started or began for each in started)
 
-    def bars() -> Iterator[Bar]:
-        for each in begun:
-            if each.started is not None:
-                ended = each.ended or now
-                yield Bar(
-                    label=_label(each, tries),
-                    state=each.state or "none",
-                    begin=(each.started - began).total_seconds(),
-                    end=max(0.0, (ended - began).total_seconds()),
-                    is_running=each.ended is None,
-                )
+    def since(time: datetime) -> float:
+        return max(0.0, (time - began).total_seconds())
 
     return Timeline(
         began=began,
-        seconds=total,
-        bars=list(bars()),
+        seconds=since(last),
+        bars=[_bar(each, since, last, counts) for each in started],
         waiting=[
-            f"{_label(each, tries)} ({each.state or 'not started'})"
+            f"{_label(each, counts)} ({each.state.replace('_', ' ')})"
             for each in tries
-            if each.started is None
+            if each not in started
         ],
-        downtime=None if is_drill else _downtime(begun, began, total),
+        downtimes=list(_downtimes(_moments(tries, jobs, results, since), since(last))),
+        has_ended=now is None,
     )
 
 
-def _downtime(tries: Sequence[TaskTry], began: datetime, total: float) -> Downtime | None:
-    """Return from the last stop's end to the first start's end after it.
-
-    Several jobs of a fleet have no downtime together: None.
-    """
-    stopped = _ends(tries, STOPS)
-    jobs = {each.task.map_index for each in tries if each.operator in STOPS}
-    if not stopped or len(jobs) > 1:
-        return None
-    begin = max(stopped)
-    started = [each for each in _ends(tries, STARTS) if each >= begin]
-    return Downtime(
-        begin=(begin - began).total_seconds(),
-        end=(min(started) - began).total_seconds() if started else total,
-        is_over=bool(started),
+def _bar(each: TaskTry, since: _Since, last: datetime, counts: Counter[TaskRef]) -> Bar:
+    return Bar(
+        label=_label(each, counts),
+        state=each.state,
+        begin=since(each.started or last),
+        end=since(each.ended or last),
+        is_running=each.ended is None,
     )
 
 
-def _ends(tries: Iterable[TaskTry], operators: frozenset[str]) -> list[datetime]:
-    return [
-        each.ended
-        for each in tries
-        if each.operator in operators and each.state == _SUCCESS and each.ended is not None
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """A task of the run has shown that the job stands still, or runs."""
+
+    at: float
+    runs: bool
+    proof: str = ""
 
 
-def _label(each: TaskTry, tries: Sequence[TaskTry]) -> str:
+def _moments(
+    tries: Iterable[TaskTry],
+    jobs: Iterable[LinkedTask],
+    results: Mapping[TaskRef, Mapping[str, Any]],
+    since: _Since,
+) -> list[_Moment]:
+    """Return what the tasks have shown, by time; nothing of several jobs, which move apart."""
+    kinds = {each.task: each.job for each in jobs if each.job}
+    if len({task.map_index for task, kind in kinds.items() if kind == STOPS}) > 1:
+        return []
+    moments = []
+    for each in tries:
+        kind = kinds.get(each.task, "")
+        if not kind or each.state != _SUCCESS or each.ended is None:
+            continue
+        # Only the last try has its XComs; a task that a user has marked as success has none.
+        result = results.get(each.task, {}) if each.is_last else None
+        if kind == STOPS and (result is None or "proof" in result):
+            proof = "" if result is None else str(result["proof"])
+            moments.append(_Moment(at=since(each.ended), runs=False, proof=proof))
+        elif kind == STARTS or (kind == ROLLS_BACK and (result or {}).get("job") in _RUNNING):
+            moments.append(_Moment(at=since(each.ended), runs=True))
+    return sorted(moments, key=lambda moment: moment.at)
+
+
+def _downtimes(moments: Iterable[_Moment], last: float) -> Iterator[Downtime]:
+    """Yield the stretches from a stop to the next sign that the job runs, whatever is between."""
+    stop: _Moment | None = None
+    for moment in moments:
+        if moment.runs and stop is not None:
+            yield Downtime(begin=stop.at, end=moment.at, proof=stop.proof, is_over=True)
+            stop = None
+        elif not moment.runs and stop is None:
+            stop = moment
+    if stop is not None:
+        yield Downtime(begin=stop.at, end=last, proof=stop.proof, is_over=False)
+
+
+def _label(each: TaskTry, counts: Counter[TaskRef]) -> str:
     """Return the task's id, with what tells it from others of that id."""
-    same = [other for other in tries if other.task == each.task]
     mapped = f" [{each.task.map_index}]" if each.task.map_index >= 0 else ""
-    tried = f", try {each.try_number}" if len(same) > 1 else ""
-    return f"{each.task.task_id}{mapped}{tried}"
+    numbered = f", try {each.try_number}" if counts[each.task] > 1 else ""
+    return f"{each.task.task_id}{mapped}{numbered}"

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_mm2_offsets.core.brief import worst_partitions
 from airflow_mm2_offsets.plugins.page.plan_table import (
     PAGE_ROWS,
+    Filter,
     Row,
-    Shown,
     Sort,
     TableQuery,
     kind_of,
     name_of,
+    parse_rows,
     table_page,
 )
 
@@ -23,6 +25,11 @@ def row(partition: int = 0, **fields: Any) -> dict[str, Any]:
         "topic": "orders",
         "partition": partition,
         "target_topic": "source.orders",
+        "position": "10",
+        "target": "10",
+        "low": "10",
+        "high": "10",
+        "pending": 0,
         "status": "exact",
         "basis": "sync",
         "reason": "lies at a sync",
@@ -36,7 +43,8 @@ ROWS = st.lists(
     st.builds(
         row,
         st.integers(0, 20_000),
-        status=st.sampled_from(["exact", "bounded", "refused"]),
+        status=st.sampled_from(["exact", "bounded"]),
+        target=st.none() | st.just("10"),
         shift=st.none() | st.integers(-(10**9), 10**9),
         max_reread=st.none() | st.integers(0, 10**9),
         fallback=st.none() | st.just({"kind": "earliest", "reason": "chosen"}),
@@ -45,36 +53,46 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS, st.sampled_from(Sort), st.sampled_from(Shown))
+@given(ROWS, st.sampled_from(Sort), st.sampled_from(Filter))
 def test_the_pages_hold_each_row_that_is_found_once(
-    rows: list[Row], sort: Sort, shown: Shown
+    rows: list[Row], sort: Sort, status: Filter
 ) -> None:
     """Whatever the order and the filter: no row is lost, none is shown twice."""
-    first = table_page(rows, TableQuery(sort=sort, shown=shown))
+    first = table_page(rows, TableQuery(sort=sort, status=status))
     pages = [
-        table_page(rows, TableQuery(sort=sort, shown=shown, page=number + 1))
+        table_page(rows, TableQuery(sort=sort, status=status, page=number + 1))
         for number in range(first.pages)
     ]
     seen = [id(each) for page in pages for each in page.rows]
-    wanted = [id(each) for each in rows if shown in {Shown.ALL, kind_of(each)}]
+    wanted = [id(each) for each in rows if status in {Filter.ALL, kind_of(each)}]
     assert sorted(seen) == sorted(wanted)
-    assert first.found == len(wanted)
+    assert first.matches == len(wanted)
 
 
 @given(ROWS)
-def test_the_worst_come_first(rows: list[Row]) -> None:
-    """Refused before fallbacks before all others; there, the unknown and the most read again."""
-    ordered = [
-        each
-        for number in range(3)
-        for each in table_page(rows, TableQuery(page=number + 1)).rows
-        if number * PAGE_ROWS < len(rows)
-    ]
-    kinds = [{"refused": 0, "fallback": 1}.get(kind_of(each), 2) for each in ordered[: len(rows)]]
-    assert kinds == sorted(kinds)
-    others = [each for each in ordered if kind_of(each) not in {"refused", "fallback"}]
-    again = [float("inf") if each["max_reread"] is None else each["max_reread"] for each in others]
-    assert again == sorted(again, reverse=True)
+def test_the_worst_are_those_of_the_brief(rows: list[Row]) -> None:
+    """A long plan's brief and its page rank alike."""
+    shown = table_page(rows, TableQuery()).rows[:20]
+    brief = worst_partitions({"partitions": rows})
+    assert list(map(kind_of, shown)) == list(map(kind_of, brief))
+    assert [each["max_reread"] for each in shown] == [each["max_reread"] for each in brief]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {},
+        {"partitions": None},
+        {"partitions": ["x"]},
+        {"partitions": [{}]},
+        {"partitions": [row(status="forecast")]},
+        {"partitions": [row(position=None)]},
+    ],
+)
+def test_what_is_no_plan_is_told_apart(plan: dict[str, Any]) -> None:
+    """Anybody may have written the XCom."""
+    assert parse_rows(plan) is None
+    assert parse_rows({"partitions": [row()]}) == [row()]
 
 
 @pytest.mark.parametrize("text", ["orders[7]", "SOURCE.ORDERS", "  content ", "found there"])
@@ -88,13 +106,13 @@ def test_a_text_is_looked_for_in_names_basis_and_reason(text: str) -> None:
 def test_a_page_beyond_the_last_is_the_last() -> None:
     """An address that was kept from a longer plan still shows something."""
     page = table_page([row(each) for each in range(PAGE_ROWS + 1)], TableQuery(page=99))
-    assert (page.query.page, len(page.rows), page.first) == (2, 1, PAGE_ROWS + 1)
+    assert (page.number, len(page.rows), page.first) == (2, 1, PAGE_ROWS + 1)
 
 
 def test_no_row_is_one_empty_page() -> None:
     """A filter that finds nothing has one page."""
     page = table_page([row()], TableQuery(text="nothing"))
-    assert (page.pages, page.found, page.rows) == (1, 0, [])
+    assert (page.pages, page.matches, page.rows) == (1, 0, [])
 
 
 def test_a_fallback_is_its_own_kind() -> None:

@@ -1,13 +1,12 @@
 """What templates show: people's words for numbers, and never a value's markup."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from airflow_mm2_offsets.plugins.page import rendering
-from airflow_mm2_offsets.plugins.page.plan_table import Shown, Sort, TableQuery, table_page
+from airflow_mm2_offsets.plugins.page.plan_table import Filter, Sort, TableQuery, table_page
 from airflow_mm2_offsets.plugins.page.records import TaskRef
 from airflow_mm2_offsets.plugins.page.rendering import ago, clock, duration, render, reread, span
 
@@ -43,33 +42,41 @@ def test_times() -> None:
     assert reread(None) == "unknown"
 
 
+def test_a_time_that_no_calendar_has() -> None:
+    """Producers choose the timestamps of records."""
+    assert clock(10**17) == "unknown"
+    assert span(0, 10**17) == ("1970-01-01", "unknown")
+    assert ago("2026-01-01T00:00:00") == "unknown"  # without a zone
+
+
 def test_values_are_escaped() -> None:
-    """In text and in attributes."""
+    """In text and in attributes; a field that an older release lacks is left empty."""
     task = TaskRef(dag_id=MARKUP, run_id='"><b>', task_id=MARKUP)
-    plan = {
-        "verdict": "ready",
-        "strategy": "safe",
-        "totals": {"partitions": 1},
-        "partitions": [
-            {
-                "topic": MARKUP,
-                "partition": 0,
-                "target_topic": MARKUP,
-                "status": "exact",
-                "reason": MARKUP,
-                "basis": MARKUP,
-                "max_reread": 0,
-            }
-        ],
+    row = {
+        "topic": MARKUP,
+        "partition": 0,
+        "target_topic": MARKUP,
+        "position": "1",
+        "target": None,
+        "low": None,
+        "high": None,
+        "status": "exact",
+        "reason": MARKUP,
+        "basis": MARKUP,
+        "max_reread": 0,
+        "fallback": None,
+        "shift": None,
     }
+    query = TableQuery(text=MARKUP)
     html = bytes(
         render(
             "plan",
-            plan=plan,
-            problem=MARKUP,
-            table=table_page(json.loads(json.dumps(plan["partitions"])), TableQuery(text=MARKUP)),
+            plan={"verdict": "ready", "strategy": "safe", "totals": {"partitions": 1}},
+            why_brief=MARKUP,
+            table=table_page([row], query),
+            query=query,
             task=task,
-            shown=list(Shown),
+            filters=list(Filter),
             sorts=list(Sort),
         ).body
     ).decode()
