@@ -163,8 +163,16 @@ class ClusterUnreachableError(Mm2OffsetsError, ConnectionError):
     """No broker of a cluster, or no Connect worker, answered in time."""
 
 
+class ClusterSecurityError(ClusterUnreachableError):
+    """A broker refuses the login of the settings, or they do not name its certificate's CA."""
+
+
 class ClusterRefusedError(Mm2OffsetsError, RuntimeError):
     """A broker answered, and the answer was no: a missing right, or offsets that are gone."""
+
+
+class MissingRightError(ClusterRefusedError):
+    """A broker answered that the user may not do this."""
 
 
 class TopicNotFoundError(Mm2OffsetsError, LookupError):

@@ -12,9 +12,11 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
+    ClusterSecurityError,
     ClusterUnreachableError,
     ConfigurationError,
     ErrorFields,
+    MissingRightError,
     Mm2OffsetsError,
     TopicNotFoundError,
 )
@@ -203,8 +205,9 @@ class ClientSession(Generic[ClientT]):
             )
             return TopicNotFoundError(problem, **fields)
         acl = missing_acl(error.code(), operation, group or subject.get("topic"))
+        kind = MissingRightError if acl else ClusterRefusedError
         step = describe_missing(acl, self._config) if acl else "see the broker's log for the reason"
-        return ClusterRefusedError(f"refused: {self._text(error)}; {step}", **fields)
+        return kind(f"refused: {self._text(error)}; {step}", **fields)
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that names the brokers, how long they were tried, and the reason."""
@@ -217,7 +220,8 @@ class ClientSession(Generic[ClientT]):
         reason = f"{advice.cause} ({report})" if advice.cause and report else advice.cause or report
         failed = self._last_error.authentication_failed
         problem = "authentication failed" if failed else "did not answer"
-        unreachable = ClusterUnreachableError(
+        kind = ClusterSecurityError if advice.blames_settings else ClusterUnreachableError
+        unreachable = kind(
             f"{problem}, tried for {time.monotonic() - self._started:.1f} s: "
             f"{self._redactor.hide(reason) or 'librdkafka gave no reason'}; {advice.step}",
             **self._cluster,

@@ -16,7 +16,7 @@ import pytest
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
-from tests.support.mock_broker import MockBroker, free_address
+from tests.support.mock_broker import MockBroker, free_address, rejecting_broker
 from tests.unit.cli.conftest import settings_text
 
 SYNCS = "mm2-offset-syncs.a.internal"
@@ -148,6 +148,34 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
                 process.kill()
     assert process.returncode == ExitCode.INTERRUPTED
     assert (stdout, stderr) == ("", "Interrupted\n")
+
+
+def test_a_server_whose_login_is_refused_ends(line: CommandLine) -> None:
+    """With one clear error and the code of a cluster without an answer, not by its first reader."""
+    with rejecting_broker() as servers:
+        login = {
+            "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+            "KAFKA_SASL_MECHANISM": "PLAIN",
+            "KAFKA_SASL_USERNAME": "spark",
+            "KAFKA_SASL_PASSWORD": "hunter2",
+            "TARGET_BOOTSTRAP_SERVERS": servers,
+            "SERVE_PORT": "0",
+        }
+        environ = {f"MM2_OFFSETS_{name}": value for name, value in login.items()}
+        ended = subprocess.run(
+            [SCRIPT, "serve"],
+            env=_environ(line) | environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == ExitCode.UNREACHABLE, ended.stderr
+    error = ended.stderr.splitlines()[-1]
+    assert error.startswith("Error: target (bootstrap.servers=127.0.0.1:")
+    assert "authentication failed" in error
+    assert "Traceback" not in ended.stderr
+    assert "hunter2" not in ended.stderr
 
 
 INTERRUPTED_IMPORT = """
