@@ -127,14 +127,15 @@ def test_a_command_names_its_missing_extra(
     assert done.stderr.count("\n") == 1
 
 
-def test_ctrl_c_ends_it(line: CommandLine) -> None:
-    """Ctrl-C ends the command with code 130 while three parts wait for silent brokers."""
+@pytest.mark.parametrize("command", ["check-connection", "check"])
+def test_ctrl_c_ends_it(line: CommandLine, command: str) -> None:
+    """Ctrl-C ends the command with code 130 while its threads wait for silent brokers."""
     patience = 240
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         environ = {f"MM2_OFFSETS_{side}_BOOTSTRAP_SERVERS": servers for side in _SIDES}
         with subprocess.Popen(
-            [SCRIPT, "check-connection", "--timeout", str(patience)],
+            [SCRIPT, command, "--timeout", str(patience)],
             env=_environ(line) | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
