@@ -16,6 +16,7 @@ import pytest
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
+from stack.waiting import wait_until
 from tests.support.mock_broker import MockBroker, free_address, rejecting_broker
 from tests.unit.cli.conftest import settings_text
 
@@ -177,6 +178,43 @@ def test_a_server_whose_login_is_refused_ends(line: CommandLine) -> None:
     assert "authentication failed" in error
     assert "Traceback" not in ended.stderr
     assert "hunter2" not in ended.stderr
+
+
+STUCK_IN_C = """
+import ctypes, pathlib
+from airflow_mm2_offsets.cli import main
+from airflow_mm2_offsets.kafka.session import ClientSession
+mutex, library = ctypes.create_string_buffer(64), ctypes.CDLL(None)
+def wait_for_ever(*_):
+    library.pthread_mutex_lock(mutex)
+    pathlib.Path({begun!r}).touch()
+    library.pthread_mutex_lock(mutex)
+ClientSession.metadata = wait_for_ever
+import sys
+sys.argv[1:] = ["syncs"]
+main()
+"""
+"""As librdkafka, the lock gives up Python's, and does not care for signals."""
+
+
+def test_ctrl_c_ends_a_call_of_a_library(line: CommandLine, tmp_path: Path) -> None:
+    """Ctrl-C ends the command also where the main thread does not come back to Python."""
+    begun = tmp_path / "begun"
+    with subprocess.Popen(
+        [sys.executable, "-c", STUCK_IN_C.format(begun=str(begun))],
+        env=_environ(line),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(begun.exists, "the call to begin", seconds=60)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (stdout, stderr) == ("", "Interrupted\n")
 
 
 INTERRUPTED_IMPORT = """
