@@ -6,7 +6,7 @@ nothing of this package still catches it.
 """
 
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 from airflow_mm2_offsets.logins import without_login, without_logins
@@ -58,7 +58,6 @@ class Mm2OffsetsError(Exception):
 
 
 ErrorT = TypeVar("ErrorT", bound=Mm2OffsetsError)
-ResultT = TypeVar("ResultT")
 
 
 def as_class(kind: type[ErrorT], error: Mm2OffsetsError, message: str) -> ErrorT:
@@ -119,42 +118,6 @@ class ConfigurationError(Mm2OffsetsError, ValueError):
     retryable = False
 
 
-class Problems:
-    """Collects errors of a configuration, so that its user sees all of them at once."""
-
-    def __init__(self) -> None:
-        """Start without one."""
-        self._errors: list[ConfigurationError] = []
-
-    def add(self, *errors: ConfigurationError) -> None:
-        """Keep errors."""
-        self._errors += errors
-
-    def attempt(self, step: Callable[[], ResultT]) -> ResultT | None:
-        """Return the step's result; None if it raises a ConfigurationError, which is kept."""
-        try:
-            return step()
-        except ConfigurationError as error:
-            self.add(error)
-            return None
-
-    def raise_all(self, **place: Unpack[ErrorFields]) -> None:
-        """Raise what was kept, if anything was, as one error in a place that the steps don't know.
-
-        Raises:
-            ConfigurationError: Its message has those of all; a single one keeps its fields.
-        """
-        if not self._errors:
-            return
-        problem = "; ".join(map(str, self._errors))
-        if len(self._errors) > 1:
-            problem = f"{len(self._errors)} settings are wrong: {problem}"
-        error = ConfigurationError(problem, **place)
-        if len(self._errors) == 1:
-            error.fields = {**place, **self._errors[0].fields}
-        raise error from None  # the causes of those kept may quote a secret
-
-
 class PlanError(ConfigurationError):
     """A plan's file is not one to go by: damaged, edited, of other clusters or positions."""
 
@@ -163,8 +126,16 @@ class ClusterUnreachableError(Mm2OffsetsError, ConnectionError):
     """No broker of a cluster, or no Connect worker, answered in time."""
 
 
+class ClusterSecurityError(ClusterUnreachableError):
+    """A broker refuses the login of the settings, or they do not name its certificate's CA."""
+
+
 class ClusterRefusedError(Mm2OffsetsError, RuntimeError):
     """A broker answered, and the answer was no: a missing right, or offsets that are gone."""
+
+
+class MissingRightError(ClusterRefusedError):
+    """A broker answered that the user may not do this."""
 
 
 class TopicNotFoundError(Mm2OffsetsError, LookupError):

@@ -11,14 +11,13 @@ from xml.etree import ElementTree as ET
 
 from stack import jar_lists
 from stack.jar_lists import Jar
+from stack.jvm import QUICK_START
 from stack.process import Program
 from stack.waiting import Progress, quiet
 
 HERE = Path(__file__).parent
 LISTED = HERE / "ivysettings-listed.xml"
 CACHE = HERE.parent / "build" / "ivy"
-JVM = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""A download waits for the network: a light JVM is enough."""
 
 
 def download(jars: Iterable[Jar], cache: Path, *, part: int) -> Program:
@@ -102,7 +101,7 @@ def _root(file: Path) -> ET.Element:
 
 def _program(name: str, cache: Path, *options: str | Path) -> Program:
     log = cache / f"{name.replace(' ', '-').lower()}.log"
-    return Program(name, [*JVM, "-jar", _jar(), "-cache", cache, *options], log=log)
+    return Program(name, ["java", *QUICK_START, "-jar", _jar(), "-cache", cache, *options], log=log)
 
 
 def _jar() -> Path:

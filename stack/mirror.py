@@ -10,10 +10,11 @@ from typing import Any, Literal, Self
 import httpx
 
 from stack.connect import connect_client
+from stack.jvm import QUICK_START
 from stack.waiting import Progress, quiet, wait_until
 
-JVM_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""A heap that fits a laptop, and no time spent on optimising code that runs for minutes."""
+JVM_OPTIONS = ("-Xmx512m", *QUICK_START)
+"""A heap that fits a laptop."""
 CONFIG = Path(__file__).with_name("config")
 SOURCE_CONNECTOR = "mm2-source"
 # The heartbeats first: they give the source connector a topic to find at once. They are written

@@ -1,20 +1,19 @@
 """Builds the FastAPI app, for the standalone server and for Airflow's API server."""
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import Depends, FastAPI
 
 from airflow_mm2_offsets import __version__
 from airflow_mm2_offsets.api import batches, health, plan, syncs, translate
-from airflow_mm2_offsets.api.body import add_body_schemas
+from airflow_mm2_offsets.api.description import add_description
 from airflow_mm2_offsets.api.metrics import Metrics
 from airflow_mm2_offsets.api.middleware import Limits, RequestLimiter
 from airflow_mm2_offsets.api.models import BatchRequest, TranslateRequest
 from airflow_mm2_offsets.api.pairs import PairProvider
 from airflow_mm2_offsets.api.plan_models import PlanRequest
-from airflow_mm2_offsets.api.problems import RESPONSES, Json, install
+from airflow_mm2_offsets.api.problems import RESPONSES, install
 from airflow_mm2_offsets.api.workers import make_workers
 
 PREFIX = "/api/v1/offsets"
@@ -33,7 +32,7 @@ def create_app(
 
     Args:
         pairs: Finds the pairs of clusters; their indexes are refreshed in the background.
-        auth: A FastAPI dependency of every route but the probes, the OpenAPI description too; it
+        auth: A FastAPI dependency of every route but the probes, the description too; it
             raises unless the request is authorized.
         anonymous_probes: Whether ``/healthz`` and ``/readyz`` need no login.
         limits: The size and the time of a request's body.
@@ -42,7 +41,7 @@ def create_app(
         title="airflow-mm2-offsets",
         version=__version__,
         summary="Translates Kafka positions from a MirrorMaker 2 source to its target.",
-        openapi_url=None,  # FastAPI's own route would be open to all; the one below needs a login.
+        openapi_url=None,  # ``add_description`` has routes that need a login.
         redirect_slashes=False,  # An unknown path is 404, not a redirect.
     )
     app.state.pairs = pairs
@@ -57,17 +56,5 @@ def create_app(
     app.include_router(
         health.router, dependencies=[] if anonymous_probes else login, responses=RESPONSES
     )
-    _add_description(app, login)
+    add_description(app, login, bodies=_BODIES)
     return app
-
-
-def _add_description(app: FastAPI, login: Sequence[Any]) -> None:
-    """Add the route of the OpenAPI description, which is made once."""
-
-    @cache
-    def description() -> dict[str, Any]:
-        return add_body_schemas(app.openapi(), *_BODIES)
-
-    @app.get("/openapi.json", include_in_schema=False, dependencies=login)
-    async def openapi() -> Json:
-        return Json(description())

@@ -30,6 +30,8 @@ def make_auth(settings: ServeSettings) -> Auth:
     """Return a dependency that checks a request's login; without one in the settings, nothing."""
     token = settings.token
     login = f"{settings.username}:{settings.password}" if settings.username else None
+    # A browser then asks for the password; of two challenges in one header it knows the first.
+    challenge = 'Basic realm="mm2-offsets"' if login else "Bearer"
 
     async def check(
         request: Request,
@@ -40,7 +42,7 @@ def make_auth(settings: ServeSettings) -> Auth:
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
                 "authentication required: the Authorization header is missing or invalid",
-                headers={"WWW-Authenticate": "Bearer" if token else 'Basic realm="mm2-offsets"'},
+                headers={"WWW-Authenticate": challenge},
             )
 
     async def pass_all() -> None:

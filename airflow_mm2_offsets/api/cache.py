@@ -73,6 +73,10 @@ class SharedRead:
             outcome.set_exception(error)
 
 
+def _ignore(_error: Exception) -> None:
+    """Do nothing."""
+
+
 class SyncCache:
     """The syncs of a pair of clusters, refreshed in the background.
 
@@ -92,12 +96,17 @@ class SyncCache:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, *, on_unread: Callable[[Exception], None] = _ignore) -> None:
         """Start a thread that refreshes at every interval; at once if nothing was read yet.
 
         The thread ends with the process.
+
+        Args:
+            on_unread: Called with the error of each refresh that fails before one has succeeded.
         """
-        self._thread = threading.Thread(target=self._run, name="mm2-syncs", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(on_unread,), name="mm2-syncs", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:
@@ -134,7 +143,7 @@ class SyncCache:
         self.state = replace(before, syncs=syncs, error=None, refreshes=before.refreshes + 1)
         return syncs
 
-    def _run(self) -> None:
+    def _run(self, on_unread: Callable[[Exception], None]) -> None:
         if self.state.refreshes or self.state.failures:
             self._stop.wait(self.interval)
         while not self._stop.is_set():
@@ -142,6 +151,8 @@ class SyncCache:
                 self.refresh()
             except Exception as error:  # noqa: BLE001 - the state keeps it, and the next try may succeed
                 log.warning("the offset syncs could not be refreshed: %s", error)
+                if self.state.syncs is None:
+                    on_unread(error)
             self._stop.wait(self.interval)
 
 

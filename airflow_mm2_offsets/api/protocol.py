@@ -13,7 +13,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 HEAD_SECONDS = 10.0
 """A request's head must be there so long after the connection began or the last answer ended."""
 HEAD_BYTES = 64 * 1024
-"""The largest head of a request, give or take one read from the socket."""
+"""The largest head of a request, or trailer of its body, give or take ``SLICE_BYTES``."""
 PIPELINED_REQUESTS = 64
 """The most requests that a client may send before it has the answer of the first."""
 SLICE_BYTES = 4096
@@ -25,7 +25,6 @@ SEND_BUFFER = 128 * 1024
 third of that is free again. With the system's default of megabytes, that may be minutes later."""
 
 _CONNECTION = "mm2_offsets.connection"
-_HEAD_END = b"\r\n\r\n"
 _HEAD_TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"Connection: close\r\nContent-Length: 0\r\n\r\n"
@@ -48,7 +47,7 @@ class SlowClientProtocol(asyncio.Protocol):
         self.inner = make(app_state=self._state, **uvicorn)
         self._loop = asyncio.get_running_loop()
         self._in_request = False
-        self._head = _HeadMeter()
+        self._head = _HeadMeter(self.inner)
         self._head_timer: asyncio.TimerHandle | None = None
         self._take_timer: asyncio.TimerHandle | None = None
 
@@ -60,12 +59,10 @@ class SlowClientProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass data to uvicorn, unless a head is too large, or too many requests wait."""
-        if not self._in_request and self._head.add(data) > HEAD_BYTES:
-            self._transport.write(_HEAD_TOO_LARGE)
-            self._transport.close()
-            return
         for start in range(0, len(data), SLICE_BYTES):
-            self.inner.data_received(data[start : start + SLICE_BYTES])
+            if self._head.feed(data[start : start + SLICE_BYTES]) > HEAD_BYTES:
+                self._refuse_head()
+                return
             # uvicorn's h11 keeps no such queue: it reads one request at a time.
             if len(getattr(self.inner, "pipeline", ())) > PIPELINED_REQUESTS:
                 self._transport.abort()
@@ -95,14 +92,20 @@ class SlowClientProtocol(asyncio.Protocol):
         self.inner.resume_writing()
 
     def request_began(self) -> None:
-        """Stop waiting for a head: the app has the request."""
+        """Stop waiting for a head: the app has the request. The size of the next one counts on."""
         self._in_request = True
 
     def request_ended(self) -> None:
         """Wait for the head of the next request."""
         self._in_request = False
-        self._head = _HeadMeter()
         self._await_head()
+
+    def _refuse_head(self) -> None:
+        if self._head.follows_an_answer:
+            self._transport.write(_HEAD_TOO_LARGE)
+            self._transport.close()
+        else:  # An answer to an earlier request is under way, and must not be mixed with this one.
+            self._transport.abort()
 
     def _await_head(self) -> None:
         if self._head_timer is not None:
@@ -146,23 +149,33 @@ def report_requests(app: ASGIApp) -> ASGIApp:
 
 
 class _HeadMeter:
-    """Counts the bytes of one request's head. What follows its blank line does not count."""
+    """Feeds uvicorn, and counts the bytes of an unfinished head, or of the trailers of a body.
 
-    def __init__(self) -> None:
+    Those are all bytes since uvicorn last made a request of a head, or had some of a body. uvicorn
+    parses the next head while an answer is under way, so it counts then too.
+    """
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - one of uvicorn's protocols
+        self._inner = inner
         self._bytes = 0
-        self._begun = False
-        self._complete = False
-        self._last = b""
 
-    def add(self, data: bytes) -> int:
-        """Return the bytes of the head so far; blank lines before it belong to it."""
-        head = data if self._begun else data.lstrip(b"\r\n")
-        self._begun = bool(head) or self._begun
-        self._complete = self._complete or _HEAD_END in self._last + head
-        if not self._complete:
-            self._bytes += len(data)
-            self._last = (self._last + head)[-len(_HEAD_END) + 1 :]
+    def feed(self, data: bytes) -> int:
+        """Pass data to uvicorn; return the bytes of the head so far."""
+        before = self._progress()
+        self._inner.data_received(data)
+        self._bytes = self._bytes + len(data) if self._progress() == before else 0
         return self._bytes
+
+    @property
+    def follows_an_answer(self) -> bool:
+        """Whether the requests before this head have been answered."""
+        cycle = self._inner.cycle
+        return cycle is None or cycle.response_complete
+
+    def _progress(self) -> tuple[object, int]:
+        """Return uvicorn's last request, and how much of its body the app has yet to take."""
+        cycle = self._inner.cycle
+        return cycle, 0 if cycle is None else len(cycle.body)
 
 
 class _CountingTransport:

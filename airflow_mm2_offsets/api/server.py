@@ -8,6 +8,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,7 +18,11 @@ from airflow_mm2_offsets.api.auth import has_auth, make_auth
 from airflow_mm2_offsets.api.pairs import CLUSTER_SECONDS, OnePair, ServedPair
 from airflow_mm2_offsets.api.protocol import SEND_BUFFER, SlowClientProtocol, report_requests
 from airflow_mm2_offsets.config import ServeSettings, Settings
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import (
+    ClusterSecurityError,
+    ConfigurationError,
+    MissingRightError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +37,17 @@ Measured: it halves the time of the slowest answers while a large topic is decod
 
 
 def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM, or until the first read shows that the settings can't work.
 
     Args:
         settings: The clusters, the address and the login.
         ready: Called with the URL once the server answers.
 
     Raises:
-        ConfigurationError: The port is in use, the certificate can't be read, or other machines
-            could send requests without a login.
+        ConfigurationError: The port is in use, the certificate can't be read, other machines could
+            send requests without a login, or a client of the syncs' cluster can't be made.
+        ClusterSecurityError: The cluster of the syncs refuses the login, or its CA is not known.
+        MissingRightError: The user may not read the offset-syncs topic.
     """
     listen = settings.serve
     served = ServedPair.of(
@@ -55,11 +62,27 @@ def serve(settings: Settings, *, ready: Callable[[str], None] | None = None) -> 
         # Today's objects live as long as the server. Each full collection would visit them, and a
         # read of the syncs starts many: answers would wait for tens of milliseconds.
         gc.freeze()
-        served.cache.start()
+        server = _Server(_uvicorn_config(app, listen), ready)
+        served.cache.start(on_unread=partial(_end_if_hopeless, served, server))
         try:
-            _Server(_uvicorn_config(app, listen), ready).run(sockets=[listener])
+            server.run(sockets=[listener])
         finally:
             served.cache.stop()
+    if server.reason is not None:
+        raise server.reason
+
+
+def _end_if_hopeless(served: ServedPair, server: "_Server", error: Exception) -> None:
+    """End the server before its first syncs if no later read can succeed with its settings.
+
+    A cluster that is down, a name that is not known yet and a topic that is not there yet may come.
+    With an archive, plans can be made without the topic, so only settings that no client takes end
+    the server: after a disaster the login may be refused for as long as the source is broken.
+    """
+    settings_are_wrong = isinstance(error, ConfigurationError)
+    is_shut_out = isinstance(error, ClusterSecurityError | MissingRightError)
+    if settings_are_wrong or (is_shut_out and served.archive is None):
+        server.end(error)
 
 
 class _Server(uvicorn.Server):
@@ -68,6 +91,13 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None] | None) -> None:
         super().__init__(config)
         self._ready = ready
+        self.reason: Exception | None = None
+        """Why it ended by itself."""
+
+    def end(self, reason: Exception) -> None:
+        """End soon; any thread may call it."""
+        self.reason = reason
+        self.should_exit = True  # it looks ten times a second
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, and call ``ready``."""

@@ -160,13 +160,17 @@ class SyncArchive:
         folder = open_location(self.location, ArchiveError)
         ordered = sorted(names)
         paths = [folder / str(name) for name in ordered]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        try:
             read = pool.map(partial(read_bytes, error=ArchiveError), paths)
             return {
                 name: self._decode(name, data, damaged)
                 for name, data in zip(ordered, read, strict=True)
                 if data is not None
             }
+        finally:
+            # All are read, or one failed, or the caller was interrupted: it must not wait for them.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _list(self, damaged: list[str] | None = None) -> set[FileName]:
         path = open_location(self.location, ArchiveError)

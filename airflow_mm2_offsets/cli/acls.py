@@ -11,6 +11,8 @@ from airflow_mm2_offsets.core.acls import TASK_RIGHTS
 from airflow_mm2_offsets.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from airflow_mm2_offsets.kafka.cluster import KafkaCluster
     from airflow_mm2_offsets.planning.acls import ClusterAcl
 
@@ -58,18 +60,24 @@ def acls(
     from airflow_mm2_offsets.planning.acls import acls_of
 
     principals = {"source": principal, "target": target_principal or principal}
-    for each in principals.values():
-        if not _PRINCIPAL.fullmatch(each):
-            raise ConfigurationError(f"{each!r} is no principal; give TYPE:NAME, as in {_EXAMPLE}")
+    _check(principals.values())
     pair = find_clusters(pair_options).pair
     rights = acls_of(pair, operator, topic)
     rows = [_row(each, getattr(pair, each.side), principals[each.side]) for each in rights]
-    lines = [
-        line
-        for side in principals
-        for line in (f"# {side}", *(row["command"] for row in rows if row["cluster"] == side))
-    ]
-    return Answer(text="\n".join(lines), data={"task": operator, "acls": rows}, has_advice=False)
+    text = "\n".join(line for side in principals for line in _commands(side, rows))
+    return Answer(text=text, data={"task": operator, "acls": rows}, has_advice=False)
+
+
+def _check(principals: "Iterable[str]") -> None:
+    for each in principals:
+        if not _PRINCIPAL.fullmatch(each):
+            raise ConfigurationError(f"{each!r} is no principal; give TYPE:NAME, as in {_EXAMPLE}")
+
+
+def _commands(side: str, rows: "Iterable[Mapping[str, str]]") -> "Iterator[str]":
+    """Yield what an administrator runs on one cluster, below its name."""
+    yield f"# {side}"
+    yield from (row["command"] for row in rows if row["cluster"] == side)
 
 
 def _row(right: "ClusterAcl", cluster: "KafkaCluster", principal: str) -> dict[str, str]:

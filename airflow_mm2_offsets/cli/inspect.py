@@ -70,18 +70,7 @@ def syncs(
     if not len(selected):
         raise _no_syncs(pair.syncs_topic, snapshot.index, topic, partition)
     newest = [*_newest(selected, limit)]
-    return Answer(
-        text=_text(pair, snapshot, newest, matching=len(selected)),
-        data={
-            "syncs_topic": pair.syncs_topic,
-            "location": pair.syncs_location.value,
-            "total": len(snapshot.index),
-            "skipped": snapshot.skipped_count,
-            "matching": len(selected),
-            "syncs": [_to_json(sync) for sync in newest],
-        },
-        has_advice=False,
-    )
+    return _answer(pair, snapshot, newest, matching=len(selected))
 
 
 @grouped
@@ -143,6 +132,23 @@ def _newest(index: "SyncIndex", limit: int) -> "Iterator[OffsetSync]":
         first = max(0, len(syncs) - limit) if limit else 0
         for upstream, downstream in (syncs[at] for at in range(first, len(syncs))):
             yield OffsetSync(**key._asdict(), upstream=upstream, downstream=downstream)
+
+
+def _answer(
+    pair: "ClusterPair", snapshot: "SyncsSnapshot", newest: "Sequence[OffsetSync]", *, matching: int
+) -> Answer:
+    return Answer(
+        text=_text(pair, snapshot, newest, matching=matching),
+        data={
+            "syncs_topic": pair.syncs_topic,
+            "location": pair.syncs_location.value,
+            "total": len(snapshot.index),
+            "skipped": snapshot.skipped_count,
+            "matching": matching,
+            "syncs": [_to_json(sync) for sync in newest],
+        },
+        has_advice=False,
+    )
 
 
 def _text(

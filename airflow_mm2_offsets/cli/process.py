@@ -12,11 +12,14 @@ from airflow_mm2_offsets.cli.app import PROGRAM, app
 from airflow_mm2_offsets.cli.command import say
 from airflow_mm2_offsets.cli.endings import ending_of
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
+from airflow_mm2_offsets.cli.interrupts import watch_interrupts
 from airflow_mm2_offsets.cli.output import OutputError, abandon_stdout, guard_stdout
+from airflow_mm2_offsets.cli.terminal import erase_line
 
 
 def run() -> NoReturn:
     """Run the command of ``sys.argv``, and end the process."""
+    watch_interrupts(_end_interrupted)
     code = _exit_code()
     if code == ExitCode.INTERRUPTED:
         # Do not wait for threads that still wait for a cluster.
@@ -24,6 +27,13 @@ def run() -> NoReturn:
             sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _end_interrupted() -> NoReturn:
+    """End the process while its main thread is busy: it may hold the lock of stdout."""
+    with suppress(OSError):
+        erase_line()
+    os._exit(_end(KeyboardInterrupt()))
 
 
 def _exit_code() -> int:

@@ -91,12 +91,7 @@ def check(
     """
     from airflow_mm2_offsets.readiness import ReadinessRequest, Thresholds, check_readiness
 
-    if folders.checkpoint and job.positions and mode is not FailoverMode.DISASTER:
-        raise ConfigurationError(
-            f"they stand in for a checkpoint that is lost, with --mode {FailoverMode.DISASTER}, or "
-            f"for none; leave them or --checkpoint out",
-            setting="--positions",
-        )
+    _check_positions(folders, job, mode)
     clusters = find_clusters(pair_options)
     pair = clusters.pair.exchanged() if job.exchanged else clusters.pair
     folders = replace(folders, archive=folders.archive or clusters.archive_location)
@@ -115,6 +110,15 @@ def check(
     return Answer(
         text=report.summary(), data=report.to_json(), exit_code=_exit_code(report.verdict, strict)
     )
+
+
+def _check_positions(folders: FolderOptions, job: JobFacts, mode: FailoverMode) -> None:
+    if folders.checkpoint and job.positions and mode is not FailoverMode.DISASTER:
+        raise ConfigurationError(
+            f"they stand in for a checkpoint that is lost, with --mode {FailoverMode.DISASTER}, or "
+            f"for none; leave them or --checkpoint out",
+            setting="--positions",
+        )
 
 
 def _exit_code(verdict: "ReadinessVerdict", strict: bool) -> ExitCode:  # noqa: FBT001 - private

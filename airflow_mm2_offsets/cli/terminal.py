@@ -79,6 +79,12 @@ def waiting(activity: str) -> Iterator[None]:
         line.stop()
 
 
+def erase_line() -> None:
+    """Erase what an activity shows, for a process that ends without its ``waiting``."""
+    if _shows_progress():
+        sys.stderr.write(_ERASE)
+
+
 def _shows_progress() -> bool:
     """Tell whether a line can be rewritten on stderr; log lines of --debug would cut it up."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()

@@ -117,23 +117,27 @@ class ConnectWorker:
         server = self._server()
         left = self.timeout
         while True:
-            try:
+            with self._reported(about, started):
                 answer = server.ask(path, params, seconds=left, method=method, body=body)
-            except TooLargeError as error:
-                raise ConnectError(
-                    f"Connect at {self.url}, {about}: {error}; {_CHECK_URL}"
-                ) from error
-            except ExchangeError as error:
-                raise ClusterUnreachableError(
-                    f"Connect at {self.url} did not answer, tried for "
-                    f"{time.monotonic() - started:.1f} s: {error}; check that the worker runs and "
-                    f"the Connect URL"
-                ) from error
             left = started + self.timeout - time.monotonic() - _RETRY_SECONDS
             # A request without the time for an answer would hide what the last answer said.
             if answer.status != httpx.codes.CONFLICT or left < _RETRY_SECONDS:
                 return self._body(answer, about, partial(self.hide, connector, sent=body))
             time.sleep(_RETRY_SECONDS)
+
+    @contextmanager
+    def _reported(self, about: str, started: float) -> Iterator[None]:
+        """Raise our errors for those of an exchange that was begun at ``started``."""
+        try:
+            yield
+        except TooLargeError as error:
+            raise ConnectError(f"Connect at {self.url}, {about}: {error}; {_CHECK_URL}") from error
+        except ExchangeError as error:
+            raise ClusterUnreachableError(
+                f"Connect at {self.url} did not answer, tried for "
+                f"{time.monotonic() - started:.1f} s: {error}; check that the worker runs and the "
+                f"Connect URL"
+            ) from error
 
     def hide(self, connector: str | None, text: str, *, sent: object = None) -> str:
         """Return the beginning of a text of Connect's without a connector's secrets.

@@ -73,13 +73,19 @@ def match_content(
         if last is not None:
             return last, last
     earliest, low = _lowest_copy(search, originals, copies)
-    if is_read_from_begin and low == earliest:
-        content = next(content for offset, content in copies if offset == earliest)
-        if content in offsets_of_unique(originals) and content in offsets_of_unique(all_copies):
-            return earliest, earliest
+    if is_read_from_begin and low == earliest and _is_unique(earliest, originals, all_copies):
+        return earliest, earliest
     # The range's last record is at the position or after it: the truth is not above its last copy.
     end_content = originals[-1][1]
     return low, last_offsets(all_copies)[end_content]
+
+
+def _is_unique(
+    copy: int, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
+) -> bool:
+    """Tell whether both sides hold the content of the copy at an offset once."""
+    content = next(content for offset, content in copies if offset == copy)
+    return content in offsets_of_unique(originals) and content in offsets_of_unique(copies)
 
 
 def _lowest_copy(

@@ -1,7 +1,7 @@
 """What a failover costs, as values: records at risk, records read again, the age of the facts.
 
 ``planning`` makes forecasts. XCom, approval, report and command line show them as ``to_json``
-writes them. ``forecast_rules`` has the rules.
+writes them. ``forecast_rules`` and ``reread_rules`` have the rules.
 """
 
 from collections.abc import Iterable, Mapping

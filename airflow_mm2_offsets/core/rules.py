@@ -44,15 +44,7 @@ def translate(
     evidence: Evidence = NO_EVIDENCE,
 ) -> Translation:
     """Translate one position; see ``SyncIndex.translate``."""
-    blank = Translation(
-        topic=topic,
-        partition=partition,
-        position=position,
-        status=Status.REFUSED,
-        basis=Basis.NEVER_REPLICATED,
-        reason=f"no offset sync is known of {TopicPartition(topic, partition)}: MirrorMaker 2 "
-        f"never copied it",
-    )
+    blank = _never_replicated(TopicPartition(topic, partition), position)
     refusal = refuse_outside_source(blank, syncs, evidence.source)
     if refusal := refusal or refuse_differing_records(blank, evidence):
         return refusal
@@ -88,6 +80,17 @@ def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
         return syncs.segments
     gained = evidence.target.high - 1 - syncs.last.downstream
     return Segments.of(syncs, ConnectProgress(evidence.copied_to, gained))
+
+
+def _never_replicated(topic_partition: TopicPartition, position: int) -> Translation:
+    return Translation(
+        topic=topic_partition.topic,
+        partition=topic_partition.partition,
+        position=position,
+        status=Status.REFUSED,
+        basis=Basis.NEVER_REPLICATED,
+        reason=f"no offset sync is known of {topic_partition}: MirrorMaker 2 never copied it",
+    )
 
 
 def _drained(blank: Translation, target: Watermarks | None) -> Translation:

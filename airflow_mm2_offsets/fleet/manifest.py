@@ -13,7 +13,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from airflow_mm2_offsets.errors import ConfigurationError, Problems, did_you_mean
+from airflow_mm2_offsets.collected_errors import Problems
+from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import order_jobs
 from airflow_mm2_offsets.fleet.yaml_lines import Document, Path, parse_yaml

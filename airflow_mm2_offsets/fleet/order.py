@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from airflow_mm2_offsets.errors import ConfigurationError, Problems
+from airflow_mm2_offsets.collected_errors import Problems
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.logins import without_login
 

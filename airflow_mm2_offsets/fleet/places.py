@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import ConfigurationError, Problems
+from airflow_mm2_offsets.collected_errors import Problems
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.locations import LOCAL, overlap, storage_kind
 from airflow_mm2_offsets.logins import without_login

@@ -11,12 +11,13 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.core import FailoverPlan, Positions, Status, TopicPartition
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import Mm2OffsetsError, Problems
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.order import find_wrong_reads
 from airflow_mm2_offsets.fleet.progress import moved_before

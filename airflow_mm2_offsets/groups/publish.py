@@ -39,8 +39,14 @@ def publish_positions(
     """
     if not group:
         raise ConfigurationError("the group has no name; give one that nothing else uses")
+    of_group = _positions_of_group(group, check_positions(positions), checkpoint)
+    decisions = commit_positions(cluster, of_group, rules=rules, is_dry_run=is_dry_run)
+    return GroupsReport(offsets_from="positions", is_dry_run=is_dry_run, decisions=decisions)
+
+
+def _positions_of_group(group: str, positions: Positions, checkpoint: str) -> list[GroupPosition]:
     origin = origin_of_checkpoint(checkpoint)
-    wanted = [
+    return [
         GroupPosition(
             group=group,
             topic_partition=key,
@@ -50,7 +56,5 @@ def publish_positions(
             reason="the position of the Spark job's last committed batch",
             max_reread=0,
         )
-        for key, offset in by_topic_partition(check_positions(positions)).items()
+        for key, offset in by_topic_partition(positions).items()
     ]
-    decisions = commit_positions(cluster, wanted, rules=rules, is_dry_run=is_dry_run)
-    return GroupsReport(offsets_from="positions", is_dry_run=is_dry_run, decisions=decisions)

@@ -43,19 +43,17 @@ def sync_groups(
         Mm2OffsetsError: See ``plan_failover``.
     """
     _check(pair, offsets_from, rules)
-    if offsets_from is OffsetsFrom.CHECKPOINTS:
-        found = positions_from_checkpoints(pair, selection, options)
-    else:
-        found = positions_from_translation(pair, selection, options)
-    decisions = commit_positions(
-        pair.target, _renamed(found.positions, rename or {}), rules=rules, is_dry_run=is_dry_run
-    )
+    by_checkpoints = offsets_from is OffsetsFrom.CHECKPOINTS
+    translate = positions_from_checkpoints if by_checkpoints else positions_from_translation
+    translated = translate(pair, selection, options)
+    positions = _renamed(translated.positions, rename or {})
+    decisions = commit_positions(pair.target, positions, rules=rules, is_dry_run=is_dry_run)
     return GroupsReport(
         offsets_from=offsets_from.value,
         is_dry_run=is_dry_run,
         decisions=decisions,
-        reads=found.reads,
-        unread=found.unread,
+        reads=translated.reads,
+        unread=translated.unread,
     )
 
 

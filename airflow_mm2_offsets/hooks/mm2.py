@@ -9,6 +9,7 @@ from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_mm2_offsets.clusters import ClusterPair, checked_logins
+from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.config.entries import Entries, Entry
 from airflow_mm2_offsets.config.keys import (
     CLUSTERS,
@@ -27,7 +28,6 @@ from airflow_mm2_offsets.core import OffsetMapping, ReplicationPolicy, SyncIndex
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     Mm2OffsetsError,
-    Problems,
     did_you_mean,
 )
 from airflow_mm2_offsets.hooks.form import field_behaviour, form_widgets

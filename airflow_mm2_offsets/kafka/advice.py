@@ -23,6 +23,8 @@ class Advice(NamedTuple):
     """What is wrong; empty if the report itself says it."""
     step: str
     """What to do next."""
+    blames_settings: bool = False
+    """Whether a broker answered, and these settings can't work with it."""
 
 
 class Rule(NamedTuple):

@@ -60,6 +60,8 @@ class CertificateProblem(NamedTuple):
     cause: str
     """What it is, after "its certificate"."""
     step: str
+    is_of_unknown_ca: bool = False
+    """Whether the settings do not name the CA that issued it."""
 
 
 def find_certificate_problem(server: Server, config: Mapping[str, object]) -> CertificateProblem:
@@ -147,7 +149,7 @@ def _for_another_name(certificate: x509.Certificate) -> CertificateProblem:
 def _of_unknown_issuer(certificate: x509.Certificate) -> CertificateProblem:
     issuer = certificate.issuer.rfc4514_string()
     cause = f"is issued by {issuer}, which is not among the CA certificates here"
-    return CertificateProblem(_CA, cause, _TRUST)
+    return CertificateProblem(_CA, cause, _TRUST, is_of_unknown_ca=True)
 
 
 _EXPLANATIONS: Mapping[int, Callable[[x509.Certificate], CertificateProblem]] = {

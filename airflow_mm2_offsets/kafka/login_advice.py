@@ -20,7 +20,8 @@ def _login_missing(_: re.Match[str], config: Config) -> Advice:
 def _mechanism_missing(match: re.Match[str], config: Config) -> Advice:
     wanted, offered = mechanism(config), match["offered"].strip()
     cause = f"the broker does not offer the SASL mechanism {wanted}; it offers {offered}"
-    return Advice(("sasl.mechanism",), cause, f"set sasl.mechanism to one of {offered}")
+    step = f"set sasl.mechanism to one of {offered}"
+    return Advice(("sasl.mechanism",), cause, step, blames_settings=True)
 
 
 _TOKEN_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -80,7 +81,9 @@ def _login_refused(_: re.Match[str], config: Config) -> Advice:
         "check user, password, mechanism and security.protocol of its settings "
         "(sasl.username, sasl.password, sasl.mechanism)"
     )
-    return Advice(settings, cause, step)
+    # A token is refused for a while where the broker can't get the issuer's keys.
+    is_password = mechanism(config) == "PLAIN" or mechanism(config).startswith("SCRAM-")
+    return Advice(settings, cause, step, blames_settings=is_password)
 
 
 LOGIN_RULES: tuple[Rule, ...] = (

@@ -11,18 +11,15 @@ from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core.acls import Operation
 from airflow_mm2_offsets.errors import (
-    ClusterRefusedError,
     ClusterUnreachableError,
     ConfigurationError,
     ErrorFields,
     Mm2OffsetsError,
-    TopicNotFoundError,
 )
-from airflow_mm2_offsets.kafka.acls import describe_missing, missing_acl
-from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS, Setting
-from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER, NOT_FOUND, is_unanswered
-from airflow_mm2_offsets.kafka.explain import explain
+from airflow_mm2_offsets.kafka.config import Setting
+from airflow_mm2_offsets.kafka.error_codes import NO_ANSWER, is_unanswered
 from airflow_mm2_offsets.kafka.redaction import Redactor
+from airflow_mm2_offsets.kafka.reported_errors import ReportedErrors
 from airflow_mm2_offsets.kafka.reports import ALL_BROKERS_DOWN, DebugLogger, LastError
 
 if TYPE_CHECKING:
@@ -57,19 +54,18 @@ class ClientSession(Generic[ClientT]):
         Raises:
             ConfigurationError: librdkafka rejects the configuration.
         """
-        self._cluster: ErrorFields = {"cluster": cluster, "servers": str(config[BOOTSTRAP_SERVERS])}
         self._timeout = timeout
         self._started = time.monotonic()
-        self._config = config
         self._last_error = LastError()
-        self._redactor = Redactor(config)
-        self._logger = DebugLogger(self._redactor)
+        redactor = Redactor(config)
+        self._errors = ReportedErrors(cluster, config, redactor)
+        self._logger = DebugLogger(redactor)
         settings: dict[str, Any] = {**config, "error_cb": self._last_error.record}
         try:
             self.client: ClientT = make(settings, logger=self._logger)
         except KafkaException as error:
             # librdkafka's own words may quote a value: no chain.
-            raise self._misconfigured(error.args[0].str()) from None
+            raise self._errors.misconfigured(error.args[0].str()) from None
         except TypeError as error:  # a text in the place of a callback
             raise ConfigurationError(
                 f"{error}; only Airflow's connections may name callbacks, and its administrator "
@@ -196,15 +192,7 @@ class ClientSession(Generic[ClientT]):
         if error.code() in NO_ANSWER:
             self._last_error.error = self._last_error.error or error
             return self.unreachable()
-        fields: ErrorFields = {**self._cluster, **subject}
-        if error.code() in NOT_FOUND:
-            problem = (
-                f"does not exist: {self._text(error)}; check the name and that it is this cluster"
-            )
-            return TopicNotFoundError(problem, **fields)
-        acl = missing_acl(error.code(), operation, group or subject.get("topic"))
-        step = describe_missing(acl, self._config) if acl else "see the broker's log for the reason"
-        return ClusterRefusedError(f"refused: {self._text(error)}; {step}", **fields)
+        return self._errors.refusal(error, operation=operation, group=group, **subject)
 
     def unreachable(self) -> ClusterUnreachableError:
         """Return the error that names the brokers, how long they were tried, and the reason."""
@@ -213,32 +201,11 @@ class ClientSession(Generic[ClientT]):
         if error is None or error.code() == ALL_BROKERS_DOWN:
             # librdkafka only logs that a broker closed a connection before it answered anything.
             report = self._logger.last_failure or report
-        advice = explain(report, self._config)
-        reason = f"{advice.cause} ({report})" if advice.cause and report else advice.cause or report
-        failed = self._last_error.authentication_failed
-        problem = "authentication failed" if failed else "did not answer"
-        unreachable = ClusterUnreachableError(
-            f"{problem}, tried for {time.monotonic() - self._started:.1f} s: "
-            f"{self._redactor.hide(reason) or 'librdkafka gave no reason'}; {advice.step}",
-            **self._cluster,
+        return self._errors.unreachable(
+            report,
+            seconds=time.monotonic() - self._started,
+            login_failed=self._last_error.authentication_failed,
         )
-        if advice.settings:
-            unreachable.fields["setting"] = advice.settings[0]  # the message names them all
-        return unreachable
-
-    def _misconfigured(self, report: str) -> ConfigurationError:
-        advice = explain(report, self._config)
-        shown = self._redactor.hide(report)
-        problem = f"{shown}; correct its settings (in Airflow: the extra of its kafka connection)"
-        if advice.cause:
-            problem = f"{advice.cause} ({shown}); {advice.step}"
-        error = ConfigurationError(problem, cluster=self._cluster["cluster"])
-        if advice.settings:
-            error.fields["setting"] = advice.settings[0]
-        return error
-
-    def _text(self, error: KafkaError) -> str:
-        return self._redactor.hide(error.str())
 
     def run_callbacks(self) -> None:
         """Hear what librdkafka has reported; only for a client without an assigned partition.

@@ -66,7 +66,12 @@ def _untrusted(match: re.Match[str], config: Config) -> Advice:
     server = server_of(match.string, config)
     problem = find_certificate_problem(server, config)
     settings = (problem.setting,) if problem.setting else ()
-    return Advice(settings, f"the certificate of {server} {problem.cause}", problem.step)
+    return Advice(
+        settings,
+        f"the certificate of {server} {problem.cause}",
+        problem.step,
+        blames_settings=problem.is_of_unknown_ca,
+    )
 
 
 def _client_certificate(_: re.Match[str], config: Config) -> Advice:

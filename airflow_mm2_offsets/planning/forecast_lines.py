@@ -8,12 +8,11 @@ from airflow_mm2_offsets.core import FailoverPlan, PartitionPlan, TopicPartition
 from airflow_mm2_offsets.core.forecast import CountRange, PartitionForecast
 from airflow_mm2_offsets.core.forecast_rules import (
     Estimate,
-    RereadFacts,
     RiskFacts,
     estimate_at_risk,
-    estimate_read_again,
 )
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.core.reread_rules import RereadFacts, estimate_read_again
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.planning.forecast_reads import CopyFacts, newest_times, seconds_between
 

@@ -119,7 +119,8 @@ def _check_clusters(
             yield from check_job(request, job)
             yield from check_folders(request)
         return
-    with ThreadPoolExecutor(max_workers=12, thread_name_prefix="readiness") as pool:
+    pool = ThreadPoolExecutor(max_workers=12, thread_name_prefix="readiness")
+    try:
         parts = find_parts(pool, pair)
         if not is_under_way:
             # Storage is read here while the clusters answer.
@@ -132,6 +133,9 @@ def _check_clusters(
             return
         yield from checks
         yield from _check_pair(pool, request, job, pair, reached)
+    finally:
+        # All answers are there, or the caller was interrupted and must not wait for them.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _check_pair(

@@ -18,13 +18,14 @@ from airflow_mm2_offsets.reconcile import Reconciliation, read_report
 from airflow_mm2_offsets.reconcile.ranges import partitions_of_topics
 from airflow_mm2_offsets.reconcile.request import make_request
 from stack import jars
+from stack.jvm import QUICK_START
 from stack.process import Program
 from tests.integration.mirrors import Mirror
 from tests.integration.reconciled_topics import Row
 
 ROOT = Path(__file__).parents[2]
 FOR_FEW_RECORDS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": " ".join(QUICK_START),
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",

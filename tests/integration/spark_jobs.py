@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.job import py_files
 from stack import jars
+from stack.jvm import QUICK_START
 from stack.mirror import Stack
 from stack.process import Program
 from stack.topics import create_topic
@@ -27,8 +28,7 @@ LOOPBACK = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # No time spent on optimising code that runs for seconds.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": " ".join(QUICK_START),
 }
 SUBMIT: list[str | Path] = [
     Path(sys.executable).with_name("spark-submit"),

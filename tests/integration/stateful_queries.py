@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import ReplicationPolicy
 from stack import jars
+from stack.jvm import QUICK_START
 from stack.mirror import Stack
 from stack.process import Program
 from tests.integration.mirrors import Mirror, wait_copied
@@ -31,8 +32,8 @@ SETTINGS = (
     "driver.host=127.0.0.1",
     "driver.bindAddress=127.0.0.1",
     "sql.session.timeZone=UTC",
-    # No time for generating and optimising code that runs for a minute.
-    "driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    f"driver.extraJavaOptions={' '.join(QUICK_START)}",
+    # No time for generating code either.
     "sql.codegen.wholeStage=false",
     "sql.codegen.factoryMode=NO_CODEGEN",
 )

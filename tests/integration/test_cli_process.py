@@ -16,7 +16,8 @@ import pytest
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.core import OffsetSync, encode_offset_sync
-from tests.support.mock_broker import MockBroker, free_address
+from stack.waiting import wait_until
+from tests.support.mock_broker import MockBroker, free_address, rejecting_broker
 from tests.unit.cli.conftest import settings_text
 
 SYNCS = "mm2-offset-syncs.a.internal"
@@ -127,14 +128,15 @@ def test_a_command_names_its_missing_extra(
     assert done.stderr.count("\n") == 1
 
 
-def test_ctrl_c_ends_it(line: CommandLine) -> None:
-    """Ctrl-C ends the command with code 130 while three parts wait for silent brokers."""
+@pytest.mark.parametrize("command", ["check-connection", "check"])
+def test_ctrl_c_ends_it(line: CommandLine, command: str) -> None:
+    """Ctrl-C ends the command with code 130 while its threads wait for silent brokers."""
     patience = 240
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         environ = {f"MM2_OFFSETS_{side}_BOOTSTRAP_SERVERS": servers for side in _SIDES}
         with subprocess.Popen(
-            [SCRIPT, "check-connection", "--timeout", str(patience)],
+            [SCRIPT, command, "--timeout", str(patience)],
             env=_environ(line) | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -146,6 +148,71 @@ def test_ctrl_c_ends_it(line: CommandLine) -> None:
                     stdout, stderr = process.communicate(timeout=patience / 3)
             finally:
                 process.kill()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert (stdout, stderr) == ("", "Interrupted\n")
+
+
+def test_a_server_whose_login_is_refused_ends(line: CommandLine) -> None:
+    """With one clear error and the code of a cluster without an answer, not by its first reader."""
+    with rejecting_broker() as servers:
+        login = {
+            "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+            "KAFKA_SASL_MECHANISM": "PLAIN",
+            "KAFKA_SASL_USERNAME": "spark",
+            "KAFKA_SASL_PASSWORD": "hunter2",
+            "TARGET_BOOTSTRAP_SERVERS": servers,
+            "SERVE_PORT": "0",
+        }
+        environ = {f"MM2_OFFSETS_{name}": value for name, value in login.items()}
+        ended = subprocess.run(
+            [SCRIPT, "serve"],
+            env=_environ(line) | environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == ExitCode.UNREACHABLE, ended.stderr
+    error = ended.stderr.splitlines()[-1]
+    assert error.startswith("Error: target (bootstrap.servers=127.0.0.1:")
+    assert "authentication failed" in error
+    assert "Traceback" not in ended.stderr
+    assert "hunter2" not in ended.stderr
+
+
+STUCK_IN_C = """
+import ctypes, pathlib
+from airflow_mm2_offsets.cli import main
+from airflow_mm2_offsets.kafka.session import ClientSession
+mutex, library = ctypes.create_string_buffer(64), ctypes.CDLL(None)
+def wait_for_ever(*_):
+    library.pthread_mutex_lock(mutex)
+    pathlib.Path({begun!r}).touch()
+    library.pthread_mutex_lock(mutex)
+ClientSession.metadata = wait_for_ever
+import sys
+sys.argv[1:] = ["syncs"]
+main()
+"""
+"""As librdkafka, the lock gives up Python's, and does not care for signals."""
+
+
+def test_ctrl_c_ends_a_call_of_a_library(line: CommandLine, tmp_path: Path) -> None:
+    """Ctrl-C ends the command also where the main thread does not come back to Python."""
+    begun = tmp_path / "begun"
+    with subprocess.Popen(
+        [sys.executable, "-c", STUCK_IN_C.format(begun=str(begun))],
+        env=_environ(line),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(begun.exists, "the call to begin", seconds=60)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == ExitCode.INTERRUPTED
     assert (stdout, stderr) == ("", "Interrupted\n")
 

@@ -1,15 +1,23 @@
 """What keeps a server alone from starting, and what ends it."""
 
+import os
 import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from airflow_mm2_offsets.api.server import serve
 from airflow_mm2_offsets.config import Settings, load_settings
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import (
+    ClusterSecurityError,
+    ClusterUnreachableError,
+    ConfigurationError,
+    MissingRightError,
+    SyncsTopicError,
+)
 
 
 def _settings(settings: Mapping[str, object]) -> Settings:
@@ -42,6 +50,58 @@ def test_a_server_that_is_ready_handles_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
         serve(_settings({}), ready=end)
     assert handlers
     assert handlers != [signal.default_int_handler]
+
+
+@pytest.fixture
+def first_reads(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """Return the errors of the first reads; after them, Ctrl-C is pressed."""
+    errors: list[Exception] = []
+
+    def read(*_: object) -> NoReturn:
+        if len(errors) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        raise errors.pop(0)
+
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    monkeypatch.setattr("airflow_mm2_offsets.api.pairs.read_on", read)
+    return errors
+
+
+NO_CA = ConfigurationError("ssl.ca.location does not exist here")
+NO_LOGIN = ClusterSecurityError("authentication failed")
+NO_RIGHT = MissingRightError("refused: a right is missing")
+LATER = ClusterUnreachableError("did not answer")
+
+
+@pytest.mark.parametrize("error", [NO_CA, NO_LOGIN, NO_RIGHT])
+def test_settings_that_never_work_end_it(first_reads: list[Exception], error: Exception) -> None:
+    """Also after reads that found nobody; the error is raised as it is."""
+    first_reads += [LATER, error, LATER]
+    with pytest.raises(type(error)) as raised:
+        serve(_settings({"refresh_seconds": 1}))
+    assert raised.value is error
+    assert first_reads == [LATER]
+
+
+@pytest.mark.parametrize("error", [LATER, SyncsTopicError("does not exist"), ValueError("x")])
+def test_what_may_come_is_waited_for(first_reads: list[Exception], error: Exception) -> None:
+    """A cluster that is down, a topic that MirrorMaker 2 has yet to make, and a defect."""
+    first_reads += [error, error]
+    with pytest.raises(KeyboardInterrupt):
+        serve(_settings({"refresh_seconds": 1}))
+    assert not first_reads
+
+
+@pytest.mark.parametrize("error", [NO_LOGIN, NO_RIGHT])
+def test_with_an_archive_a_refused_login_does_not_end_it(
+    first_reads: list[Exception], error: Exception, tmp_path: Path
+) -> None:
+    """Plans go on from the archive, also where a broken source refuses every login."""
+    first_reads += [error, error]
+    with pytest.raises(KeyboardInterrupt):
+        serve(_settings({"refresh_seconds": 1, "archive": tmp_path}))
+    assert not first_reads
 
 
 def test_a_port_that_is_taken_is_one_clear_error() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 import javaproperties
 
-from airflow_mm2_offsets.errors import Problems
+from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.kafka.client_properties import java_login
 from airflow_mm2_offsets.kafka.client_properties.java_tls import tls_properties
 from airflow_mm2_offsets.kafka.client_properties.problem import (

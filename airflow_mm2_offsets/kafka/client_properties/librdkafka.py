@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
-from airflow_mm2_offsets.errors import Problems
+from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.kafka.client_properties import names
 from airflow_mm2_offsets.kafka.client_properties.acceptance import drop_too_new, find_refused
 from airflow_mm2_offsets.kafka.client_properties.login import translate_login

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
 from airflow_mm2_offsets.errors import (
+    ClusterSecurityError,
     ClusterUnreachableError,
     ConfigurationError,
     TopicNotFoundError,
@@ -118,7 +119,7 @@ def test_a_wrong_password_is_reported_as_such(ask: Callable[[KafkaCluster], obje
         "sasl.password": "hunter2",
     }
     started = time.monotonic()
-    with rejecting_broker() as servers, pytest.raises(ClusterUnreachableError) as caught:
+    with rejecting_broker() as servers, pytest.raises(ClusterSecurityError) as caught:
         ask(replace(_cluster(servers, **login), timeout=10))
     assert "): authentication failed, tried for " in str(caught.value)
     assert "timed out" not in str(caught.value).lower()

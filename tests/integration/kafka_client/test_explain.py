@@ -38,6 +38,12 @@ NO_TICKET = (
 )
 NO_GSSAPI = "No provider for SASL mechanism GSSAPI: recompile librdkafka with libsasl2"
 
+LOGIN_ERROR = "sasl_ssl://east-1:9092/bootstrap: SASL authentication error: "
+MECHANISM_ERROR = (
+    "sasl_ssl://east-1:9092/bootstrap: SASL SCRAM-SHA-512 mechanism handshake failed: "
+)
+OFFERED = "broker's supported mechanisms: "
+
 REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
     (
         (
@@ -199,6 +205,27 @@ def test_an_address_that_a_broker_advertises_is_not_blamed_on_the_settings() -> 
     assert advice.settings == ()
     assert "broker 3 advertises 127.0.0.2:9" in advice.cause
     assert "advertised.listeners" in advice.step
+
+
+@pytest.mark.parametrize(
+    ("report", "config", "blamed"),
+    [
+        (f"{LOGIN_ERROR}Authentication failed: Invalid username or password", SASL, True),
+        (f"{LOGIN_ERROR}Authentication failed", OAUTH, False),
+        (f"{MECHANISM_ERROR}Broker: Unsupported SASL mechanism: {OFFERED}PLAIN", SASL, True),
+        (f"{MECHANISM_ERROR}Local: Broker transport failure: {OFFERED}(n/a)", SASL, False),
+        (NO_TICKET, KERBEROS, False),
+        ("sasl_ssl://east-1:9092/bootstrap: Failed to resolve 'east-1:9092'", SASL, False),
+        ("sasl_ssl://east-1:9092/bootstrap: Disconnected", SASL, False),
+        ("", SASL, False),
+    ],
+)
+def test_only_a_brokers_own_answer_blames_the_settings(
+    report: str, config: Mapping[str, str], *, blamed: bool
+) -> None:
+    """A token, a ticket, a name and a connection may be there at the next try."""
+    config = {**config, "bootstrap.servers": free_address()}
+    assert explain(report, config).blames_settings is blamed
 
 
 def test_an_unknown_report_has_a_next_step() -> None:

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_mm2_offsets.errors import ClusterUnreachableError, ConfigurationError
+from airflow_mm2_offsets.errors import (
+    ClusterSecurityError,
+    ClusterUnreachableError,
+    ConfigurationError,
+)
+from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.network_path import StepResult, walk
 from airflow_mm2_offsets.kafka.servers import Server, parse_servers
 from stack.certificates import Authority, Certificate
@@ -125,6 +130,32 @@ def test_an_unknown_ca_is_named(tmp_path: Path) -> None:
         message = failure(port, ssl_ca_pem=OURS.pem)
     assert "is issued by CN=theirs" in message
     assert "ssl.ca.location" in message
+
+
+@pytest.mark.parametrize(
+    ("authority", "issued", "is_final"),
+    [
+        (THEIRS, {}, True),
+        (OURS, {"since": NOW - timedelta(hours=2), "until": NOW - timedelta(hours=1)}, False),
+        (OURS, {"hosts": ("east-1.example",)}, False),
+    ],
+    ids=["unknown CA", "expired", "another host"],
+)
+def test_a_client_that_does_not_know_the_ca_is_to_blame(
+    tmp_path: Path, authority: Authority, issued: dict[str, object], *, is_final: bool
+) -> None:
+    """It never trusts that broker; another certificate may be renewed, and another host come."""
+    certificate = authority.issue("broker", **issued)  # type: ignore[arg-type]
+    with listening(tls(tmp_path, certificate)) as port:
+        properties = {
+            "bootstrap.servers": f"localhost:{port}",
+            "security.protocol": "SSL",
+            "ssl.ca.pem": OURS.pem,
+        }
+        cluster = KafkaCluster(name="source", config=properties, timeout=1)
+        with pytest.raises(ClusterUnreachableError, match="the certificate of localhost") as caught:
+            cluster.describe()
+    assert isinstance(caught.value, ClusterSecurityError) is is_final
 
 
 @pytest.mark.parametrize(

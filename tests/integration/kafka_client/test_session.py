@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from airflow_mm2_offsets.errors import (
     ClusterRefusedError,
     ClusterUnreachableError,
+    MissingRightError,
     Mm2OffsetsError,
     TopicNotFoundError,
 )
@@ -19,7 +20,7 @@ from tests.support.mock_broker import MockBroker
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, ClusterRefusedError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, MissingRightError),
         (KafkaError.OFFSET_OUT_OF_RANGE, ClusterRefusedError),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicNotFoundError),
         (KafkaError.REQUEST_TIMED_OUT, ClusterUnreachableError),

@@ -183,6 +183,21 @@ def test_the_thread_refreshes_until_it_is_stopped() -> None:
     _wait_for_the_end()
 
 
+def test_only_a_failure_before_the_first_success_is_reported() -> None:
+    """Whoever starts the thread learns each, and may end the process; later ones it outlives."""
+    outcomes: list[Callable[[], SyncsSnapshot]] = [_fail, _fail_unexpectedly, cached, _fail]
+    cache = SyncCache(lambda _previous: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
+    reported: list[Exception] = []
+    cache.start(on_unread=reported.append)
+    try:
+        wait_until(lambda: cache.state.refreshes >= 2, "refreshes", seconds=10)
+    finally:
+        cache.stop()
+    _wait_for_the_end()
+    assert cache.state.failures == 3
+    assert list(map(type, reported)) == [ClusterUnreachableError, ValueError]
+
+
 def _wait_for_the_end() -> None:
     wait_until(
         lambda: all(each.name != "mm2-syncs" for each in threading.enumerate()), "the thread to end"

@@ -174,6 +174,7 @@ LOGIN = ServeSettings(username="user", password="pa:ss")  # noqa: S106 - a test'
 ROUTES = [
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
+    ("GET", "/docs"),
     ("GET", f"{BASE}/status"),
     ("GET", f"{BASE}/syncs"),
     ("POST", f"{BASE}/refresh"),
@@ -192,7 +193,7 @@ def test_the_list_of_routes_is_whole(api: ApiHarness) -> None:
     paths = api.client.get("/openapi.json").json()["paths"]
     described = {(method.upper(), path) for path, each in paths.items() for method in each}
     probes = {("GET", "/healthz"), ("GET", "/readyz")}
-    assert described | {("GET", "/openapi.json")} == {*ROUTES, *probes}
+    assert described | {("GET", "/openapi.json"), ("GET", "/docs")} == {*ROUTES, *probes}
     assert not any("{" in path for path in paths), "metrics take a path for its route"
 
 
@@ -284,6 +285,17 @@ def test_a_password_is_accepted() -> None:
     damaged = client.get(f"{BASE}/status", headers={"Authorization": "Basic %%%"})
     assert damaged.status_code == 401
     assert damaged.headers["www-authenticate"].startswith("Basic realm=")
+
+
+def test_a_browser_is_asked_for_a_password_where_there_is_one() -> None:
+    """Also where a token is set; a client with that token needs no challenge."""
+    both = ServeSettings(token="t0ken", username="user", password="pa:ss")  # noqa: S106 - a test's own
+    client = ApiHarness(both).client
+    answer = client.get("/docs")
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == 'Basic realm="mm2-offsets"'
+    assert client.get("/docs", auth=("user", "pa:ss")).status_code == 200
+    assert client.get("/docs", headers={"Authorization": "Bearer t0ken"}).status_code == 200
 
 
 def test_probes_need_no_login() -> None:

@@ -19,6 +19,7 @@ from tests.unit.api.api_harness import ApiHarness
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: "
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -41,6 +42,7 @@ class OpenTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.closed = asyncio.Event()
+        self.written = b""
 
     def is_closing(self) -> bool:
         return self.closed.is_set()
@@ -54,8 +56,8 @@ class OpenTransport(asyncio.Transport):
     def pause_reading(self) -> None:
         """Go on: the test calls the protocol itself."""
 
-    def write(self, _data: object) -> None:
-        """Drop it."""
+    def write(self, data: bytes) -> None:  # type: ignore[override]
+        self.written += data
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -190,6 +192,68 @@ def test_a_head_has_a_size(
         return closed
 
     assert asyncio.run(send_all()) is refused
+
+
+@pytest.mark.parametrize(
+    ("beginning", "part"),
+    [(GET, b"y"), (b"GET /", b"y"), (b"", b"\n")],
+    ids=["header", "path", "blank lines"],
+)
+def test_a_head_behind_a_stalled_answer_has_a_size_too(
+    beginning: bytes, part: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is cut off without an answer: that of the request before it is under way."""
+    monkeypatch.setattr(protocol, "HEAD_BYTES", 1000)
+    transport = OpenTransport()
+    received = 0
+
+    async def stalled(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def send_all() -> None:
+        nonlocal received
+        connection = connect(stalled, transport)
+        connection.data_received(REQUEST)
+        await asyncio.sleep(0)
+        connection.data_received(beginning)
+        while not transport.is_closing() and received < 10_000:
+            connection.data_received(part * 100)
+            received += 100
+        connection.connection_lost(None)
+        await asyncio.gather(*connection.inner.tasks)
+
+    asyncio.run(send_all())
+    assert 800 < received <= 1100
+    assert transport.written == b""
+
+
+def test_trailers_have_a_size() -> None:
+    """The headers behind a body in chunks, for which the app waits; the body itself has not."""
+    transport = OpenTransport()
+
+    async def reading(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def send_all() -> int:
+        connection = connect(reading, transport)
+        connection.data_received(CHUNKED)
+        for _ in range(20):
+            connection.data_received(b"1000\r\n" + b"y" * 4096 + b"\r\n")
+            await asyncio.sleep(0)
+        assert not transport.is_closing()
+        connection.data_received(b"0\r\n")
+        trailers = 0
+        while not transport.is_closing() and trailers < 2**20:
+            connection.data_received(b"x: " + b"y" * 4096 + b"\r\n")
+            await asyncio.sleep(0)
+            trailers += 4096
+        connection.connection_lost(None)
+        await asyncio.gather(*connection.inner.tasks)
+        return trailers
+
+    assert asyncio.run(send_all()) <= protocol.HEAD_BYTES + protocol.SLICE_BYTES
 
 
 def test_only_some_requests_may_wait() -> None:

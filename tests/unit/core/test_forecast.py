@@ -16,15 +16,14 @@ from airflow_mm2_offsets.core.forecast import (
 )
 from airflow_mm2_offsets.core.forecast_rules import (
     EndSample,
-    RereadFacts,
     RiskFacts,
     estimate_at_risk,
-    estimate_read_again,
     highest_rate,
 )
 from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import LeftOut
+from airflow_mm2_offsets.core.reread_rules import RereadFacts, estimate_read_again
 
 FACTS = RiskFacts(position=100, read_until=100, copied_to=149, known_end=150, target_end=150)
 RUNS = (EndSample(0, 0, 0), EndSample(10_000, 100, 90), EndSample(20_000, 160, 150))
