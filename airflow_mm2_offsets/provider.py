@@ -105,15 +105,43 @@ _INTEGRATION = {
     "how-to-guide": ["/docs/start.md", "/docs/failover.md", "/docs/runbook.md"],
     "tags": ["software"],
 }
+
+
+def _option(description: str, kind: str, default: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": kind,
+        "example": None,
+        "default": default,
+    }
+
+
 _CONFIG_SECTION = {
-    "description": "Settings of the REST API in Airflow's API server.",
+    "description": "Settings of the REST API in Airflow's API server, and of what tasks leave in "
+    "Airflow's database.",
     "options": {
-        "refresh_seconds": {
-            "description": "Seconds between two reads of an offset-syncs topic.",
-            "version_added": "0.1.0",
-            "type": "float",
-            "example": None,
-            "default": "30",
-        }
+        "refresh_seconds": _option(
+            "Seconds between two reads of an offset-syncs topic.", "float", "30"
+        ),
+        "xcom_max_bytes": _option(
+            "The longest plan or forecast, in bytes of JSON, that XCom holds whole. Of a longer "
+            "one XCom holds totals, the worst partitions and the location of the file with all.",
+            "integer",
+            "65536",
+        ),
+        "xcom_folder": _option(
+            "A folder on any storage for the long plans and forecasts of drills, dry runs and "
+            "tasks without a path of their own. Empty: those stay whole in XCom.",
+            "string",
+            "",
+        ),
+        "argument_max_bytes": _option(
+            "The longest starting offsets, in bytes, that a job gets as text. Longer ones lie in a "
+            "file, and the job gets @ and its location. Linux lets an argument of a program have "
+            "131072 bytes; Databricks and EMR take about 10000.",
+            "integer",
+            "130000",
+        ),
     },
 }
