@@ -39,6 +39,16 @@ def brief_forecast(forecast: Mapping[str, Any], location: str) -> dict[str, Any]
     return _brief(forecast, location, risk_of)
 
 
+def worst_partitions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the worst partitions of a plan's JSON, or of its brief, the worst first."""
+    return nlargest(WORST, plan["partitions"], key=concern_of)
+
+
+def riskiest_partitions(forecast: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the worst partitions of a forecast's JSON, or of its brief, the worst first."""
+    return nlargest(WORST, forecast["partitions"], key=risk_of)
+
+
 def concern_of(row: Mapping[str, Any]) -> tuple[int, ...]:
     """Return how much a plan's partition, as JSON, concerns a person; the worst is the greatest."""
     start, low, again = row["target"], row["low"], row["max_reread"]
@@ -66,6 +76,14 @@ def _brief(
     rows = content["partitions"]
     worst = nlargest(WORST, rows, key=concern)
     return {**content, "partitions": worst, LEFT_OUT: len(rows) - len(worst), LOCATION: location}
+
+
+def rest_of(content: Mapping[str, Any]) -> str:
+    """Return where the partitions are that a brief lacks, as a sentence; empty for the whole."""
+    if not (left_out := content.get(LEFT_OUT)):
+        return ""
+    partitions = "1 partition" if left_out == 1 else f"{left_out} partitions"
+    return f"{partitions} more: {content[LOCATION]}"
 
 
 def _only(ids: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
