@@ -7,6 +7,8 @@ from airflow_mm2_offsets.core.plan import FailoverPlan
 from airflow_mm2_offsets.core.result import Status
 
 _HEADER = ("partition", "source position", "target position", "status", "shift", "read again")
+WHAT_TO_DO = "What to do"
+"""What begins the last part of a readiness report."""
 _FOLDED = 5
 """How many partitions one paragraph can name."""
 
@@ -22,6 +24,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def fold(text: str) -> str:
+    """Return a text of a headline, a table and what to do as one paragraph, without the table.
+
+    Airflow's page folds the lines of a text; the XCom ``table`` has them.
+    """
+    headline, *blocks = text.split("\n\n")
+    steps = [each for each in blocks if each.startswith(WHAT_TO_DO)]
+    todo = [f"{WHAT_TO_DO}: {'; '.join(each.splitlines()[1:])}." for each in steps]
+    rest = ["The XCom table has all lines."] if blocks else []
+    return " ".join(" ".join([f"{headline.rstrip('.')}.", *todo, *rest]).split())
 
 
 def summarize(
@@ -79,7 +93,8 @@ def _verdict(plan: FailoverPlan) -> str:
 
 
 def _is_worth_a_word(line: PartitionPlan) -> bool:
-    return line.start is None or line.fallback is not None or line.max_reread != 0
+    may_lose = line.translation.max_lost > 0
+    return line.start is None or line.fallback is not None or may_lose or line.max_reread != 0
 
 
 def _sentence(line: PartitionPlan) -> str:

@@ -13,6 +13,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -67,7 +68,7 @@ class ReconcileOperator(SparkSubmitOperator):
             in any case.
 
     Returns:
-        The report. Beside it the XComs ``summary`` (a table) and ``table`` (its lines).
+        The report. Beside it the XComs ``summary`` (one paragraph) and ``table`` (a list of lines).
 
     Raises:
         ReconciliationError: They differ by more than was announced; partitions and counts are
@@ -141,7 +142,7 @@ class ReconcileOperator(SparkSubmitOperator):
         summary = report.summary()
         self.log.info("%s", summary)
         push = context["ti"].xcom_push
-        push("summary", summary)
+        push("summary", fold(summary))
         push("table", summary.splitlines())
         result = report.to_json(with_keys=is_true(self, "show_keys"))
         push("return_value", result)
