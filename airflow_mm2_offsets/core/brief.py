@@ -18,6 +18,15 @@ def is_brief(content: Mapping[str, Any]) -> bool:
     return LEFT_OUT in content
 
 
+def check_whole(content: Mapping[str, Any]) -> None:
+    """Raise ValueError for a brief: who goes by all partitions must not take it for the whole."""
+    if is_brief(content):
+        raise ValueError(
+            f"it is a brief, which lacks {content[LEFT_OUT]} partitions; the whole is in "
+            f"{content.get(LOCATION)}"
+        )
+
+
 def brief_plan(plan: Mapping[str, Any], location: str) -> dict[str, Any]:
     """Return a plan's JSON with its worst partitions alone, and where the whole one is.
 

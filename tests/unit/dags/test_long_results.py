@@ -56,6 +56,7 @@ def test_a_failover_goes_by_files_where_xcom_has_a_brief(run: Failover) -> None:
     report = run.worker.xcoms["report", "return_value"]
     assert report["plan"] == plan
     assert report["numbers"]["plan"]["partitions"] == 4
+    assert f"| whole plan | {plan['location']} |" in run.worker.xcoms["report", "summary"]
 
 
 def test_the_texts_say_where_the_rest_is(run: Failover) -> None:
