@@ -105,30 +105,52 @@ _INTEGRATION = {
     "how-to-guide": ["/docs/start.md", "/docs/failover.md", "/docs/runbook.md"],
     "tags": ["software"],
 }
+
+
+def _option(description: str, kind: str, default: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": kind,
+        "example": None,
+        "default": default,
+    }
+
+
 _CONFIG_SECTION = {
-    "description": "Settings of the REST API and the page in Airflow's API server.",
+    "description": "Settings of the REST API and the page in Airflow's API server, and of what "
+    "tasks leave in Airflow's database.",
     "options": {
-        "refresh_seconds": {
-            "description": "Seconds between two reads of an offset-syncs topic.",
-            "version_added": "0.1.0",
-            "type": "float",
-            "example": None,
-            "default": "30",
-        },
-        "plan_folders": {
-            "description": "Folders, separated by commas, below which the page may read the files "
-            "of long plans. Whoever may write an XCom chooses which of their files is read.",
-            "version_added": "0.1.0",
-            "type": "string",
-            "example": "s3://aws_default@lake/jobs",
-            "default": "",
-        },
-        "run_tab": {
-            "description": "Whether the page of each DAG run, of any DAG, has the tab Failover.",
-            "version_added": "0.1.0",
-            "type": "boolean",
-            "example": None,
-            "default": "True",
-        },
+        "refresh_seconds": _option(
+            "Seconds between two reads of an offset-syncs topic.", "float", "30"
+        ),
+        "xcom_max_bytes": _option(
+            "The longest plan or forecast, in bytes of JSON, that XCom holds whole. Of a longer "
+            "one XCom holds totals, the worst partitions and the location of the file with all.",
+            "integer",
+            "65536",
+        ),
+        "xcom_folder": _option(
+            "A folder on any storage for the long plans and forecasts of drills, dry runs and "
+            "tasks without a path of their own. Empty: those stay whole in XCom.",
+            "string",
+            "",
+        ),
+        "argument_max_bytes": _option(
+            "The longest starting offsets, in bytes, that a job gets as text. Longer ones lie in a "
+            "file, and the job gets @ and its location. Linux lets an argument of a program have "
+            "131072 bytes; Databricks and EMR take about 10000.",
+            "integer",
+            "130000",
+        ),
+        "plan_folders": _option(
+            "Folders, separated by commas, below which the page may read the files of long plans, "
+            "such as s3://aws_default@lake/jobs. Whoever may write an XCom chooses which file.",
+            "string",
+            "",
+        ),
+        "run_tab": _option(
+            "Whether each DAG run, of any DAG, has the tab Failover.", "boolean", "True"
+        ),
     },
 }

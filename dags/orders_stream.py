@@ -64,8 +64,8 @@ with DAG(
             "earliest",
             type="string",
             title="Starting offsets",
-            description="earliest, latest, or Spark's JSON text; used only while the folder holds "
-            "no checkpoint.",
+            description="earliest, latest, Spark's JSON text, or @ and the location of a file with "
+            "it; used only while the folder holds no checkpoint.",
         ),
     },
 ) as dag:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
+from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.reconcile import Reconciliation
 from airflow_mm2_offsets.spark.stopping import request_stop
 from demo.environment import LAKE, TOPIC, Demo
@@ -150,10 +151,9 @@ class Failover:
         self._end_target_job()
 
     def plan(self) -> FailoverPlan:
-        """Return the plan, from XCom."""
-        return FailoverPlan.from_json(
-            self.demo.airflow.api.xcom(FAILOVER, self.run_id, "translate")
-        )
+        """Return the plan, from XCom, or from the file that XCom names."""
+        content = self.demo.airflow.api.xcom(FAILOVER, self.run_id, "translate")
+        return FailoverPlan.from_json(whole_plan(content))
 
     def verified(self) -> Reconciliation | None:
         """Return the reconciliation of the task verify, from XCom; None if the task was skipped."""

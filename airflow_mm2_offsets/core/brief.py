@@ -18,6 +18,15 @@ def is_brief(content: Mapping[str, Any]) -> bool:
     return LEFT_OUT in content
 
 
+def check_whole(content: Mapping[str, Any]) -> None:
+    """Raise ValueError for a brief: who goes by all partitions must not take it for the whole."""
+    if is_brief(content):
+        raise ValueError(
+            f"it is a brief, which lacks {content[LEFT_OUT]} partitions; the whole is in "
+            f"{content.get(LOCATION)}"
+        )
+
+
 def brief_plan(plan: Mapping[str, Any], location: str) -> dict[str, Any]:
     """Return a plan's JSON with its worst partitions alone, and where the whole one is.
 
@@ -37,6 +46,16 @@ def brief_forecast(forecast: Mapping[str, Any], location: str) -> dict[str, Any]
     unknown number read again, the most read again. ``digest`` is the whole forecast's.
     """
     return _brief(forecast, location, risk_of)
+
+
+def worst_partitions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the worst partitions of a plan's JSON, or of its brief, the worst first."""
+    return nlargest(WORST, plan["partitions"], key=concern_of)
+
+
+def riskiest_partitions(forecast: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the worst partitions of a forecast's JSON, or of its brief, the worst first."""
+    return nlargest(WORST, forecast["partitions"], key=risk_of)
 
 
 def concern_of(row: Mapping[str, Any]) -> tuple[int, ...]:
@@ -66,6 +85,14 @@ def _brief(
     rows = content["partitions"]
     worst = nlargest(WORST, rows, key=concern)
     return {**content, "partitions": worst, LEFT_OUT: len(rows) - len(worst), LOCATION: location}
+
+
+def rest_of(content: Mapping[str, Any]) -> str:
+    """Return where the partitions are that a brief lacks, as a sentence; empty for the whole."""
+    if not (left_out := content.get(LEFT_OUT)):
+        return ""
+    partitions = "1 partition" if left_out == 1 else f"{left_out} partitions"
+    return f"{partitions} more: {content[LOCATION]}"
 
 
 def _only(ids: Mapping[str, Any], names: set[str]) -> dict[str, Any]:

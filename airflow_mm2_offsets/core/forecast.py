@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_mm2_offsets.core.brief import check_whole
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import LeftOut, digest_of
 from airflow_mm2_offsets.core.positions import TopicPartition
@@ -189,7 +190,8 @@ class FailoverForecast:
         """Return the forecast that ``to_json`` wrote.
 
         Raises:
-            ValueError: It is not an object, has another schema version, or was changed since.
+            ValueError: It is not an object, has another schema version, is a brief, or was changed
+                since.
         """
         if not isinstance(forecast, Mapping):
             raise ValueError(f"a forecast is a JSON object, not {forecast!r}")  # noqa: TRY004 - bad input
@@ -198,6 +200,7 @@ class FailoverForecast:
                 f"a forecast of schema version {forecast.get('schema_version')!r} can't be read; "
                 f"this release reads version {SCHEMA_VERSION}"
             )
+        check_whole(forecast)
         if forecast["digest"] != (digest := digest_of(forecast)):
             raise ValueError(
                 f"digest is {forecast['digest']!r}, and that of its content is {digest!r}: the "

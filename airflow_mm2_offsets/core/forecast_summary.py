@@ -1,29 +1,35 @@
 """A forecast as plain text: for XCom, the approval, the report and the command line."""
 
+from collections.abc import Sequence
+
 from airflow_mm2_offsets.core.forecast import CountRange, FailoverForecast, PartitionForecast
 from airflow_mm2_offsets.core.summary import table
 
 _HEADER = ("partition", "position", "at risk", "seconds", "read again", "seconds")
+_FOLDED = 5
+"""How many partitions one paragraph can name."""
 
 
-def summarize_forecast(forecast: FailoverForecast) -> str:
-    """Return a forecast as two sentences, a table, the bases, the ages and the assumptions."""
-    lines = [*forecast.partitions]
-    state = (
-        f"The source counts as lost at {forecast.lost_at}."
-        if forecast.lost_at
-        else "The source answers for every partition."
-    )
-    at_risk = _sentence("at risk", forecast.at_risk, forecast.at_risk_seconds)
-    read_again = _sentence("read again", forecast.read_again, forecast.read_again_seconds)
+def summarize_forecast(
+    forecast: FailoverForecast, shown: Sequence[PartitionForecast] | None = None, rest: str = ""
+) -> str:
+    """Return a forecast as two sentences, a table, the bases, the ages and the assumptions.
+
+    Args:
+        forecast: The forecast.
+        shown: The partitions of the table; None: all.
+        rest: Where the others are, as a sentence.
+    """
+    lines = [*forecast.partitions] if shown is None else [*shown]
     parts = [
-        f"{at_risk}, {read_again}. {state}",
+        _verdict(forecast),
         table(_HEADER, list(map(_row, lines))),
         "\n".join(
             f"{line.topic_partition}: at risk: {line.at_risk_basis}; "
             f"read again: {line.read_again_basis}"
             for line in lines
         ),
+        *([rest] if rest else []),
     ]
     if forecast.left_out:
         reasons = "".join(f"\n  {each.part}: {each.reason}" for each in forecast.left_out)
@@ -37,6 +43,43 @@ def summarize_forecast(forecast: FailoverForecast) -> str:
         assumed = "".join(f"\n  {each}" for each in forecast.assumptions)
         parts.append(f"No range is exceeded as long as:{assumed}")
     return "\n\n".join(parts)
+
+
+def summarize_forecast_folded(
+    forecast: FailoverForecast, shown: Sequence[PartitionForecast], rest: str = ""
+) -> str:
+    """Return a forecast as one paragraph, for a page that folds lines: the totals, and the worst.
+
+    Args:
+        forecast: The forecast.
+        shown: Its worst partitions, the worst first.
+        rest: Where the others are, as a sentence.
+    """
+    worst = [
+        f"{line.topic_partition} at {line.position} with {line.at_risk} at risk and "
+        f"{line.read_again} read again"
+        for line in shown[:_FOLDED]
+        if not line.at_risk.at_most == line.read_again.at_most == 0
+    ]
+    sentences = [
+        _verdict(forecast),
+        *(f"{each.part} does not answer: {each.reason}." for each in forecast.left_out),
+        *([f"Worst: {'; '.join(worst)}."] if worst else []),
+        f"{rest}." if rest else "The XCom table has each partition, and what it rests on.",
+    ]
+    text = " ".join(" ".join(sentences).split())
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _verdict(forecast: FailoverForecast) -> str:
+    state = (
+        f"The source counts as lost at {forecast.lost_at}."
+        if forecast.lost_at
+        else "The source answers for every partition."
+    )
+    at_risk = _sentence("at risk", forecast.at_risk, forecast.at_risk_seconds)
+    read_again = _sentence("read again", forecast.read_again, forecast.read_again_seconds)
+    return f"{at_risk}, {read_again}. {state}"
 
 
 def _sentence(what: str, records: CountRange, seconds: float | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from airflow_mm2_offsets.core.brief import check_whole
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.naming import Direction
 from airflow_mm2_offsets.core.offset_mapping import OffsetMapping
@@ -174,8 +175,9 @@ class FailoverPlan:
         """Return the plan that ``to_json`` wrote.
 
         Raises:
-            ValueError: It is not an object, has another schema version, was changed since it was
-                written, or has an answer outside its bounds. The message names field and values.
+            ValueError: It is not an object, has another schema version, is a brief, was changed
+                since it was written, or has an answer outside its bounds. The message names field
+                and values.
         """
         if not isinstance(plan, Mapping):
             raise ValueError(f"a plan is a JSON object, not {plan!r}")  # noqa: TRY004 - bad input
@@ -184,6 +186,7 @@ class FailoverPlan:
                 f"a plan of schema version {plan.get('schema_version')!r} can't be read; "
                 f"this release reads version {SCHEMA_VERSION}"
             )
+        check_whole(plan)
         partitions = tuple(map(partition_from_json, plan["partitions"]))
         strategy = Strategy(plan["strategy"])
         # Before the digest: if both are wrong, the bounds say more about what was changed.

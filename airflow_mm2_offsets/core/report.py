@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_mm2_offsets.core.approval import code_block
+from airflow_mm2_offsets.core.brief import LOCATION
 from airflow_mm2_offsets.core.mode import FailoverMode
 
 SCHEMA_VERSION = 1
@@ -172,7 +173,7 @@ class FailoverReport:
         return (NEXT[self.outcome], *unfenced, *kept)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain JSON; ``stopped``, ``plan`` and ``started`` are whole."""
+        """Return the report as plain JSON, with what the tasks returned: of long plans a brief."""
         return {
             "schema_version": SCHEMA_VERSION,
             "mode": self.mode,
@@ -211,7 +212,14 @@ class FailoverReport:
 
     def _facts(self) -> list[tuple[str, object]]:
         values = {**self.run, **{f"{name} folder": each for name, each in self.folders.items()}}
-        return [(name.replace("_", " "), each) for name, each in values.items() if each is not None]
+        facts = [(name.replace("_", " "), each) for name, each in values.items()]
+        facts += [(f"whole {name}", self._location(name)) for name in ("plan", "forecast")]
+        return [(name, each) for name, each in facts if each is not None]
+
+    def _location(self, name: str) -> object:
+        """Return the file of a plan or forecast of which the report has the brief."""
+        result = self.results.get(name)
+        return result.get(LOCATION) if isinstance(result, Mapping) else None
 
     def _approval(self) -> list[tuple[str, object]]:
         approval = self.results.get("approval")

@@ -7,6 +7,10 @@ from airflow_mm2_offsets.core.plan import FailoverPlan
 from airflow_mm2_offsets.core.result import Status
 
 _HEADER = ("partition", "source position", "target position", "status", "shift", "read again")
+WHAT_TO_DO = "What to do"
+"""What begins the last part of a readiness report."""
+_FOLDED = 5
+"""How many partitions one paragraph can name."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -22,28 +26,87 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     )
 
 
-def summarize(plan: FailoverPlan) -> str:
-    """Return the plan as one sentence, a table, and the reason of each answer."""
+def fold(text: str) -> str:
+    """Return a text of a headline, a table and what to do as one paragraph, without the table.
+
+    Airflow's page folds the lines of a text; the XCom ``table`` has them.
+    """
+    headline, *blocks = text.split("\n\n")
+    steps = [each for each in blocks if each.startswith(WHAT_TO_DO)]
+    todo = [f"{WHAT_TO_DO}: {'; '.join(each.splitlines()[1:])}." for each in steps]
+    rest = ["The XCom table has all lines."] if blocks else []
+    return " ".join(" ".join([f"{headline.rstrip('.')}.", *todo, *rest]).split())
+
+
+def summarize(
+    plan: FailoverPlan, shown: Sequence[PartitionPlan] | None = None, rest: str = ""
+) -> str:
+    """Return the plan as one sentence, a table, and the reason of each answer.
+
+    Args:
+        plan: The plan.
+        shown: The partitions of the table; None: all.
+        rest: Where the others are, as a sentence.
+    """
+    lines = plan.partitions if shown is None else shown
+    reasons = "\n".join(
+        f"{line.translation.topic_partition} at {line.translation.position}: "
+        + line.translation.reason
+        + (f"; FALLBACK {line.fallback.kind}: {line.fallback.reason}" if line.fallback else "")
+        for line in lines
+    )
+    parts = [f"{_verdict(plan)}{_left_out(plan)}", table(_HEADER, list(map(_row, lines))), reasons]
+    return "\n\n".join([*parts, *([rest] if rest else [])])
+
+
+def summarize_folded(plan: FailoverPlan, shown: Sequence[PartitionPlan], rest: str = "") -> str:
+    """Return the plan as one paragraph, for a page that folds lines: the verdict, and the worst.
+
+    Args:
+        plan: The plan.
+        shown: Its worst partitions, the worst first.
+        rest: Where the others are, as a sentence.
+    """
+    worst = [_sentence(line) for line in shown[:_FOLDED] if _is_worth_a_word(line)]
+    sentences = [
+        _verdict(plan),
+        *(f"Made without {each.part}: {each.reason}." for each in plan.left_out),
+        *([f"Worst: {'; '.join(worst)}."] if worst else []),
+        f"{rest}." if rest else "The XCom table has each partition.",
+    ]
+    return " ".join(" ".join(sentences).split())
+
+
+def _verdict(plan: FailoverPlan) -> str:
     again = "an unknown number of" if plan.max_reread is None else f"at most {plan.max_reread}"
     counts = ", ".join(f"{plan.count(status)} {status.value}" for status in Status)
     if plan.fallbacks:
         counts += f"; {plan.fallbacks} start by a chosen fallback, with no proof"
     archived = plan.syncs_as_of
     alone = f" Known from the archive alone, as of {archived}." if archived else ""
-    reasons = "\n".join(
-        f"{line.translation.topic_partition} at {line.translation.position}: "
-        + line.translation.reason
-        + (f"; FALLBACK {line.fallback.kind}: {line.fallback.reason}" if line.fallback else "")
-        for line in plan.partitions
-    )
     count = len(plan.partitions)
     partitions = "1 partition" if count == 1 else f"{count} partitions"
     return (
         f"{plan.verdict.value.upper()}: {partitions} ({counts}), "
-        f"{again} records processed again."
-        f"{_danger(plan)}{alone}{_evidence(plan)}{_left_out(plan)}\n\n"
-        f"{table(_HEADER, list(map(_row, plan.partitions)))}\n\n{reasons}"
+        f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}"
     )
+
+
+def _is_worth_a_word(line: PartitionPlan) -> bool:
+    may_lose = line.translation.max_lost > 0
+    return line.start is None or line.fallback is not None or may_lose or line.max_reread != 0
+
+
+def _sentence(line: PartitionPlan) -> str:
+    answer = line.translation
+    place = f"{answer.topic_partition} at {answer.position}"
+    if line.start is None:
+        return f"{place} is refused, because {answer.reason}"
+    if line.fallback:
+        return f"{place} starts at {line.start} by {line.fallback.kind}, with no proof"
+    again = "an unknown number of" if line.max_reread is None else f"at most {line.max_reread}"
+    lost = f", may lose {answer.max_lost}," if answer.max_lost else ""
+    return f"{place} starts at {line.start}{lost} and reads {again} records again"
 
 
 def _danger(plan: FailoverPlan) -> str:

@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.operators.hitl import HITLOperator
 
 from airflow_mm2_offsets.core.approval import Ask, Measure, body, measure, must_ask, reason, subject
+from airflow_mm2_offsets.core.brief import rest_of
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ApprovalError, ConfigurationError
 from airflow_mm2_offsets.logins import without_login
@@ -261,11 +262,15 @@ def _summary(values: Mapping[str, Any] | None) -> str | None:
 
 
 def _plan_text(plan: Mapping[str, Any]) -> str:
-    """Return a plan's summary, or its partitions that are not exact, one a line."""
+    """Return a plan's summary, or its partitions that are not exact, one a line.
+
+    Of a brief those of its worst partitions.
+    """
     lines = [
         f"{each['topic']}[{each['partition']}] at {each['position']}: {each['status']}, "
         f"{each['reason']}"
         for each in plan.get("partitions", ())
         if each["status"] != "exact"
     ]
-    return _summary(plan) or "\n".join(lines) or "Every partition is exact."
+    rest = [rest_of(plan)] if rest_of(plan) else []
+    return _summary(plan) or "\n".join([*lines, *rest]) or "Every partition is exact."

@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck, ReadinessReport
 from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -97,8 +98,8 @@ class CheckFailoverOperator(BaseOperator):
         max_clock_drift: Seconds that a time may lie in the future.
 
     Returns:
-        The report (``core.readiness``). Beside it the XComs ``summary`` (text) and ``table`` (its
-        lines, for Airflow's page).
+        The report (``core.readiness``). Beside it the XComs ``summary`` (one paragraph) and
+        ``table`` (a list of lines).
 
     Raises:
         NotReadyError: Checks have failed; each is named. The report is pushed.
@@ -195,7 +196,7 @@ class CheckFailoverOperator(BaseOperator):
         report = check_readiness(self._request(context))
         push = context["ti"].xcom_push
         summary = report.summary()
-        push(key="summary", value=summary)
+        push(key="summary", value=fold(summary))
         # Airflow's page shows a text as one paragraph, and a list line by line.
         push(key="table", value=summary.splitlines())
         emit_readiness(report.to_json())

@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.settings import is_true
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 from airflow_mm2_offsets.spark.control import read_driver
@@ -26,6 +27,7 @@ from airflow_mm2_offsets.spark.drill_checks import (
     open_drill_folders,
 )
 from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
 
@@ -76,7 +78,8 @@ class StartDrillOperator(TriggerDagRunOperator):
         honours_drill: The user's word that a run with ``conf["drill"]`` writes to none of the
             sinks that lie elsewhere. May be a templated string.
         request_id: The drill; by default the ids of DAG and run.
-        conf: The DAG run's, with ``starting_offsets`` as Spark's JSON text, and ``topic``.
+        conf: The DAG run's, with ``starting_offsets`` as Spark's JSON text, or ``@`` and the
+            location of a file with it, and ``topic``.
 
     Raises:
         NotReadyError: The folder can't be used, an earlier drill's job still runs, or the DAG does
@@ -125,24 +128,31 @@ class StartDrillOperator(TriggerDagRunOperator):
     def execute(self, context: Context) -> None:
         """Check, mark the folder, and trigger the DAG."""
         folder = storage_path(self.folder)
-        self._check_offsets()
+        offsets = self._read_offsets()
         self._check_ready(context)
         self._check_no_run(context, folder)
         dag_id, run_id = self.trigger_dag_id, str(self.trigger_run_id)
         mark_drill(folder, self.request_id, dag_id=dag_id, run_id=run_id)
-        self.conf = {**(self.conf or {}), "folder": self.folder, "drill": True}
+        # The drill's own file of long offsets: it is removed with the drill's folder.
+        argument = LongResults.of(context).offsets_argument(
+            offsets, beside=f"{self.folder.rstrip('/')}/drill.json"
+        )
+        changed = {"folder": self.folder, "drill": True, "starting_offsets": argument}
+        self.conf = {**(self.conf or {}), **changed}
         super().execute(context)
 
-    def _check_offsets(self) -> None:
-        """Raise without offsets: the job would then read the whole topic."""
+    def _read_offsets(self) -> str:
+        """Return the offsets; raise without them: the job would then read the whole topic."""
         text = self.conf.get("starting_offsets") if isinstance(self.conf, Mapping) else None
         try:
-            parse_offsets(str(text))
+            offsets = read_offsets(str(text), storage_path)
+            parse_offsets(offsets)
         except Mm2OffsetsError as error:
             raise ConfigurationError(
                 f"task {self.task_id}: conf says starting_offsets {text!r}; give the translated "
                 f"offsets as Spark's JSON text: {error}"
             ) from error
+        return offsets
 
     def _check_ready(self, context: Context) -> None:
         folders = open_drill_folders(

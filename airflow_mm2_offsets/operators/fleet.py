@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import digest_of
+from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.fleet.job import FleetJob
 from airflow_mm2_offsets.fleet.manifest import parse_manifest
@@ -151,7 +152,7 @@ class PreviewFleetOperator(BaseOperator):
         preview["summary"] = summarize_preview(preview)
         totals = preview["totals"]
         push = context["ti"].xcom_push
-        push(key="summary", value=preview["summary"])
+        push(key="summary", value=fold(preview["summary"]))
         push(key="table", value=preview["summary"].splitlines())
         push(key="allowed", value=preview["allowed"])
         costs = {name: {"at_most": totals[name]} for name in ("read_again", "at_risk")}

@@ -7,8 +7,8 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.brief import brief_forecast
 from airflow_mm2_offsets.core.forecast import ForecastRequest
-from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -16,10 +16,13 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_forecast
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.pairs import pair_of
+from airflow_mm2_offsets.operators.plan_xcoms import tell_forecast
 from airflow_mm2_offsets.operators.settings import given, is_true, leaves_job_alone, parse_mode
 from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
+from airflow_mm2_offsets.planning.stored_plan import whole_plan
 
 
 class ForecastFailoverOperator(BaseOperator):
@@ -44,7 +47,9 @@ class ForecastFailoverOperator(BaseOperator):
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Returns:
-        The forecast (``core.forecast``). Beside it the XComs ``summary`` and ``table`` (its lines).
+        The forecast (``core.forecast``); of a long one its brief (``core.brief``), and the whole
+        forecast lies in ``forecast_path``. Beside it the XComs ``summary`` (one paragraph) and
+        ``table`` (a list of lines).
 
     Raises:
         PlanError: The plan was changed, or a cluster or topic has another id than in it.
@@ -112,17 +117,18 @@ class ForecastFailoverOperator(BaseOperator):
             else None,
             path=storage_path(path) if path else None,
         )
-        summary = summarize_forecast(forecast)
-        context["ti"].xcom_push(key="summary", value=summary)
-        # Airflow's page shows a text as one paragraph, and a list line by line.
-        context["ti"].xcom_push(key="table", value=summary.splitlines())
-        self.log.info("%s", summary)
-        emit_forecast(forecast.to_json())
-        return forecast.to_json()
+        content = LongResults.of(context).keep(
+            forecast.to_json(), "forecast", brief_forecast, kept_at=path
+        )
+        self.log.info("%s", tell_forecast(context["ti"].xcom_push, forecast, content))
+        emit_forecast(content)
+        return content
 
     def _plan(self) -> FailoverPlan:
         try:
-            return FailoverPlan.from_json(self.plan)
+            return FailoverPlan.from_json(whole_plan(self.plan, storage_path))
+        except PlanError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise PlanError(
                 f"task {self.task_id}: plan is not what TranslateOffsetsOperator returned: {error}"

@@ -8,6 +8,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.core.group_offsets import GroupRules
+from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.groups import (
     GroupSelection,
@@ -58,7 +59,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
     Returns:
         The report (``groups.report``): ``totals``, ``offsets`` with a line for each group and
         topic-partition (1,000 at most, those first that need a look), ``reads`` and ``summary``.
-        Beside it the XComs ``summary`` and ``table`` (its lines).
+        Beside it the XComs ``summary`` (one paragraph) and ``table`` (its lines).
 
     Raises:
         ConfigurationError: A regular expression or another setting is wrong.
@@ -238,7 +239,7 @@ def _show(task: BaseOperator, context: Context, report: GroupsReport) -> dict[st
     """Log, push and send what was done."""
     content = report.to_json(max_lines=_MAX_LINES)
     emit_groups(content)
-    context["ti"].xcom_push(key="summary", value=content["summary"])
+    context["ti"].xcom_push(key="summary", value=fold(content["summary"]))
     # Airflow's page shows a text as one paragraph, and a list line by line.
     context["ti"].xcom_push(key="table", value=content["summary"].splitlines())
     log = task.log.warning if report.unconfirmed or report.unread else task.log.info

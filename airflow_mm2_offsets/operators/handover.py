@@ -12,6 +12,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_checks import HandOver
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
 from airflow_mm2_offsets.spark.handover import describe_start
 from airflow_mm2_offsets.spark.offsets import format_offsets
@@ -100,8 +101,9 @@ class HandOverOperator(HandOver):
     of ``HandOver``.
 
     Returns:
-        ``starting_offsets`` (Spark's JSON text of the plan that was checked), ``topic`` (several:
-        separated by commas) and ``token``: a name for the job on its platform, the same in each
+        ``starting_offsets`` (Spark's JSON text of the plan that was checked; where it is too long
+        for an argument, ``@`` and the location of a file with it), ``topic`` (several: separated by
+        commas) and ``token``: a name for the job on its platform, the same in each
         try of this run, of lower-case letters, digits and a hyphen (36 characters). None if the
         job has begun already. Each of the three is an XCom of its own, too.
 
@@ -124,7 +126,9 @@ class HandOverOperator(HandOver):
             return None
         positions = plan.target_positions()
         facts = {
-            "starting_offsets": format_offsets(positions),
+            "starting_offsets": LongResults.of(context).offsets_argument(
+                format_offsets(positions), beside=self.plan_path
+            ),
             "topic": ",".join(sorted(positions)),
             "token": submit_token(self.request_id),
         }

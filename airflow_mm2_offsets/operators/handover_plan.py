@@ -9,10 +9,12 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, PlanError
+from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, shown_offsets
+from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
@@ -59,18 +61,22 @@ def read_checked_plan(
 
 
 def _check_offsets(offsets: object, planned: Positions, path: UPath) -> None:
-    """Raise where the job would start at no offsets, or at others: those of an older plan."""
+    """Raise where the job would start at no offsets, or at others: those of an older plan.
+
+    Of offsets in a file, what the file holds is compared.
+    """
     if offsets is None:
         return
+    text = read_offsets(str(offsets), storage_path)
     try:
-        is_planned = parse_offsets(str(offsets)) == planned
+        is_planned = parse_offsets(text) == planned
     except Mm2OffsetsError:
         is_planned = False
     if not is_planned:
         raise PlanError(
-            f"conf says starting_offsets {offsets!r}, and the plan in {path} "
-            f"{format_offsets(planned)}: clear the task that translates, with all after "
-            f"it"
+            f"conf says starting_offsets {shown_offsets(str(offsets))!r}, and the plan in {path} "
+            f"{shown_offsets(format_offsets(planned))}: clear the task that translates, with all "
+            f"after it"
         )
 
 

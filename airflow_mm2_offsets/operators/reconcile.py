@@ -13,8 +13,9 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.core.times import parse_zoned
-from airflow_mm2_offsets.errors import ConfigurationError, ReconciliationError
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError, ReconciliationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.job import py_files
@@ -26,6 +27,7 @@ from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
+from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.reconcile import read_report
 from airflow_mm2_offsets.reconcile.request import JOB_FILE, Request, make_request
 
@@ -67,7 +69,7 @@ class ReconcileOperator(SparkSubmitOperator):
             in any case.
 
     Returns:
-        The report. Beside it the XComs ``summary`` (a table) and ``table`` (its lines).
+        The report. Beside it the XComs ``summary`` (one paragraph) and ``table`` (a list of lines).
 
     Raises:
         ReconciliationError: They differ by more than was announced; partitions and counts are
@@ -142,7 +144,7 @@ class ReconcileOperator(SparkSubmitOperator):
         summary = report.summary()
         self.log.info("%s", summary)
         push = context["ti"].xcom_push
-        push("summary", summary)
+        push("summary", fold(summary))
         push("table", summary.splitlines())
         result = report.to_json(with_keys=is_true(self, "show_keys"))
         push("return_value", result)
@@ -222,7 +224,9 @@ class ReconcileOperator(SparkSubmitOperator):
             return None
         try:
             values = json.loads(self.plan) if isinstance(self.plan, str) else self.plan
-            return FailoverPlan.from_json(values)
+            return FailoverPlan.from_json(whole_plan(values, storage_path))
+        except PlanError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
                 f"task {self.task_id}: this release can't read plan: {error!r}"

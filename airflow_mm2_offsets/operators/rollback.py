@@ -21,6 +21,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import ROLLS_BACK, page_links
 from airflow_mm2_offsets.operators.locking import places_of
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import check_location, given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
@@ -263,7 +264,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
                 f"{'; '.join(problems)}. Then clear this task, or start the job yourself"
             )
         self.trigger_run_id = run_id
-        self.conf = with_output(self._restart_conf(), self.restart_output)
+        self.conf = with_output(self._restart_conf(context), self.restart_output)
         # Triggering ends the task, and what it returns is lost.
         answer = self._say(context, "rolled_back", "restarted", sentence, run_id)
         context["ti"].xcom_push(key="return_value", value=answer)
@@ -285,7 +286,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             )
         check_unlocked(checkpoint, self.request_id)
 
-    def _restart_conf(self) -> dict[str, Any]:
+    def _restart_conf(self, context: Context) -> dict[str, Any]:
         """Return the conf; what it holds no value of comes from the checkpoint."""
         conf = dict(self.restart_conf or {})
         if all(map(given, conf.values())):
@@ -298,7 +299,10 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
                 error,
                 f"the failover was rolled back, but the job was not restarted: {error}",
             ) from error
-        read = {"topic": ",".join(sorted(positions)), "starting_offsets": format_offsets(positions)}
+        offsets = LongResults.of(context).offsets_argument(
+            format_offsets(positions), beside=given(self.plan_path)
+        )
+        read = {"topic": ",".join(sorted(positions)), "starting_offsets": offsets}
         return {
             name: value if given(value) else read.get(name, value) for name, value in conf.items()
         }

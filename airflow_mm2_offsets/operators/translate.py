@@ -14,7 +14,6 @@ from airflow_mm2_offsets.core import (
     OnUnmapped,
     Positions,
     Strategy,
-    summarize,
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
@@ -25,12 +24,14 @@ from airflow_mm2_offsets.observability import emit_plan
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_settings import (
     PLAN_SETTINGS,
     parse_plan_settings,
     plan_settings_of,
 )
+from airflow_mm2_offsets.operators.plan_xcoms import keep_plan, tell_plan
 from airflow_mm2_offsets.operators.settings import (
     check_location,
     given,
@@ -100,9 +101,11 @@ class TranslateOffsetsOperator(BaseOperator):
         max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
 
     Returns:
-        The plan (``core.plan``). Beside it the XComs ``summary`` (a table), ``table`` (its lines,
-        for Airflow's page), ``starting_offsets`` (what Spark's startingOffsets takes) and
-        ``target_topics`` (separated by commas).
+        The plan (``core.plan``); of a long one its brief (``core.brief``), and the whole plan lies
+        in ``plan_path``. Beside it the XComs ``summary`` (one paragraph), ``table`` (a list of
+        lines), ``starting_offsets`` (what Spark's startingOffsets takes; where it is too long for
+        an argument, ``@`` and the location of a file with it) and ``target_topics`` (separated by
+        commas). docs/xcom.md says what is long.
 
     Raises:
         TranslationRefusedError: Partitions without an answer, by name. Plan and summary are
@@ -185,21 +188,23 @@ class TranslateOffsetsOperator(BaseOperator):
         """Make the plan, or take the one that an earlier try made."""
         positions, pending = self._read_positions()
         plan = self._plan(positions, pending, context.get("run_id"))
-        content = plan.to_json()
+        results = LongResults.of(context)
+        content = keep_plan(results, plan, self._kept_path())
         emit_plan(content)
         push = context["ti"].xcom_push
-        summary = summarize(plan)
-        push(key="summary", value=summary)
-        # Airflow's page shows a text as one paragraph, and a list line by line.
-        push(key="table", value=summary.splitlines())
-        self.log.info("%s", summary)
+        self.log.info("%s", tell_plan(push, plan, content))
         if plan.refused:
             # A task that fails returns nothing, and its user needs the plan all the more.
             push(key="return_value", value=content)
         targets = plan.target_positions()
-        push(key="starting_offsets", value=format_offsets(targets))
+        offsets = results.offsets_argument(format_offsets(targets), beside=self._kept_path())
+        push(key="starting_offsets", value=offsets)
         push(key="target_topics", value=",".join(targets))
         return content
+
+    def _kept_path(self) -> str | None:
+        """Return the file that the plan is kept in; None where it is not kept."""
+        return str(self.plan_path) if self.plan_path and not leaves_job_alone(self) else None
 
     def _read_positions(self) -> tuple[Positions, Positions | None]:
         if self.positions is None and not self.checkpoint:
@@ -243,8 +248,8 @@ class TranslateOffsetsOperator(BaseOperator):
     def _plan(
         self, positions: Positions, pending: Positions | None, run_id: str | None
     ) -> FailoverPlan:
-        keeps = self.plan_path and not leaves_job_alone(self)
-        path = storage_path(str(self.plan_path)) if keeps else None
+        location = self._kept_path()
+        path = storage_path(location) if location else None
         pair = pair_of(self)
         kept = read_plan(path) if path else None
 

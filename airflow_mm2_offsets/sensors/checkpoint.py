@@ -15,8 +15,8 @@ class SparkStartedSensor(PollingSensor):
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
-            if it may begin anywhere.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text, or ``@`` and
+            the location of a file with it; None if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated
             (``migrate.output["committed_batch"]``): the job must commit a later one.
         min_records: How many records the job must have read since its start, of all partitions

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.core.positions import Positions, TopicPartition, check_
 from airflow_mm2_offsets.errors import PositionError
 
 _NUMBERS = re.compile(r"[\d\s.,:\[\]{}'eE+-]*|True|False|None")
+_SHOWN = 500
 
 
 def parse_offsets(text: str) -> Positions:
@@ -57,6 +58,11 @@ def format_offsets(positions: Positions) -> str:
         PositionError: They are not positions.
     """
     return json.dumps(check_positions(positions), separators=(",", ":"))
+
+
+def shown_offsets(text: str) -> str:
+    """Return offsets for a message: of those of thousands of partitions the beginning."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -69,7 +69,8 @@ def failover_tasks(
         target_folder: The job's folder on the target; the plan is kept there, too. In a drill the
             throw-away folder.
         stream_dag_id: The DAG that runs the job. It is triggered with the conf ``kafka_conn_id``,
-            ``topic`` (several: separated by commas), ``folder`` and ``starting_offsets``, and with
+            ``topic`` (several: separated by commas), ``folder`` and ``starting_offsets`` (Spark's
+            JSON text, or ``@`` and the location of a file with it: docs/xcom.md), and with
             ``output`` where the output is elsewhere. Give it or ``submit``.
         stop: Makes the operator that cancels the job on its platform, for a job without a control
             location: an operator's class, or ``functools.partial`` of it. The group calls it with

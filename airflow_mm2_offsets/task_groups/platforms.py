@@ -19,9 +19,10 @@ HANDED_OVER = ("starting_offsets", "topic", "token")
 def from_hand_over(name: str, group_id: str = "failover") -> str:
     """Return the template of a value that the hand-over gives to ``submit``.
 
-    Each is a text: ``starting_offsets`` (Spark's JSON text), ``topic`` (several: separated by
-    commas), and ``token`` (a name for the job on its platform: the same in each try of a run, 36
-    lower-case letters, digits and a hyphen).
+    Each is a text: ``starting_offsets`` (Spark's JSON text; where that is too long for an argument,
+    ``@`` and the location of a file with it), ``topic`` (several: separated by commas), and
+    ``token`` (a name for the job on its platform: the same in each try of a run, 36 lower-case
+    letters, digits and a hyphen).
 
     Args:
         name: One of the three.

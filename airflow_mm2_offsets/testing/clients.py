@@ -7,6 +7,7 @@ no transactions and keeps only the last records. These clients answer in microse
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -203,7 +204,7 @@ class _Consumer(_Client):
         for partition, messages in list(self._reading.items()):
             if partition in self._paused:
                 continue
-            batch = [message for message, _ in zip(messages, range(most), strict=False)]
+            batch = list(islice(messages, most))
             if batch:
                 return batch
             del self._reading[partition]

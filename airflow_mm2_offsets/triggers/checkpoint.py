@@ -11,7 +11,8 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, shown_offsets
+from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 _QUEUED = (
@@ -28,8 +29,8 @@ class SparkStartedTrigger(PollingTrigger):
 
     Args:
         checkpoint: The job's checkpoint location.
-        starting_offsets: Where the first batch must have begun, as Spark's JSON text; None
-            if it may begin anywhere.
+        starting_offsets: Where the first batch must have begun, as Spark's JSON text, or ``@`` and
+            the location of a file with it; None if it may begin anywhere.
         after_batch: The last committed batch of a checkpoint that was migrated: the job must
             commit a later one.
         min_records: How many records the job must have read since its start, of all partitions
@@ -63,7 +64,8 @@ class SparkStartedTrigger(PollingTrigger):
             queued = _QUEUED if isinstance(error, CheckpointNotBegunError) else ""
             return NotYet(reason=f"{error}{queued}")
         if self.starting_offsets:
-            _check_start(checkpoint, parse_offsets(self.starting_offsets))
+            offsets = read_offsets(self.starting_offsets, storage_path)
+            _check_start(checkpoint, parse_offsets(offsets))
         batch = checkpoint.committed_batch
         if batch is None:
             return NotYet(reason=f"{self.checkpoint} has no committed batch")
@@ -120,9 +122,15 @@ def _records_read(checkpoint: Checkpoint) -> int:
 def _check_start(checkpoint: Checkpoint, expected: Positions) -> None:
     if checkpoint.start != expected:
         start = checkpoint.start
-        began = format_offsets(start) if start else "a position that it no longer names"
+        began = (
+            shown_offsets(format_offsets(start)) if start else "a position that it no longer names"
+        )
         raise TargetJobError(
             f"the job of {checkpoint.location} began at {began} and not at "
-            f"{format_offsets(expected)}; stop it, and see whether its checkpoint is older than "
+            f"{_shown(expected)}; stop it, and see whether its checkpoint is older than "
             f"this failover: Spark takes startingOffsets with a new checkpoint only"
         )
+
+
+def _shown(positions: Positions) -> str:
+    return shown_offsets(format_offsets(positions))

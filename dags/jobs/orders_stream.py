@@ -21,7 +21,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_mm2_offsets.job import StopControl, kafka_options
+from airflow_mm2_offsets.job import StopControl, kafka_options, starting_offsets
 
 
 def parse_args() -> argparse.Namespace:
@@ -32,8 +32,8 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         "--starting-offsets",
         default="earliest",
-        help='earliest, latest, or {"topic":{"0":42,...}} with every partition; '
-        "Spark uses it only with a new checkpoint",
+        help='earliest, latest, {"topic":{"0":42,...}} with every partition, or @ and the location '
+        "of a file with that; Spark uses it only with a new checkpoint",
     )
     parser.add_argument("--checkpoint", required=True, help="never shared by two clusters")
     parser.add_argument(
@@ -61,7 +61,7 @@ def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .option("kafka.bootstrap.servers", args.bootstrap_servers)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", args.topic)
-        .option("startingOffsets", args.starting_offsets)
+        .option("startingOffsets", starting_offsets(spark, args.starting_offsets))
         # Records that were deleted before they were read must fail the job, not be skipped.
         .option("failOnDataLoss", "true")
         .load()

@@ -14,6 +14,8 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 
 SECTION, OPTION = "mm2_offsets", "plan_folders"
+FOLDERS = (OPTION, "xcom_folder")
+"""The options that name folders of plans."""
 
 
 def read_whole_plan(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -42,6 +44,6 @@ def read_whole_plan(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]
 def _may_open(location: str) -> bool:
     if "::" in location or ".." in location or not location.endswith(".json"):
         return False
-    named = conf.get(SECTION, OPTION, fallback="").split(",")
+    named = [each for name in FOLDERS for each in conf.get(SECTION, name, fallback="").split(",")]
     folders = [folder for each in named if (folder := each.strip().rstrip("/"))]
     return any(location.startswith(f"{folder}/") for folder in folders)

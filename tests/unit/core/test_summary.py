@@ -11,6 +11,7 @@ from airflow_mm2_offsets.core import (
     plan_partitions,
     summarize,
 )
+from airflow_mm2_offsets.core.summary import fold, summarize_folded
 
 INDEX = SyncIndex(
     OffsetSync(topic="orders", partition=0, upstream=upstream, downstream=downstream)
@@ -41,3 +42,22 @@ def test_no_danger_is_claimed_where_there_is_none(strategy: Strategy) -> None:
     summary = summarize(_plan(strategy))
     assert summary.startswith("READY: 1 partition (")
     assert "NOT SAFE" not in summary
+
+
+def test_a_folded_plan_is_one_paragraph() -> None:
+    """Verdict, worst partitions and where the rest is; no line ends, however long a reason is."""
+    plan = _plan(Strategy.LINEAR)
+    text = summarize_folded(plan, plan.partitions, "9 partitions more: s3://lake/plan.json")
+    assert "\n" not in text
+    assert text.startswith("READY: 1 partition (")
+    assert "Worst: orders[0] at 40 starts at 29, may lose 7, and reads " in text
+    assert text.endswith(" 9 partitions more: s3://lake/plan.json.")
+    assert summarize(plan, (), "9 more").endswith("\n\n9 more")
+
+
+def test_a_table_is_left_out_where_lines_are_folded() -> None:
+    """Headline and what to do stay, in one paragraph; a headline alone stays as it is."""
+    text = "NOT READY: 1 failed\n\nname  status\nacls  failed\n\nWhat to do\nacls: grant\nx: y"
+    folded = "NOT READY: 1 failed. What to do: acls: grant; x: y. The XCom table has all lines."
+    assert fold(text) == folded
+    assert fold("CLEAN: compared nothing.") == "CLEAN: compared nothing."

@@ -27,6 +27,7 @@ from airflow_mm2_offsets.spark.lock import (
     read_lock,
 )
 from airflow_mm2_offsets.spark.lock_moved import mark_lock_moved
+from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
 from airflow_mm2_offsets.spark.stopping import begin_stop
 from tests.unit.operators.spark_job import Job
@@ -136,6 +137,20 @@ def test_a_job_that_runs_is_not_started_beside_itself(worker: Worker, job: Job) 
 
 
 @pytest.mark.skipif(not hasattr(RuntimeTaskInstance, "get_dag"), reason="from Airflow 3.2 on")
+def test_a_restart_has_long_offsets_in_a_file(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An argument of spark-submit would be too long; the file lies beside the plan's."""
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
+    conf = {"folder": str(job.folder), "topic": None, "starting_offsets": None}
+    worker.run(_task(on_failure="restart", restart_conf=conf))
+    (started,) = worker.triggered.values()
+    assert started["topic"] == "orders"
+    assert started["starting_offsets"].startswith(f"@{job.folder}/plan.offsets-")
+    text = read_offsets(started["starting_offsets"], UPath)
+    assert text == '{"orders":{"0":4,"1":6}}'
+
+
 def test_a_paused_dag_restarts_nothing(worker: Worker, job: Job) -> None:
     """All is undone, and the task says what is missing; cleared, it triggers."""
     worker.paused["orders_stream"] = True

@@ -1,5 +1,6 @@
 """A plan that XCom holds in brief, read whole from its file."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from upath import UPath
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.brief import brief_plan
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.planning.plan_file import save_plan
+from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.spark.rollback import set_plan_aside
 from tests.support.plans import plans
@@ -88,3 +89,13 @@ def test_a_location_that_no_library_opens_is_an_error(brief: dict[str, Any]) -> 
     """The location is named."""
     with pytest.raises(PlanError, match=r"nosuch://lake/plan\.json"):
         whole_plan(brief | {"location": "nosuch://lake/plan.json"})
+
+
+def test_a_brief_is_never_taken_for_the_whole(path: UPath, brief: dict[str, Any]) -> None:
+    """Copied into a plan's file, it is an error that says where the whole one is."""
+    named = r"it is a brief, which lacks 0 partitions; the whole is in .*plan\.json"
+    with pytest.raises(ValueError, match=named):
+        FailoverPlan.from_json(brief)
+    path.write_text(json.dumps(brief))
+    with pytest.raises(PlanError, match=named):
+        read_plan(path)

@@ -52,6 +52,15 @@ def test_everything_is_copied_and_committed() -> None:
         assert mm2.committed_offsets() == {ORDERS: 49}
 
 
+def test_a_topic_longer_than_a_batch_is_read_whole() -> None:
+    """A consumer that takes 1,000 messages at a time gets each: between two batches, too."""
+    with simulated_mm2() as mm2:
+        for number in range(2_500):
+            mm2.write_sync("orders", number, 0, 0)
+        syncs = read_syncs(mm2.pair.syncs_cluster, mm2.pair.syncs_topic)
+        assert syncs.records_read == len(syncs.index) == 2_500
+
+
 def test_syncs_are_lag_max_apart() -> None:
     """As ``offset.lag.max`` says: a sync once so many records came after the last one."""
     with simulated_mm2(settings=MirrorSettings(lag_max=10)) as mm2:

@@ -1,0 +1,149 @@
+"""Keeps long results out of Airflow's database: XCom gets a brief, and storage has the whole.
+
+The operators that push plans, forecasts and starting offsets call it. The sizes are options of
+``[mm2_offsets]`` in Airflow's configuration.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context, conf
+
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.planning.kept_file import write_kept_file
+from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES, write_offsets
+
+log = logging.getLogger(__name__)
+
+SECTION, FOLDER = "mm2_offsets", "xcom_folder"
+XCOM_MAX_BYTES = 65_536
+"""About 140 partitions of a plan. A run of a failover holds a plan about three times."""
+
+Brief = Callable[[Mapping[str, Any], str], dict[str, Any]]
+"""Makes a brief of JSON, given the location of the whole: see ``core.brief``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongResults:
+    """What a task does with results that are long."""
+
+    xcom_max_bytes: int
+    """The longest JSON that XCom gets whole."""
+    argument_max_bytes: int
+    """The longest offsets that a job gets as text."""
+    folder: str | None
+    """Where the results of drills and dry runs go, and of tasks without a path; None: to XCom."""
+    name: str
+    """Of this task's files in that folder: the same in each try."""
+
+    @classmethod
+    def of(cls, context: Context) -> "LongResults":
+        """Return what Airflow's configuration says.
+
+        Raises:
+            ConfigurationError: A size is no whole number from 1.
+        """
+        return cls(
+            xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES),
+            argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES),
+            folder=given(conf.get(SECTION, FOLDER, fallback="")),
+            name=_name(context),
+        )
+
+    def is_long(self, content: Mapping[str, Any]) -> bool:
+        """Tell whether JSON is too long for XCom."""
+        return len(json.dumps(content)) > self.xcom_max_bytes
+
+    def keep(
+        self,
+        content: dict[str, Any],
+        kind: str,
+        brief: Brief,
+        *,
+        kept_at: str | None = None,
+        beside: str | None = None,
+    ) -> dict[str, Any]:
+        """Return what XCom gets: JSON, or its brief where it is long and storage has the whole.
+
+        What can't be stored stays whole, with a warning: XCom is better than nothing.
+
+        Args:
+            content: The JSON.
+            kind: What messages and the file's name call it: ``plan``.
+            brief: Makes the brief.
+            kept_at: The file that holds it already.
+            beside: Where to write it, if nothing holds it; None: in the folder of the options.
+        """
+        if not self.is_long(content):
+            return content
+        location = kept_at or beside or self._place(f"{kind}.json")
+        if location is None or without_login(location) != location:
+            log.warning(
+                "The %s has more than %d bytes, and is in XCom whole: no file holds it. Give "
+                "[%s] %s, a folder on your storage, in Airflow's configuration",
+                *(kind, self.xcom_max_bytes, SECTION, FOLDER),
+            )
+            return content
+        try:
+            if kept_at is None:
+                write_kept_file(storage_path(location), content)
+        except Mm2OffsetsError as error:
+            log.warning("The %s is in XCom whole, for it could not be stored: %s", kind, error)
+            return content
+        return brief(content, location)
+
+    def offsets_argument(self, text: str, *, beside: str | None = None) -> str:
+        """Return starting offsets as a job gets them: as text, or ``@`` and the file with the text.
+
+        Args:
+            text: Spark's JSON text.
+            beside: A file, such as the plan's, that the offsets are written beside; None: in the
+                folder of the options.
+
+        Raises:
+            PlanError: The file can't be written.
+        """
+        if len(text.encode()) <= self.argument_max_bytes:
+            return text
+        location = beside or self._place("json")
+        if location is None or without_login(location) != location:
+            log.warning(
+                "The starting offsets have more than %d bytes, and stay a text, which a program "
+                "may not take as an argument: no folder is known for a file of them. Give "
+                "plan_path, or [%s] %s in Airflow's configuration (a drill makes its own file)",
+                *(self.argument_max_bytes, SECTION, FOLDER),
+            )
+            return text
+        return write_offsets(text, location, storage_path)
+
+    def _place(self, ending: str) -> str | None:
+        return f"{self.folder.rstrip('/')}/{self.name}.{ending}" if self.folder else None
+
+
+def _size(option: str, default: int) -> int:
+    value = conf.get(SECTION, option, fallback=str(default))
+    try:
+        size = int(str(value))
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise ConfigurationError(
+            f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give a whole number of "
+            f"bytes, from 1"
+        )
+    return size
+
+
+def _name(context: Context) -> str:
+    """Return what tells a task's files from those of all others; no storage objects to it."""
+    instance: Any = context["ti"]
+    task = f"{instance.dag_id}__{instance.run_id}__{instance.task_id}__{instance.map_index}"
+    readable = "".join(each if each.isalnum() or each in "-_." else "-" for each in task)
+    return f"{readable[:150]}.{sha256(task.encode()).hexdigest()[:8]}"

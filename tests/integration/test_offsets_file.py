@@ -1,0 +1,45 @@
+"""Starting offsets that are too long for an argument of a program, on Linux and on real Spark."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+from upath import UPath
+
+from airflow_mm2_offsets.job import starting_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets
+from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES, write_offsets
+
+OFFSETS = format_offsets({"orders": {number: 7_381_000_000 + number for number in range(10_000)}})
+LINUX_LIMIT = 131_072
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
+def test_linux_takes_the_longest_offsets_as_an_argument() -> None:
+    """The limit passes with the option's name before it; what Linux refuses is longer."""
+    subprocess.run(["/bin/true", f"--starting-offsets={'7' * MAX_ARGUMENT_BYTES}"], check=True)
+    for refused in ("7" * LINUX_LIMIT, OFFSETS):
+        with pytest.raises(OSError, match="Argument list too long") as caught:
+            subprocess.run(["/bin/true", refused], check=True)
+        assert caught.value.errno == errno.E2BIG
+
+
+def test_a_job_reads_its_offsets_from_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Through Hadoop, 10,000 partitions whole; a file that was changed or is gone ends the job."""
+    plan = str(tmp_path / "plans" / "manual__2026-11-21T09:10:00+00:00.json")
+    argument = write_offsets(OFFSETS, plan, UPath)
+    assert len(argument) < 300
+    assert starting_offsets(spark, argument) == OFFSETS
+    assert starting_offsets(spark, f"@file:{argument[1:]}") == OFFSETS
+    moved = f"@s3://lake/plans/{Path(argument).name}"
+    assert starting_offsets(spark, moved, str(tmp_path / "plans")) == OFFSETS
+    Path(argument[1:]).write_text(OFFSETS.replace("7381000000", "7381000001"))
+    with pytest.raises(ValueError, match="was changed"):
+        starting_offsets(spark, argument)
+    Path(argument[1:]).unlink()
+    with pytest.raises(Py4JJavaError, match="does not exist"):
+        starting_offsets(spark, argument)

@@ -1,0 +1,200 @@
+"""A failover whose plan and offsets are too long for XCom and for an argument: any size is one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException
+from upath import UPath
+
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.brief import is_brief
+from airflow_mm2_offsets.core.forecast import FailoverForecast
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.planning.stored_plan import whole_plan
+from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
+from tests.unit.dags.dags_folder import STEPS
+from tests.unit.dags.drills import BEFORE, DrillRun
+from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.worker import Worker
+
+OPTION = "AIRFLOW__MM2_OFFSETS__"
+
+
+@pytest.fixture(autouse=True)
+def one_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "1")
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "1")
+    # Of four partitions two are shown.
+    monkeypatch.setattr("airflow_mm2_offsets.core.brief.WORST", 2)
+
+
+def _conf(run: Failover) -> dict[str, Any]:
+    (conf,) = run.worker.triggered.values()
+    assert isinstance(conf, dict)
+    return conf
+
+
+def test_a_failover_goes_by_files_where_xcom_has_a_brief(run: Failover) -> None:
+    """From check to report: XCom has two of four partitions, and the job gets the file of all."""
+    for task_id in STEPS:
+        run.run(task_id)
+    plan, forecast = (
+        run.worker.xcoms[task_id, "return_value"] for task_id in ("translate", "forecast")
+    )
+    for each, kind in ((plan, FailoverPlan), (forecast, FailoverForecast)):
+        assert (len(each["partitions"]), each["partitions_left_out"]) == (2, 2)
+        whole = kind.from_json(whole_plan(each))
+        assert len(whole.partitions) == 4
+    assert plan["location"] == f"{run.target}/plans/manual__1.json"
+    offsets = _conf(run)["starting_offsets"]
+    assert offsets.startswith(f"@{run.target}/plans/manual__1.offsets-")
+    assert Path(offsets[1:]).read_text() == STARTING
+    report = run.worker.xcoms["report", "return_value"]
+    assert report["plan"] == plan
+    assert report["numbers"]["plan"]["partitions"] == 4
+    assert f"| whole plan | {plan['location']} |" in run.worker.xcoms["report", "summary"]
+
+
+def test_the_texts_say_where_the_rest_is(run: Failover) -> None:
+    """Summary and table have the verdict on all, the worst partitions, and the file's location."""
+    run.run_until("approve")
+    for task_id, location in (("translate", "manual__1.json"), ("forecast", "1.forecast.json")):
+        summary, table = (run.worker.xcoms[task_id, key] for key in ("summary", "table"))
+        assert "\n" not in summary
+        for text in (summary, "\n".join(table)):
+            assert f"2 partitions more: {run.target}/plans/" in text
+            assert location in text
+        assert sum(line.startswith("orders[") for line in table) == 4  # two, and their reasons
+    assert run.worker.xcoms["translate", "summary"].startswith("READY: 4 partitions (")
+
+
+@pytest.mark.parametrize("task_id", STEPS[3:-1])
+def test_a_cleared_task_ends_in_the_same_files(run: Failover, task_id: str) -> None:
+    """Whichever task is cleared with all after it: the same brief, file and bytes."""
+    for each in STEPS:
+        run.run(each)
+    first, files = _xcoms(run), _plans(run)
+    for each in STEPS[STEPS.index(task_id) :]:
+        run.run(each)
+    assert (_xcoms(run), _plans(run)) == (first, files)
+    assert len(files) == 3  # plan, forecast, offsets
+
+
+def _xcoms(run: Failover) -> dict[Any, Any]:
+    return {key: value for key, value in run.worker.xcoms.items() if key[0] in STEPS[1:-1]}
+
+
+def _plans(run: Failover) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (run.target / "plans").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (lambda path: path.unlink(), "the file of the starting offsets is gone"),
+        (lambda path: path.write_text(STARTING.replace("9", "8")), "was changed: its name says"),
+        (lambda path: path.write_text(""), "was changed: its name says"),
+    ],
+)
+def test_a_file_of_offsets_that_is_not_the_plans_starts_nothing(
+    run: Failover,
+    damage: Any,  # noqa: ANN401 - a function
+    named: str,
+) -> None:
+    """The hand-over compares what the file holds: gone, changed or emptied, no job is started."""
+    run.run_until("submit_target")
+    damage(Path(run.worker.xcoms["translate", "starting_offsets"][1:]))
+    with pytest.raises(PlanError, match=named):
+        run.run("submit_target")
+    assert not run.worker.triggered
+
+
+def test_the_file_of_another_plans_offsets_starts_nothing(run: Failover) -> None:
+    """A whole and sound file of other offsets is not the plan's."""
+    run.run_until("submit_target")
+    other = write_offsets(STARTING.replace("9", "8"), f"{run.target}/plans/other.json", UPath)
+    run.worker.xcoms["translate", "starting_offsets"] = other
+    with pytest.raises(PlanError, match=r"conf says starting_offsets '@.*other\.offsets-"):
+        run.run("submit_target")
+
+
+@pytest.mark.parametrize("task_id", ["forecast"])
+def test_a_task_that_needs_all_partitions_misses_no_file_in_silence(
+    run: Failover, task_id: str
+) -> None:
+    """Without the file it fails, and names file and next step; it never goes by the brief."""
+    run.run_until(task_id)
+    (run.target / "plans" / "manual__1.json").unlink()
+    with pytest.raises(PlanError, match=r"manual__1\.json: the file is gone; XCom holds the 2 wor"):
+        run.run(task_id)
+
+
+@pytest.fixture
+def drill(worker: Worker, failover: DAG, source: Job) -> DrillRun:
+    return DrillRun(worker, failover, source)
+
+
+def test_a_drill_has_its_offsets_in_its_own_folder(drill: DrillRun) -> None:
+    """No option names a folder: the plan stays whole in XCom, and nothing is written beside it."""
+    before = drill.files_beside()
+    drill.run_all(*BEFORE, "start_drill")
+    assert drill.files_beside() == before
+    assert not is_brief(drill.worker.xcoms["translate", "return_value"])
+    offsets = _conf(drill)["starting_offsets"]
+    assert Path(offsets[1:]).parent == drill.folder
+    assert read_offsets(offsets, UPath) == STARTING
+    drill.worker.run(drill.task("start_drill"))  # finds the run that it has triggered
+    assert _conf(drill)["starting_offsets"] == offsets
+
+
+def test_a_drill_uses_the_folder_of_the_options(
+    drill: DrillRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plan, forecast and offsets lie in ``xcom_folder``; a retry writes the same names."""
+    monkeypatch.setenv(f"{OPTION}XCOM_FOLDER", str(tmp_path / "xcom"))
+    for _ in range(2):
+        drill.run_all(*BEFORE)
+        names = {
+            path.name.partition("manual__1__")[2][:9] for path in (tmp_path / "xcom").iterdir()
+        }
+        assert names == {"translate", "forecast_"}
+        assert len([*(tmp_path / "xcom").iterdir()]) == 3
+    plan = drill.worker.xcoms["translate", "return_value"]
+    assert len(whole_plan(plan)["partitions"]) == 4
+    drill.run("start_drill")
+    assert Path(_conf(drill)["starting_offsets"][1:]).parent == drill.folder
+
+
+def test_a_dry_run_keeps_no_plan(
+    run: Failover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes to ``xcom_folder`` alone: a plan in the job's folder would be taken by a retry."""
+    monkeypatch.setenv(f"{OPTION}XCOM_FOLDER", str(tmp_path / "xcom"))
+    run.worker.conf = {**run.worker.conf, "dry_run": True}
+    for each in ("read_positions", "wait_replicated", "translate", "forecast"):
+        run.run(each)
+    assert not run.target.exists()
+    assert len(whole_plan(run.worker.xcoms["translate", "return_value"])["partitions"]) == 4
+
+
+def test_a_size_that_is_none_is_named(run: Failover, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section, option and value are in the error, which no retry mends."""
+    run.run_until("translate")
+    monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "64k")
+    with pytest.raises(AirflowFailException, match=r"\[mm2_offsets\] xcom_max_bytes is '64k'"):
+        run.run("translate")
+    monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "0")
+    with pytest.raises(ConfigurationError, match="give a whole number of bytes, from 1"):
+        run.run("translate")
+
+
+def test_offsets_of_a_file_are_those_that_the_job_began_at(run: Failover) -> None:
+    """``wait_started`` reads the file: a job that began elsewhere is noticed."""
+    run.run_until("wait_started")
+    assert parse_offsets(read_offsets(_conf(run)["starting_offsets"], UPath))["orders"][0] == 9
+    assert json.loads(Path(_conf(run)["starting_offsets"][1:]).read_text())
+    run.run("wait_started")
