@@ -10,16 +10,20 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 
 from airflow_mm2_offsets import operators, sensors
+from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
 from airflow_mm2_offsets.operators.links import PageLink, page_links
+from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.stopped import SparkStoppedSensor
 
 KEY = SimpleNamespace(dag_id="a dag", run_id="manual__2026+00:00", task_id="t", map_index=3)
 
 
 def query_of(operator: object, page: str = "plan") -> dict[str, list[str]]:
     address = PageLink(page).get_link(operator, ti_key=KEY)
-    assert urlsplit(address).path == f"/mm2-offsets/page/{page}"
+    assert urlsplit(address).path == f"mm2-offsets/page/{page}"
     return parse_qs(urlsplit(address).query)
 
 
@@ -49,11 +53,25 @@ def test_a_sensors_mode_is_no_mode_of_a_failover() -> None:
     assert "mode" not in query_of(sensor, "run")
 
 
-def test_airflow_under_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy may serve it below another path: the link leads there."""
-    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://tools.example/airflow/")
+def test_a_link_is_relative() -> None:
+    """A proxy may serve Airflow below a path that no worker knows; Airflow's page has a base."""
     address = PageLink("run").get_link(SimpleNamespace(), ti_key=KEY)
-    assert address.startswith("/airflow/mm2-offsets/page/run?")
+    assert not urlsplit(address).netloc
+    assert not address.startswith("/")
+
+
+def test_what_a_task_does_to_the_job_is_marked() -> None:
+    """By its link, so that a user's subclass counts; the tear-down of a drill stops no job."""
+    for operator, job in {
+        StopSparkStreamingOperator: "stops",
+        SparkStoppedSensor: "stops",
+        SparkStartedSensor: "starts",
+        RollbackFailoverOperator: "rolls_back",
+        TearDownDrillOperator: "",
+    }.items():
+        subclass = type("Subclass", (operator,), {})
+        links = [link for link in subclass.operator_extra_links if isinstance(link, PageLink)]
+        assert [link.job for link in links] == [job], operator
 
 
 def test_a_report_links_to_the_timeline() -> None:
