@@ -273,3 +273,15 @@ def test_answers_allow_nothing_from_elsewhere(airflow: Airflow) -> None:
             assert "no-store" in answer.headers["cache-control"]
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             assert client.request(method, "/translate").status_code == 405, method
+
+
+def test_a_cleared_task_shows_each_try(page: Page, airflow: Airflow, run_id: str) -> None:
+    """Airflow keeps the first try apart, and leaves its times in the row of the second."""
+    airflow.api.clear(DAG, run_id, "big", downstream=False)
+    page.goto(task_page("run", run_id, "report"))
+    expect(page.get_by_role("row").filter(has_text="big, try 1")).to_have_count(1)
+    wait_until(lambda: airflow.api.tasks(DAG, run_id)["big"].state == "success", "the second try")
+    page.goto(task_page("run", run_id, "report"))
+    for number in (1, 2):
+        row = page.get_by_role("row").filter(has_text=f"big, try {number}")
+        expect(row).to_contain_text("success")
