@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -143,13 +143,18 @@ def has_ended(session: Session, dag_id: str, run_id: str) -> bool:
 
 def tries_of(session: Session, dag_id: str, run_id: str) -> list[TaskTry]:
     """Return the first ``MOST_TRIES`` tries of a DAG run's tasks, by the time of their start."""
-    tries = {
+    past = {
         (each.task, each.try_number): each
-        # A try of the history is whole; the task's own row may have its times still.
-        for model in (TaskInstance, TaskInstanceHistory)
-        for each in _read_tries(session, model, dag_id, run_id)
+        for each in _read_tries(session, TaskInstanceHistory, dag_id, run_id)
     }
-    return sorted(tries.values(), key=_order)[:MOST_TRIES]
+    last = [
+        # Until its next try begins, a task's row has the number and the times of the last one.
+        replace(each, try_number=each.try_number + 1, started=None, ended=None)
+        if (each.task, each.try_number) in past
+        else each
+        for each in _read_tries(session, TaskInstance, dag_id, run_id)
+    ]
+    return sorted([*past.values(), *last], key=_order)[:MOST_TRIES]
 
 
 def _read_tries(
