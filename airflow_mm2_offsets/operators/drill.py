@@ -128,15 +128,13 @@ class StartDrillOperator(TriggerDagRunOperator):
     def execute(self, context: Context) -> None:
         """Check, mark the folder, and trigger the DAG."""
         folder = storage_path(self.folder)
-        offsets = self._read_offsets()
+        offsets, results = self._read_offsets(), LongResults.of(context)
         self._check_ready(context)
         self._check_no_run(context, folder)
         dag_id, run_id = self.trigger_dag_id, str(self.trigger_run_id)
         mark_drill(folder, self.request_id, dag_id=dag_id, run_id=run_id)
         # The drill's own file of long offsets: it is removed with the drill's folder.
-        argument = LongResults.of(context).offsets_argument(
-            offsets, beside=f"{self.folder.rstrip('/')}/drill.json"
-        )
+        argument = results.offsets_argument(offsets, beside=f"{self.folder.rstrip('/')}/drill.json")
         changed = {"folder": self.folder, "drill": True, "starting_offsets": argument}
         self.conf = {**(self.conf or {}), **changed}
         super().execute(context)

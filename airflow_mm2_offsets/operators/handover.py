@@ -119,6 +119,7 @@ class HandOverOperator(HandOver):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, str] | None:
         """Hand the job over, and say what the next task needs."""
+        results = LongResults.of(context)  # wrong options fail before the point of no return
         try:
             plan = self.hand_over(context)
         except AirflowSkipException as begun:
@@ -126,7 +127,7 @@ class HandOverOperator(HandOver):
             return None
         positions = plan.target_positions()
         facts = {
-            "starting_offsets": LongResults.of(context).offsets_argument(
+            "starting_offsets": results.offsets_argument(
                 format_offsets(positions), beside=self.plan_path
             ),
             "topic": ",".join(sorted(positions)),

@@ -108,20 +108,25 @@ class LongResults:
                 folder of the options.
 
         Raises:
-            PlanError: The file can't be written.
+            PlanError: The file beside ``beside`` can't be written.
         """
         if len(text.encode()) <= self.argument_max_bytes:
             return text
-        location = beside or self._place("json")
-        if location is None or without_login(location) != location:
-            log.warning(
-                "The starting offsets have more than %d bytes, and stay a text, which a program "
-                "may not take as an argument: no folder is known for a file of them. Give "
-                "plan_path, or [%s] %s in Airflow's configuration (a drill makes its own file)",
-                *(self.argument_max_bytes, SECTION, FOLDER),
-            )
-            return text
-        return write_offsets(text, location, storage_path)
+        if beside is not None and without_login(beside) == beside:
+            return write_offsets(text, beside, storage_path)
+        why = f"no folder is known: give plan_path, or [{SECTION}] {FOLDER}"
+        location = self._place("json")
+        if location is not None and without_login(location) == location:
+            try:
+                return write_offsets(text, location, storage_path)
+            except Mm2OffsetsError as error:
+                why = str(error)
+        log.warning(
+            "The starting offsets have more than %d bytes, and stay a text, which a program may "
+            "not take as an argument (a drill makes its own file): %s",
+            *(self.argument_max_bytes, why),
+        )
+        return text
 
     def _place(self, ending: str) -> str | None:
         return f"{self.folder.rstrip('/')}/{self.name}.{ending}" if self.folder else None

@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, Locked
 from airflow_mm2_offsets.spark.claim import claim_target, read_claim
 from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
+from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
 from airflow_mm2_offsets.spark.submission import note_submission, submission_file
 from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
@@ -85,6 +86,22 @@ def test_the_hand_over_marks_and_the_own_operator_starts(own: Own) -> None:
     assert len(token) == 36
     assert own.cancelled == ["manual__1"]
     assert not own.worker.triggered
+
+
+def test_long_offsets_are_submitted_as_a_file(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The submit gets the file that the translation has written; wrong options move no job."""
+    option = "AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES"
+    monkeypatch.setenv(option, "1")
+    own.run_all(*BEFORE, *HANDED[:-1])
+    monkeypatch.setenv(option, "1 kB")
+    with pytest.raises(ConfigurationError, match="argument_max_bytes is '1 kB'"):
+        own.run("hand_over")
+    assert read_claim(own.target_checkpoint) is None
+    monkeypatch.setenv(option, "1")
+    own.run_all("hand_over", "submit_target")
+    ((offsets, _),) = own.submitted
+    assert offsets == own.worker.xcoms["failover.translate", "starting_offsets"]
+    assert read_offsets(offsets, UPath) == STARTING
 
 
 def test_a_job_that_came_back_before_the_hand_over_is_not_moved(own: Own) -> None:
