@@ -3,6 +3,7 @@
 import pkgutil
 from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -69,7 +70,7 @@ def test_what_a_task_does_to_the_job_is_marked() -> None:
         RollbackFailoverOperator: "rolls_back",
         TearDownDrillOperator: "",
     }.items():
-        subclass = type("Subclass", (operator,), {})
+        subclass: Any = type("Subclass", (operator,), {})
         links = [link for link in subclass.operator_extra_links if isinstance(link, PageLink)]
         assert [link.job for link in links] == [job], operator
 
