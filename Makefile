@@ -18,7 +18,7 @@ BASE ?= python:3.13-slim
 IMAGE ?= airflow-mm2-offsets
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api bench-xcom compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench-spark: $(READY)  ## Measure the translation of columns in Spark, beside a 
 
 bench-api: $(READY)  ## Measure the REST API under load, with wrk
 	@$(BIN)/python -m benchmarks.api
+
+bench-xcom: $(READY)  ## Measure what a failover of 10,000 partitions leaves in Airflow's database
+	@$(BIN)/python -m benchmarks.xcom
 
 compat: $(READY)  ## Test every version of docs/versions.md, and rewrite its table (hours)
 	@$(BIN)/python -m nox; status=$$?; $(BIN)/python -m benchmarks.versions; exit $$status
