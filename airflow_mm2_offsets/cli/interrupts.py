@@ -18,8 +18,8 @@ _PATIENCE = 0.5
 def watch_interrupts(end: Callable[[], object]) -> None:
     """Call ``end`` where an interrupt finds the main thread in C code, and it does not come back.
 
-    Nothing changes where something else handles SIGINT: then, as a server does, or from the start,
-    as a shell does for a job in the background.
+    It does nothing if SIGINT has another handler: now, as a job that a shell has put into the
+    background, or later, as a server. It ends the process at the first interrupt or not at all.
 
     Args:
         end: Ends the process; another thread calls it.

@@ -84,6 +84,7 @@ class LongResults:
         if not self.is_long(content):
             return content
         location = kept_at or beside or self._place(f"{kind}.json")
+        # A location with a login must not reach XCom.
         if location is None or without_login(location) != location:
             log.warning(
                 "The %s has more than %d bytes, and is in XCom whole: no file holds it. Give "

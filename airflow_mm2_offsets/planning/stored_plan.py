@@ -54,8 +54,8 @@ def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Map
         except ValueError as error:
             problem = problem or error
     raise PlanError(
-        f"{problem}; XCom holds the {len(content['partitions'])} worst partitions alone, and this "
-        f"file was to hold all: clear the task whose XCom it is, with all after it",
+        f"{problem}; XCom holds only the {len(content['partitions'])} worst partitions, and this "
+        f"file should hold all: clear the task that wrote this XCom, and all tasks after it",
         file=location,
     ) from problem
 

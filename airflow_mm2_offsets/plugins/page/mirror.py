@@ -93,7 +93,7 @@ class _Reads:
             return otherwise
 
     def lag_of(self, partition: TopicPartition, synced: int) -> int | None:
-        """Return the most records that are not copied; None where nobody can say.
+        """Return the most records that are not copied; None, with a problem, where nobody can say.
 
         Args:
             partition: The partition.
@@ -102,8 +102,10 @@ class _Reads:
         if partition not in self.ends:
             return None
         end = self.ends[partition].high
-        claim = min(self.claims.get(partition, {"": synced}).values())
-        if (copied := max(synced, claim)) >= end:
+        by_connector = self.claims.get(partition, {})
+        # Where several connectors copy a partition, the one that is behind counts.
+        copied = max(synced, min(by_connector.values(), default=synced))
+        if copied >= end:
             self.problems.append(
                 f"{partition}: offset {copied} was copied, and the source ends at {end}: the topic "
                 f"was recreated or truncated, and its syncs are of the old one"
@@ -126,26 +128,28 @@ def read_mirror(served: ServedPair, *, text: str = "", number: int = 1) -> Mirro
     reads = _Reads()
     index = _newest_index(served, reads)
     wanted = text.casefold()
-    names = sorted(
-        name for name, syncs in index.partitions.items() if syncs and wanted in str(name).casefold()
+    matches = sorted(
+        partition
+        for partition, syncs in index.partitions.items()
+        if syncs and wanted in str(partition).casefold()
     )
-    pages = max(1, -(-len(names) // PAGE_PARTITIONS))
+    pages = max(1, -(-len(matches) // PAGE_PARTITIONS))
     number = min(max(1, number), pages)
-    names_here = names[(number - 1) * PAGE_PARTITIONS : number * PAGE_PARTITIONS]
-    if names_here:
-        reads.ask(served, names_here)
+    shown = matches[(number - 1) * PAGE_PARTITIONS : number * PAGE_PARTITIONS]
+    if shown:
+        reads.ask(served, shown)
     return MirrorPage(
-        partitions=[_partition(index, name, reads) for name in names_here],
+        partitions=[_mirrored(index, partition, reads) for partition in shown],
         number=number,
         pages=pages,
-        matches=len(names),
+        matches=len(matches),
         problems=reads.problems,
     )
 
 
 def _newest_index(served: ServedPair, reads: _Reads) -> SyncIndex:
     """Return the syncs that the topic holds now; those in memory where it can't be read."""
-    index = served.index
+    index = served.index  # first: without syncs in memory there is no page
     try:
         return served.latest()
     except Mm2OffsetsError as error:
@@ -167,18 +171,18 @@ def _read_ends(
     return served.source.watermarks(there)
 
 
-def _partition(index: SyncIndex, name: TopicPartition, reads: _Reads) -> MirroredPartition:
-    syncs = index.partitions[name]
+def _mirrored(index: SyncIndex, partition: TopicPartition, reads: _Reads) -> MirroredPartition:
+    syncs = index.partitions[partition]
     last = (syncs.last.upstream, syncs.last.downstream)
-    timed = reads.timed.get(name, ())
+    timed = reads.timed.get(partition, ())
     times = [each.time for each in timed]
     is_timed = bool(timed) and (timed[-1].upstream, timed[-1].downstream) == last
     return MirroredPartition(
-        partition=name,
+        partition=partition,
         sync_count=len(syncs),
         last=last,
         last_at=times[-1] if is_timed else None,
-        lag=reads.lag_of(name, last[0]),
+        lag=reads.lag_of(partition, last[0]),
         shift_plot=line_plot(times, [each.shift for each in timed]),
         sync_plot=histogram(times),
     )

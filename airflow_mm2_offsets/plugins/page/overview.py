@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessVerdict
+from airflow_mm2_offsets.core.readiness import CheckStatus
 from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef
 
 CHECKS = ("replication_lag", "sync_age", "archive_age")
@@ -36,21 +36,21 @@ class CheckLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class LatestRun:
     """The newest tasks of one kind and one DAG run: one of each job."""
 
     task: LinkedTask
     """The newest of them."""
     results: Sequence[Mapping[str, Any]]
-    is_older: bool
-    """Whether a newer task has returned nothing: it was skipped, or has failed before its end."""
+    newer_has_no_result: bool
+    """Whether a newer run has returned nothing: its task was skipped, or failed before its end."""
 
     @property
     def verdicts(self) -> list[tuple[str, int]]:
         """The verdicts of readiness reports, each with the number of jobs; the worst first."""
         counts = Counter(str(each.get("verdict", "unknown")) for each in self.results)
-        order = {each.value: place for place, each in enumerate(ReadinessVerdict)}
-        return sorted(counts.items(), key=lambda count: -order.get(count[0], len(order)))
+        worst_first = ("not_ready", "ready_with_warnings", "ready")
+        return sorted(counts.items(), key=lambda count: _place(count[0], worst_first))
 
     @property
     def outcomes(self) -> list[tuple[str, int]]:
@@ -66,7 +66,7 @@ class Reading:
             for check in _mappings(result.get("checks"))
             if check.get("name") == name
         ]
-        return min(lines, key=_concern, default=None)
+        return min(lines, key=lambda line: _place(line.status, _WORST_FIRST), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class ConnectionRow:
     """What is known of one connection."""
 
     conn_id: str
-    readiness: Reading | None = None
-    failover: Reading | None = None
-    drill: Reading | None = None
+    readiness: LatestRun | None = None
+    failover: LatestRun | None = None
+    drill: LatestRun | None = None
 
     @property
     def lines(self) -> list[CheckLine | None]:
@@ -112,7 +112,7 @@ def make_rows(
     ]
 
 
-def _newest(tasks: Iterable[LinkedTask], conn_id: str, read: ReadResults) -> Reading | None:
+def _newest(tasks: Iterable[LinkedTask], conn_id: str, read: ReadResults) -> LatestRun | None:
     """Return the tasks of the newest DAG run of a connection that returned something."""
     runs: dict[tuple[str, str], list[LinkedTask]] = {}
     for each in tasks:
@@ -122,13 +122,15 @@ def _newest(tasks: Iterable[LinkedTask], conn_id: str, read: ReadResults) -> Rea
         found = read([each.task for each in linked[:MOST_JOBS]])
         if found:
             newest = next(each for each in linked if each.task in found)
-            return Reading(task=newest, results=list(found.values()), is_older=number > 0)
+            return LatestRun(
+                task=newest, results=list(found.values()), newer_has_no_result=number > 0
+            )
     return None
 
 
-def _concern(line: CheckLine) -> int:
-    """Return the place of a line's status, the worst first."""
-    return _WORST_FIRST.index(CheckStatus(line.status)) if line.status in _WORST_FIRST else 0
+def _place(name: str, worst_first: Sequence[str]) -> int:
+    """Return the place of a status or verdict; one that this release does not know is the worst."""
+    return worst_first.index(name) if name in worst_first else -1
 
 
 def _mappings(value: object) -> list[Mapping[str, Any]]:

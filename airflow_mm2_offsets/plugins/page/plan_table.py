@@ -22,6 +22,7 @@ class Sort(StrEnum):
     PARTITION = "partition"
     REREAD = "read again"
     SHIFT = "shift"
+    """The greatest first, to either side."""
 
 
 class Filter(StrEnum):

@@ -21,8 +21,14 @@ from airflow_mm2_offsets.operators.links import KEY_PREFIX
 MOST_LINKS = 500
 """How many of the newest links to a page are looked at."""
 MOST_TRIES = 500
-"""How many of a run's tries are shown."""
+"""How many of a run's tries, and of its links, are read."""
+ALL_JOBS = -1
+"""In place of a map index: all tasks. It is also the map index of a task that is not mapped."""
 _RESULT = "return_value"
+_LINK_COLUMNS = (
+    *(XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index),
+    *(XComModel.value, XComModel.timestamp),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,7 @@ class LinkedTask:
 
     task: TaskRef
     ended: datetime
+    """When Airflow kept the link: at the end of the task's last try."""
     conn_id: str | None = None
     mode: str | None = None
     is_dry_run: bool = False
@@ -83,7 +90,7 @@ def newest_links(
 ) -> list[LinkedTask]:
     """Return the tasks of some DAGs that have a link to a page, the newest first."""
     query = (
-        select(*_LINK)
+        select(*_LINK_COLUMNS)
         .where(XComModel.key == f"{KEY_PREFIX}{page}", XComModel.dag_id.in_(dag_ids))
         .order_by(XComModel.timestamp.desc())
         .limit(most)
@@ -91,15 +98,22 @@ def newest_links(
     return list(_linked(session.execute(query)))
 
 
-def links_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, list[LinkedTask]]:
-    """Return the tasks of a DAG run that have a link, by its page."""
+def links_of_run(
+    session: Session, dag_id: str, run_id: str, map_index: int = ALL_JOBS
+) -> dict[str, list[LinkedTask]]:
+    """Return the tasks of a DAG run that have a link, by its page; the first ``MOST_TRIES``.
+
+    For ``map_index`` see ``tries_of``.
+    """
     query = (
-        select(XComModel.key, *_LINK)
+        select(XComModel.key, *_LINK_COLUMNS)
         .where(
             XComModel.dag_id == dag_id,
             XComModel.run_id == run_id,
+            *_of_job(XComModel, map_index),
             XComModel.key.startswith(KEY_PREFIX, autoescape=True),
         )
+        .order_by(XComModel.timestamp)
         .limit(MOST_TRIES)
     )
     by_page: dict[str, list[LinkedTask]] = {}
@@ -116,6 +130,7 @@ def results(session: Session, tasks: Collection[TaskRef]) -> dict[TaskRef, Mappi
     if not tasks:
         return {}
     first = next(iter(tasks))
+    assert {(each.dag_id, each.run_id) for each in tasks} == {(first.dag_id, first.run_id)}  # noqa: S101 - the callers' part
     query = select(XComModel.task_id, XComModel.map_index, XComModel.value).where(
         XComModel.dag_id == first.dag_id,
         XComModel.run_id == first.run_id,
@@ -141,18 +156,28 @@ def has_ended(session: Session, dag_id: str, run_id: str) -> bool:
     return row is None or row[0] is not None
 
 
-def tries_of(session: Session, dag_id: str, run_id: str) -> list[TaskTry]:
-    """Return the first ``MOST_TRIES`` tries of a DAG run's tasks, by the time of their start."""
+def tries_of(
+    session: Session, dag_id: str, run_id: str, map_index: int = ALL_JOBS
+) -> list[TaskTry]:
+    """Return the first ``MOST_TRIES`` tries of a DAG run's tasks, by the time of their start.
+
+    Args:
+        session: Of Airflow's database.
+        dag_id: The DAG.
+        run_id: Its run.
+        map_index: The tasks of this index, and those that are not mapped; ``ALL_JOBS``: all.
+    """
     past = {
         (each.task, each.try_number): each
-        for each in _read_tries(session, TaskInstanceHistory, dag_id, run_id)
+        for each in _read_tries(session, TaskInstanceHistory, dag_id, run_id, map_index)
     }
     last = [
-        # Until its next try begins, a task's row has the number and the times of the last one.
+        # A task that was cleared has a row in the history for its last try. Its own row keeps the
+        # number and the times of that try until the next one begins.
         replace(each, try_number=each.try_number + 1, started=None, ended=None)
         if (each.task, each.try_number) in past
         else each
-        for each in _read_tries(session, TaskInstance, dag_id, run_id)
+        for each in _read_tries(session, TaskInstance, dag_id, run_id, map_index)
     ]
     return sorted([*past.values(), *last], key=_order)[:MOST_TRIES]
 
@@ -162,6 +187,7 @@ def _read_tries(
     model: type[TaskInstance | TaskInstanceHistory],
     dag_id: str,
     run_id: str,
+    map_index: int,
 ) -> Iterator[TaskTry]:
     columns = (
         *(model.task_id, model.map_index, model.try_number),
@@ -169,12 +195,16 @@ def _read_tries(
     )
     query = (
         select(*columns)
-        .where(model.dag_id == dag_id, model.run_id == run_id)
+        .where(
+            model.dag_id == dag_id,
+            model.run_id == run_id,
+            *_of_job(model, map_index),
+        )
         .order_by(model.start_date.is_(None), model.start_date)
         .limit(MOST_TRIES)
     )
-    for task_id, map_index, number, state, started, ended in session.execute(query):
-        task = TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index)
+    for task_id, index, number, state, started, ended in session.execute(query):
+        task = TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=index)
         yield TaskTry(
             task=task,
             try_number=number,
@@ -185,18 +215,17 @@ def _read_tries(
         )
 
 
+def _of_job(model: Any, map_index: int) -> list[Any]:  # noqa: ANN401 - SQLAlchemy's
+    """Return the condition for the tasks of one job, and those that all jobs share."""
+    return [] if map_index == ALL_JOBS else [model.map_index.in_({map_index, ALL_JOBS})]
+
+
 def _order(each: TaskTry) -> tuple[bool, float, str, int, int]:
     started = each.started.timestamp() if each.started else 0.0
     return (
         *(each.started is None, started),
         *(each.task.task_id, each.task.map_index, each.try_number),
     )
-
-
-_LINK = (
-    *(XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index),
-    *(XComModel.value, XComModel.timestamp),
-)
 
 
 def _linked(rows: Any) -> Iterator[LinkedTask]:  # noqa: ANN401 - rows of SQLAlchemy

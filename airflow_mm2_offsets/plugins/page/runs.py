@@ -1,9 +1,9 @@
 """Routes that show what tasks have found: the overview, a plan, a readiness report, a run."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from airflow.utils.session import create_session
 from fastapi import APIRouter, Depends, HTTPException, Query
@@ -37,7 +37,6 @@ RunId = Annotated[str, _ID, AfterValidator(lambda run_id: run_id.replace(" ", "+
 SearchText = Annotated[str, Query(max_length=250)]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
 MapIndex = Annotated[int, Query(ge=-1, le=2**31 - 1)]
-TaskOfJob = TypeVar("TaskOfJob", LinkedTask, TaskTry)
 
 
 @router.get("/")
@@ -76,7 +75,7 @@ async def show_plan(
     sort: Sort = Sort.WORST,
     page: PageNumber = 1,
 ) -> HTMLResponse:
-    """Show the plan that a task has made."""
+    """Show the plan that a task has made; few at once, for it may be long or lie in a file."""
     query = TableQuery(text=text, status=status, sort=sort, page=page)
     return await workers.run(lambda: _render_plan(task, query))
 
@@ -85,7 +84,7 @@ def _render_plan(task: TaskRef, query: TableQuery) -> HTMLResponse:
     plan, why_brief = read_whole_plan(_result(task, "a plan"))
     rows = parse_rows(plan)
     if rows is None or "totals" not in plan:
-        raise _nothing(task, "has returned something else than a plan of this release")
+        raise _not_found(task, "has returned something else than a plan of this release")
     return render(
         "plan",
         plan=plan,
@@ -104,7 +103,7 @@ def show_readiness(task: Task) -> HTMLResponse:
     report = _result(task, "a readiness report")
     checks = report.get("checks")
     if not isinstance(checks, list) or not all(isinstance(each, Mapping) for each in checks):
-        raise _nothing(task, "has returned something else than a readiness report")
+        raise _not_found(task, "has returned something else than a readiness report")
     return render("readiness", report=report, task=task)
 
 
@@ -117,7 +116,7 @@ def _result(task: TaskRef, what: str) -> Mapping[str, Any]:
     with create_session() as session:
         found = records.results(session, {task})
     if task not in found:
-        raise _nothing(
+        raise _not_found(
             task,
             f"has no {what} in Airflow's database: it has returned none yet, its XComs were "
             f"cleared, or an XCom backend keeps them elsewhere",
@@ -125,7 +124,7 @@ def _result(task: TaskRef, what: str) -> Mapping[str, Any]:
     return found[task]
 
 
-def _nothing(task: TaskRef, why: str) -> HTTPException:
+def _not_found(task: TaskRef, why: str) -> HTTPException:
     place = f"task {task.task_id} of run {task.run_id} of DAG {task.dag_id}"
     return HTTPException(HTTPStatus.NOT_FOUND, f"{place} {why}")
 
@@ -138,18 +137,17 @@ def show_run(user: User, dag_id: Id, run_id: RunId, map_index: MapIndex = -1) ->
     """
     user.require_dag(dag_id)
     with create_session() as session:
-        tries = _of_job(records.tries_of(session, dag_id, run_id), map_index)
+        tries = records.tries_of(session, dag_id, run_id, map_index)
         if not tries:
             raise HTTPException(
                 HTTPStatus.NOT_FOUND, f"DAG {dag_id} has no run {run_id} with such tasks"
             )
-        links = records.links_of_run(session, dag_id, run_id)
-        linked = _of_job([task for page in links.values() for task in page], map_index)
+        links = records.links_of_run(session, dag_id, run_id, map_index)
+        linked = [task for page in links.values() for task in page]
         results = records.results(session, {each.task for each in linked})
         has_ended = records.has_ended(session, dag_id, run_id)
     pages = {
-        page: [each for each in _of_job(tasks, map_index) if each.task in results]
-        for page, tasks in links.items()
+        page: [each for each in tasks if each.task in results] for page, tasks in links.items()
     }
     return render(
         "run",
@@ -158,7 +156,7 @@ def show_run(user: User, dag_id: Id, run_id: RunId, map_index: MapIndex = -1) ->
         map_index=map_index,
         timeline=_timeline(tries, linked, results, has_ended=has_ended),
         is_cut=len(tries) >= records.MOST_TRIES,
-        is_ours=bool(linked),
+        has_our_tasks=bool(linked),
         pages={page: pages[page] for page in ("plan", "readiness") if pages.get(page)},
         reports=[results[each.task] for each in pages.get("report", ())],
     )
@@ -174,8 +172,3 @@ def _timeline(
     is_drill = any(each.mode == FailoverMode.DRILL for each in linked)
     now = None if has_ended else datetime.now(UTC)
     return make_timeline(tries, () if is_drill else linked, results, now=now)
-
-
-def _of_job(tasks: Iterable[TaskOfJob], map_index: int) -> list[TaskOfJob]:
-    """Return the tasks of one job of a fleet, with those that all jobs share; -1: all tasks."""
-    return [each for each in tasks if map_index == -1 or each.task.map_index in {-1, map_index}]

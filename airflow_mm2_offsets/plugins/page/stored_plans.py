@@ -42,6 +42,10 @@ def read_whole_plan(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]
 
 
 def _may_open(location: str) -> bool:
+    """Tell whether a location lies in a folder of plans: as text, for the spelling is the plan's.
+
+    ``::`` chains file systems in a URL of fsspec, ``..`` leaves the folder, and plans are JSON.
+    """
     if "::" in location or ".." in location or not location.endswith(".json"):
         return False
     named = [each for name in FOLDERS for each in conf.get(SECTION, name, fallback="").split(",")]

@@ -11,7 +11,9 @@ from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef, TaskTr
 
 _SUCCESS = "success"
 _NOT_STARTED = frozenset({"none", "scheduled", "queued", "up_for_retry", "restarting"})
-"""States of a task whose times are still those of the try before."""
+"""States before a start. A try that Airflow repeats may still have the times of the one before."""
+_PROOF = {STOPS: "proof", STARTS: "batch_id", ROLLS_BACK: "job"}
+"""The field of a task's result that shows what it says."""
 _RUNNING = frozenset({"runs", "restarted"})
 """What ``RollbackFailoverOperator`` says of a job that runs on the source again."""
 
@@ -145,20 +147,22 @@ def _moments(
     moments = []
     for each in tries:
         kind = kinds.get(each.task, "")
-        if not kind or each.state != _SUCCESS or each.ended is None:
+        if kind not in _PROOF or each.state != _SUCCESS or each.ended is None:
             continue
-        # Only the last try has its XComs; a task that a user has marked as success has none.
-        result = results.get(each.task, {}) if each.is_last else None
-        if kind == STOPS and (result is None or "proof" in result):
-            proof = "" if result is None else str(result["proof"])
-            moments.append(_Moment(at=since(each.ended), runs=False, proof=proof))
-        elif kind == STARTS or (kind == ROLLS_BACK and (result or {}).get("job") in _RUNNING):
-            moments.append(_Moment(at=since(each.ended), runs=True))
+        result = results.get(each.task, {})
+        # Airflow deletes the XComs of older tries: their success has to do. A task that a user has
+        # marked as success has returned nothing, and shows nothing.
+        if each.is_last and _PROOF[kind] not in result:
+            continue
+        if kind == ROLLS_BACK and each.is_last and result["job"] not in _RUNNING:
+            continue
+        proof = str(result.get("proof", "")) if each.is_last else ""
+        moments.append(_Moment(at=since(each.ended), runs=kind != STOPS, proof=proof))
     return sorted(moments, key=lambda moment: moment.at)
 
 
 def _downtimes(moments: Iterable[_Moment], last: float) -> Iterator[Downtime]:
-    """Yield the stretches from a stop to the next sign that the job runs, whatever is between."""
+    """Yield a downtime from each stop to the next sign that the job runs, whatever is between."""
     stop: _Moment | None = None
     for moment in moments:
         if moment.runs and stop is not None:

@@ -68,10 +68,10 @@ def test_the_newest_report_that_is_there_counts() -> None:
     assert row.readiness is not None
     assert row.readiness.task == new
     assert row.readiness.verdicts == [("not_ready", 1)]
-    assert row.readiness.is_older
+    assert row.readiness.newer_has_no_result
     again = only_row([new, old], [], {new: FAILED, old: READY})
     assert again.readiness is not None
-    assert not again.readiness.is_older
+    assert not again.readiness.newer_has_no_result
 
 
 def test_all_jobs_of_a_fleet_count() -> None:

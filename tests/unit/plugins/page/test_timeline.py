@@ -10,7 +10,7 @@ from airflow_mm2_offsets.plugins.page.timeline import Downtime, Timeline, make_t
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = BEGAN + timedelta(seconds=100)
-PROVED = {"stop": {"proof": "acknowledged"}}
+PROVED = {"stop": {"proof": "acknowledged"}, "start": {"batch_id": 0}}
 
 
 def at(seconds: float | None) -> datetime | None:
@@ -106,6 +106,14 @@ def test_a_stop_without_proof_is_no_downtime() -> None:
     """One that failed, or that a user has marked as success: the job may run."""
     assert downtimes(tried("stop", 1, 10, "failed"), tried("start", 20, 30)) == []
     assert downtimes(tried("stop", 1, 10), tried("start", 20, 30), results={}) == []
+
+
+def test_a_start_that_a_user_has_marked_shows_no_batch() -> None:
+    """The job is down until a task has seen its first batch."""
+    only_stop = {"stop": {"proof": "acknowledged"}}
+    assert downtimes(tried("stop", 1, 10), tried("start", 20, 30), results=only_stop) == [
+        (10, 100, False)
+    ]
 
 
 def test_a_roll_back_ends_the_downtime_where_the_job_runs_again() -> None:
