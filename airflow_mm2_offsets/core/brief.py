@@ -9,6 +9,9 @@ from typing import Any
 
 WORST = 20
 """How many partitions a brief shows: about 9 kB, and more than a person reads at night."""
+WHOLE_ROWS, BRIEF_ROWS = "partitions", "worst_partitions"
+"""The field with the partitions. A brief has another one: a user's task that reads all partitions
+must fail, and not go by the few."""
 LEFT_OUT, LOCATION = "partitions_left_out", "location"
 """The fields that a brief has beside those of the whole."""
 
@@ -19,7 +22,7 @@ def is_brief(content: Mapping[str, Any]) -> bool:
 
 
 def check_whole(content: Mapping[str, Any]) -> None:
-    """Raise ValueError for a brief: who goes by all partitions must not take it for the whole."""
+    """Raise ValueError for a brief: the caller needs all partitions."""
     if is_brief(content):
         raise ValueError(
             f"it is a brief, which lacks {content[LEFT_OUT]} partitions; the whole is in "
@@ -35,7 +38,7 @@ def brief_plan(plan: Mapping[str, Any], location: str) -> dict[str, Any]:
     Of the ids of topics those of the shown partitions are there.
     """
     brief = _brief(plan, location, concern_of)
-    names = {row[name] for row in brief["partitions"] for name in ("topic", "target_topic")}
+    names = {row[name] for row in brief[BRIEF_ROWS] for name in ("topic", "target_topic")}
     return brief | {"clusters": {side: _only(ids, names) for side, ids in plan["clusters"].items()}}
 
 
@@ -50,12 +53,12 @@ def brief_forecast(forecast: Mapping[str, Any], location: str) -> dict[str, Any]
 
 def worst_partitions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the worst partitions of a plan's JSON, or of its brief, the worst first."""
-    return nlargest(WORST, plan["partitions"], key=concern_of)
+    return nlargest(WORST, rows_of(plan), key=concern_of)
 
 
 def riskiest_partitions(forecast: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the worst partitions of a forecast's JSON, or of its brief, the worst first."""
-    return nlargest(WORST, forecast["partitions"], key=risk_of)
+    return nlargest(WORST, rows_of(forecast), key=risk_of)
 
 
 def concern_of(row: Mapping[str, Any]) -> tuple[int, ...]:
@@ -65,7 +68,7 @@ def concern_of(row: Mapping[str, Any]) -> tuple[int, ...]:
     return (
         start is None,
         bool(row["fallback"]),
-        max(0, int(start) - int(low)) if is_proved else 0,
+        max(0, int(start) - int(low)) if is_proved else 0,  # what may be lost
         again is None,
         again or 0,
     )
@@ -82,9 +85,16 @@ def _brief(
     location: str,
     concern: Callable[[Mapping[str, Any]], tuple[int, ...]],
 ) -> dict[str, Any]:
-    rows = content["partitions"]
+    rows = content[WHOLE_ROWS]
     worst = nlargest(WORST, rows, key=concern)
-    return {**content, "partitions": worst, LEFT_OUT: len(rows) - len(worst), LOCATION: location}
+    head = {name: each for name, each in content.items() if name != WHOLE_ROWS}
+    return {**head, BRIEF_ROWS: worst, LEFT_OUT: len(rows) - len(worst), LOCATION: location}
+
+
+def rows_of(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the partitions that a plan's or forecast's JSON has: all, or those of its brief."""
+    rows: list[Mapping[str, Any]] = content[BRIEF_ROWS if is_brief(content) else WHOLE_ROWS]
+    return rows
 
 
 def rest_of(content: Mapping[str, Any]) -> str:

@@ -213,13 +213,20 @@ class FailoverReport:
     def _facts(self) -> list[tuple[str, object]]:
         values = {**self.run, **{f"{name} folder": each for name, each in self.folders.items()}}
         facts = [(name.replace("_", " "), each) for name, each in values.items()]
-        facts += [(f"whole {name}", self._location(name)) for name in ("plan", "forecast")]
+        facts += [(f"whole {name}", self._whole(name)) for name in ("plan", "forecast")]
         return [(name, each) for name, each in facts if each is not None]
 
-    def _location(self, name: str) -> object:
-        """Return the file of a plan or forecast of which the report has the brief."""
+    def _whole(self, name: str) -> str | None:
+        """Return where the plan or forecast lies of which the report has the brief.
+
+        A roll-back renames a plan's file, and a later run may write another one in its place: the
+        digest tells them apart.
+        """
         result = self.results.get(name)
-        return result.get(LOCATION) if isinstance(result, Mapping) else None
+        if not isinstance(result, Mapping) or LOCATION not in result:
+            return None
+        renamed = ", then .rolled-back at its end" if self.outcome is Outcome.ROLLED_BACK else ""
+        return f"{result[LOCATION]}{renamed} (digest {result.get('digest')})"
 
     def _approval(self) -> list[tuple[str, object]]:
         approval = self.results.get("approval")

@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.operators.hitl import HITLOperator
 
 from airflow_mm2_offsets.core.approval import Ask, Measure, body, measure, must_ask, reason, subject
-from airflow_mm2_offsets.core.brief import rest_of
+from airflow_mm2_offsets.core.brief import BRIEF_ROWS, WHOLE_ROWS, rest_of
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ApprovalError, ConfigurationError
 from airflow_mm2_offsets.logins import without_login
@@ -266,11 +266,14 @@ def _plan_text(plan: Mapping[str, Any]) -> str:
 
     Of a brief those of its worst partitions.
     """
+    rest = rest_of(plan)
     lines = [
         f"{each['topic']}[{each['partition']}] at {each['position']}: {each['status']}, "
         f"{each['reason']}"
-        for each in plan.get("partitions", ())
+        for each in plan.get(BRIEF_ROWS if rest else WHOLE_ROWS, ())
         if each["status"] != "exact"
     ]
-    rest = [rest_of(plan)] if rest_of(plan) else []
-    return _summary(plan) or "\n".join([*lines, *rest]) or "Every partition is exact."
+    if rest:
+        counts = plan["totals"]
+        lines = [f"{counts['exact']} of {counts['partitions']} are exact.", *lines, rest]
+    return _summary(plan) or "\n".join(lines) or "Every partition is exact."

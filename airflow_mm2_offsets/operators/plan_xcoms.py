@@ -8,6 +8,7 @@ from airflow_mm2_offsets.core.brief import (
     brief_plan,
     rest_of,
     riskiest_partitions,
+    rows_of,
     worst_partitions,
 )
 from airflow_mm2_offsets.core.forecast import FailoverForecast, PartitionForecast
@@ -47,7 +48,7 @@ def tell_plan(push: Callable[..., None], plan: FailoverPlan, content: Mapping[st
         content: What XCom gets of it.
     """
     rest = rest_of(content)
-    shown = tuple(map(partition_from_json, content["partitions"])) if rest else None
+    shown = tuple(map(partition_from_json, rows_of(content))) if rest else None
     text = summarize(plan, shown, rest)
     worst = [*map(partition_from_json, worst_partitions(content))]
     push(key="summary", value=summarize_folded(plan, worst, rest))
@@ -62,7 +63,7 @@ def tell_forecast(
     """Push a forecast as text, and return the text for the log; see ``tell_plan``."""
     rest = rest_of(content)
     of_content = PartitionForecast.from_json
-    shown = tuple(map(of_content, content["partitions"])) if rest else None
+    shown = tuple(map(of_content, rows_of(content))) if rest else None
     text = summarize_forecast(forecast, shown, rest)
     worst = [*map(of_content, riskiest_partitions(content))]
     push(key="summary", value=summarize_forecast_folded(forecast, worst, rest))

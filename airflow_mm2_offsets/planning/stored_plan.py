@@ -10,7 +10,7 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.brief import LOCATION, is_brief
+from airflow_mm2_offsets.core.brief import LOCATION, is_brief, rows_of
 from airflow_mm2_offsets.core.plan import digest_of
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError, as_class
 from airflow_mm2_offsets.locations import set_aside_name
@@ -54,7 +54,7 @@ def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Map
         except ValueError as error:
             problem = problem or error
     raise PlanError(
-        f"{problem}; XCom holds only the {len(content['partitions'])} worst partitions, and this "
+        f"{problem}; XCom holds only the {len(rows_of(content))} worst partitions, and this "
         f"file should hold all: clear the task that wrote this XCom, and all tasks after it",
         file=location,
     ) from problem

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.core.brief import concern_of
+from airflow_mm2_offsets.core.brief import concern_of, rows_of
 from airflow_mm2_offsets.core.partition_plan import partition_from_json
 
 PAGE_ROWS = 200
@@ -71,7 +71,7 @@ def parse_rows(plan: Mapping[str, Any]) -> Sequence[Row] | None:
         plan: An XCom, which somebody else may have written.
     """
     try:
-        rows: Sequence[Row] = plan["partitions"]
+        rows: Sequence[Row] = rows_of(plan)
         for row in rows:
             partition_from_json(row)
             concern_of(row)

@@ -34,7 +34,7 @@ def test_a_brief_shows_the_worst_partitions(plan: FailoverPlan) -> None:
     """No partition that is left out is refused, unproved, unsafe or wider before one shown."""
     whole = plan.to_json()
     brief = brief_plan(whole, "s3://lake/plan.json")
-    shown = brief["partitions"]
+    shown = brief["worst_partitions"]
     left = [row for row in whole["partitions"] if row not in shown]
     assert len(shown) == min(WORST, len(whole["partitions"]))
     assert brief["partitions_left_out"] == len(left)
@@ -52,11 +52,11 @@ def test_a_brief_keeps_all_else(plan: FailoverPlan) -> None:
     assert is_brief(brief)
     assert not is_brief(whole)
     assert brief["location"] == "s3://lake/plan.json"
-    changed = {"partitions", "clusters"}
+    changed = {"partitions", "worst_partitions", "clusters"}
     assert {name: brief[name] for name in whole if name not in changed} == {
         name: whole[name] for name in whole if name not in changed
     }
-    topics = {row["topic"] for row in brief["partitions"]}
+    topics = {row["topic"] for row in brief["worst_partitions"]}
     assert {*brief["clusters"]["source"]["topic_ids"]} == topics
     assert brief["clusters"]["source"]["cluster_id"] == "one"
     assert json.loads(json.dumps(brief)) == brief
@@ -76,7 +76,7 @@ def test_a_brief_forecast_shows_the_greatest_risk(counts: list[tuple[str | None,
         for number, (risk, again) in enumerate(counts)
     ]
     brief = brief_forecast({"partitions": rows, "digest": "d"}, "s3://lake/forecast.json")
-    shown = brief["partitions"]
+    shown = brief["worst_partitions"]
     known = [row["at_risk"]["at_most"] for row in shown]
     unknown = sum(risk is None for risk, _ in counts)
     assert known[:unknown] == [None] * min(unknown, WORST)

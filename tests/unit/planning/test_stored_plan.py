@@ -74,7 +74,7 @@ def test_a_file_that_is_not_the_plan_is_an_error(
         path.unlink()
     else:
         path.write_text(text)
-    with pytest.raises(PlanError, match=rf"plan\.json: {named}.*; XCom holds the 1 worst part"):
+    with pytest.raises(PlanError, match=rf"plan\.json: {named}.*; XCom holds only the 1 wor"):
         whole_plan(brief)
 
 

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.plugins.page.timeline import Downtime, Timeline, make_t
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = BEGAN + timedelta(seconds=100)
-PROVED = {"stop": {"proof": "acknowledged"}, "start": {"batch_id": 0}}
+PROVED: dict[str, dict[str, Any]] = {"stop": {"proof": "acknowledged"}, "start": {"batch_id": 0}}
 
 
 def at(seconds: float | None) -> datetime | None:
