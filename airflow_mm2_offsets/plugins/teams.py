@@ -13,4 +13,5 @@ def team_of(model: Any, name: str) -> dict[str, str | None]:  # noqa: ANN401 - t
         name: The id of a connection or DAG.
     """
     find = getattr(model, "get_team_name", None)
-    return {} if find is None else {"team_name": find(name)}
+    # PostgreSQL takes no NUL in a text: no id has one, and a query with one fails.
+    return {} if find is None or "\0" in name else {"team_name": find(name)}
