@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 MARK = "@"
 """What the location of a file begins with, where else offsets would be."""
-_NAME = re.compile(r"\.offsets-(?P<digest>[0-9a-f]{16})\.json")
+_NAME = re.compile(r"\.offsets-(?P<digest>[0-9a-f]{16})\.json\Z")
+_MAX_STEM_BYTES = 180
+"""The most bytes of a file's name before ``.offsets-``. Names may have 255 bytes, and a temporary
+file's has 38 more than that of the file that it becomes."""
 _CONNECTION = re.compile(r"(?P<scheme>s3[an]?|gs|gcs)://[^/@]*@")
 """Airflow's spelling of a bucket with the id of a connection."""
 
@@ -44,10 +47,11 @@ def starting_offsets(spark: SparkSession, text: str, folder: str | None = None) 
         place = _spark_spelling(location, knows_s3=conf.get("fs.s3.impl") is not None)
     else:
         place = f"{folder.rstrip('/')}/{location.rpartition('/')[2]}"
+    digest = digest_in_name(place)  # first: no other file is opened
     path = jvm.org.apache.hadoop.fs.Path(place)
     with closing(path.getFileSystem(conf).open(path)) as stream:
         content = str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    check_offsets_file(place, content)
+    check_digest(place, content, digest)
     return content
 
 
@@ -55,27 +59,32 @@ def offsets_file_name(stem: str, text: str) -> str:
     """Return the name of the file of these offsets; other offsets have another name.
 
     Args:
-        stem: What the name begins with. HDFS takes no colon, which the ids of DAG runs have.
+        stem: What the name begins with; a long one is cut. HDFS takes no colon, which the ids of
+            DAG runs have.
         text: The offsets.
     """
     safe = "".join(each if each.isalnum() or each in "-_." else "-" for each in stem)
-    return f"{safe}.offsets-{_digest(text)}.json"
+    cut = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore")
+    return f"{cut}.offsets-{_digest(text)}.json"
 
 
-def check_offsets_file(location: str, text: str) -> None:
-    """Raise ValueError unless a file of this name holds this text."""
-    name = location.rpartition("/")[2]
-    named = _NAME.search(name)
-    if named is None or not name.endswith(named[0]):
+def digest_in_name(location: str) -> str:
+    """Return the digest in a file's name; raise ValueError unless it is one of offsets."""
+    named = _NAME.search(location.rpartition("/")[2])
+    if named is None:
         raise ValueError(
             f"{location} is no file of starting offsets: its name does not end with "
             f".offsets-<digest>.json; give what the failover gave, or Spark's JSON text itself"
         )
-    if named["digest"] != (digest := _digest(text)):
+    return named["digest"]
+
+
+def check_digest(location: str, text: str, named: str) -> None:
+    """Raise ValueError unless a file holds the text whose digest its name has."""
+    if named != (digest := _digest(text)):
         raise ValueError(
-            f"{location} was changed: its name says {named['digest']}, and the digest of its "
-            f"{len(text)} characters is {digest}. Clear the failover's task that translates, with "
-            f"all after it"
+            f"{location} was changed: its name says {named}, and the digest of its {len(text)} "
+            f"characters is {digest}. Clear the failover's task that translates, with all after it"
         )
 
 

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from upath import UPath
 
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.job.offsets_file import MARK, check_offsets_file, offsets_file_name
+from airflow_mm2_offsets.job.offsets_file import (
+    MARK,
+    check_digest,
+    digest_in_name,
+    offsets_file_name,
+)
 from airflow_mm2_offsets.storage import read_text, write_text
 
 MAX_ARGUMENT_BYTES = 130_000
@@ -51,6 +56,10 @@ def read_offsets(text: str, open_place: Callable[[str], UPath]) -> str:
     if not is_offsets_file(text):
         return text
     location = text.removeprefix(MARK)
+    try:
+        digest = digest_in_name(location)  # first: no other file is opened
+    except ValueError as error:
+        raise PlanError(str(error)) from error
     content = read_text(open_place(location), PlanError)
     if content is None:
         raise PlanError(
@@ -59,7 +68,7 @@ def read_offsets(text: str, open_place: Callable[[str], UPath]) -> str:
             file=location,
         )
     try:
-        check_offsets_file(location, content)
+        check_digest(location, content, digest)
     except ValueError as error:
         raise PlanError(str(error)) from error
     return content
