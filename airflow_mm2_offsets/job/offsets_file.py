@@ -1,18 +1,13 @@
-"""Starting offsets as a file: text that is too long for an argument of a program.
+"""The file of starting offsets that are too long for an argument of a program: its name.
 
 The failover writes the file (``spark/offsets_file.py``) and gives the job ``@`` and its location;
-the job reads it by ``starting_offsets``. A digest in the file's name says what it holds.
+the job reads it (``job/start.py``). A digest in the file's name says what it holds.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MARK = "@"
 """What the location of a file begins with, where else offsets would be."""
@@ -20,39 +15,11 @@ _NAME = re.compile(r"\.offsets-(?P<digest>[0-9a-f]{16})\.json\Z")
 _MAX_STEM_BYTES = 180
 """The most bytes of a file's name before ``.offsets-``. Names may have 255 bytes, and a temporary
 file's has 38 more than that of the file that it becomes."""
-_CONNECTION = re.compile(r"(?P<scheme>s3[an]?|gs|gcs)://[^/@]*@")
-"""Airflow's spelling of a bucket with the id of a connection."""
-
-
-def starting_offsets(spark: SparkSession, text: str, folder: str | None = None) -> str:
-    """Return what Spark's ``startingOffsets`` takes: ``text``, or what the file that it names has.
-
-    Args:
-        spark: The job's session.
-        text: ``earliest``, ``latest`` or Spark's JSON; or ``@`` and the location of a file with
-            that JSON. Without the connection's id and with ``s3a`` for ``s3``, where Spark does not
-            know ``s3``, Airflow's spelling of the location is Spark's.
-        folder: The folder of that file as Spark spells it, where this does not suffice.
-
-    Raises:
-        ValueError: The file's name does not end as such a file's does, or the file was changed.
-        Py4JJavaError: The file can't be read.
-    """
-    if not text.startswith(MARK):
-        return text
-    location = text[len(MARK) :]
-    jvm = cast("Any", spark._jvm)  # noqa: SLF001 - the only way to Hadoop
-    conf: Any = cast("Any", spark)._jsc.hadoopConfiguration()  # noqa: SLF001
-    if folder is None:
-        place = _spark_spelling(location, knows_s3=conf.get("fs.s3.impl") is not None)
-    else:
-        place = f"{folder.rstrip('/')}/{location.rpartition('/')[2]}"
-    digest = digest_in_name(place)  # first: no other file is opened
-    path = jvm.org.apache.hadoop.fs.Path(place)
-    with closing(path.getFileSystem(conf).open(path)) as stream:
-        content = str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    check_digest(place, content, digest)
-    return content
+WRITE_AGAIN = (
+    "clear the failover's task that translates, with all after it, and it writes the file again; "
+    "if the job's own DAG run exists already, then clear that run, too"
+)
+"""What to do about a file that is gone or damaged: a job that has been given it stays failed."""
 
 
 def offsets_file_name(stem: str, text: str) -> str:
@@ -84,18 +51,9 @@ def check_digest(location: str, text: str, named: str) -> None:
     if named != (digest := _digest(text)):
         raise ValueError(
             f"{location} was changed: its name says {named}, and the digest of its {len(text)} "
-            f"characters is {digest}. Clear the failover's task that translates, with all after it"
+            f"characters is {digest}: {WRITE_AGAIN}"
         )
 
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _spark_spelling(location: str, *, knows_s3: bool) -> str:
-    """Return a location as Spark spells it."""
-    location = _CONNECTION.sub(r"\g<scheme>://", location)
-    scheme, colon, rest = location.partition("://")
-    if scheme == "s3" and not knows_s3:
-        return f"s3a{colon}{rest}"
-    return f"gs{colon}{rest}" if scheme == "gcs" else location

@@ -11,6 +11,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.job.offsets_file import (
     MARK,
+    WRITE_AGAIN,
     check_digest,
     digest_in_name,
     offsets_file_name,
@@ -62,11 +63,7 @@ def read_offsets(text: str, open_place: Callable[[str], UPath]) -> str:
         raise PlanError(str(error)) from error
     content = read_text(open_place(location), PlanError)
     if content is None:
-        raise PlanError(
-            "the file of the starting offsets is gone: clear the task that translates, with all "
-            "after it",
-            file=location,
-        )
+        raise PlanError(f"the file of the starting offsets is gone: {WRITE_AGAIN}", file=location)
     try:
         check_digest(location, content, digest)
     except ValueError as error:

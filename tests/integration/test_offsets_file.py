@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from upath import UPath
 
@@ -41,5 +40,29 @@ def test_a_job_reads_its_offsets_from_a_file(spark: SparkSession, tmp_path: Path
     with pytest.raises(ValueError, match="was changed"):
         starting_offsets(spark, argument)
     Path(argument[1:]).unlink()
-    with pytest.raises(Py4JJavaError, match="does not exist"):
+    with pytest.raises(OSError, match=r"can't be read: .* does not exist; check that the job may"):
         starting_offsets(spark, argument)
+
+
+def test_a_job_that_has_begun_is_started_again_without_its_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of a real checkpoint: before its first batch the file is needed, and then no more."""
+    checkpoint = str(tmp_path / "checkpoint")
+    argument = write_offsets(OFFSETS, str(tmp_path / "plans" / "run.json"), UPath)
+    assert starting_offsets(spark, argument, checkpoint=checkpoint) == OFFSETS
+    query = (
+        spark.readStream.format("rate")
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .start()
+    )
+    try:
+        while query.lastProgress is None:
+            query.awaitTermination(1)
+    finally:
+        query.stop()
+    Path(argument[1:]).unlink()
+    assert starting_offsets(spark, argument, checkpoint=checkpoint) == "earliest"
+    assert starting_offsets(spark, argument, checkpoint=f"file:{checkpoint}") == "earliest"

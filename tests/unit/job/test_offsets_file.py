@@ -1,49 +1,23 @@
 """Starting offsets in a file, from both sides: the failover's and the job's."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 from upath import UPath
 
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.job import starting_offsets
-from airflow_mm2_offsets.job.offsets_file import check_digest, digest_in_name, offsets_file_name
+from airflow_mm2_offsets.job.offsets_file import (
+    check_digest,
+    digest_in_name,
+    offsets_file_name,
+)
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
+from tests.unit.job.hadoop import Hadoop
 
 TEXT = '{"orders":{"0":42}}'
-
-
-class Hadoop:
-    """A played session of Spark, whose storage is one file of any name."""
-
-    def __init__(self, text: str, **conf: str) -> None:
-        self.text, self.conf = text, conf
-        self.opened: list[str] = []
-
-    def session(self) -> SparkSession:
-        files = SimpleNamespace(open=lambda path: SimpleNamespace(path=path, close=lambda: None))
-
-        def path(location: str) -> Any:  # noqa: ANN401 - a Java object
-            self.opened.append(location)
-            return SimpleNamespace(getFileSystem=lambda _: files)
-
-        jvm = SimpleNamespace(
-            org=SimpleNamespace(
-                apache=SimpleNamespace(
-                    hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)),
-                    commons=SimpleNamespace(
-                        io=SimpleNamespace(IOUtils=SimpleNamespace(toString=lambda *_: self.text))
-                    ),
-                )
-            )
-        )
-        context = SimpleNamespace(hadoopConfiguration=lambda: self.conf)
-        return cast("SparkSession", SimpleNamespace(_jvm=jvm, _jsc=context))
 
 
 @given(st.text(), st.text(min_size=1), st.text())
