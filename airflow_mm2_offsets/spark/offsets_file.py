@@ -18,10 +18,12 @@ from airflow_mm2_offsets.job.offsets_file import (
 )
 from airflow_mm2_offsets.storage import read_text, write_text
 
-MAX_ARGUMENT_BYTES = 130_000
+MAX_ARGUMENT_BYTES = 100_000
 """The longest text that stays an argument. Linux lets one have 131,072 bytes, the zero at its end
-included (MAX_ARG_STRLEN in linux/binfmts.h, 32 pages of 4 kB); 1 kB is left for a name before it,
-as in ``--starting-offsets=...``."""
+included (MAX_ARG_STRLEN in linux/binfmts.h, 32 pages of 4 kB). In YARN's cluster mode all of the
+driver's command line is one argument, of ``bash -c``: Spark's own JVM options (1.4 kB) and the
+job's other arguments come on top, topics among them, and ``YarnSparkHadoopUtil.escapeForShell``
+writes two bytes for each quotation mark, which makes these offsets 10 to 20 % longer."""
 
 
 def is_offsets_file(text: str) -> bool:
