@@ -16,7 +16,7 @@ from airflow_mm2_offsets.job.offsets_file import (
     digest_in_name,
     offsets_file_name,
 )
-from airflow_mm2_offsets.storage import read_text, write_text
+from airflow_mm2_offsets.storage import finish_write, read_bytes, write_text
 
 MAX_ARGUMENT_BYTES = 100_000
 """The longest text that stays an argument. Linux lets one have 131,072 bytes, the zero at its end
@@ -34,6 +34,8 @@ def is_offsets_file(text: str) -> bool:
 def write_offsets(text: str, location: str, open_place: Callable[[str], UPath]) -> str:
     """Write offsets to a file beside ``location``, whole or not at all; return ``@`` and its name.
 
+    A file of the name that is damaged is overwritten.
+
     Args:
         text: Spark's JSON text.
         location: A file, such as the plan's: the name of this one begins like its name.
@@ -45,7 +47,8 @@ def write_offsets(text: str, location: str, open_place: Callable[[str], UPath]) 
     folder, slash, name = location.rpartition("/")
     place = f"{folder}{slash}{offsets_file_name(name.removesuffix('.json'), text)}"
     path = open_place(place)
-    if read_text(path, PlanError) != text:
+    finish_write(path, PlanError)  # the job's Hadoop reads no file that a crash has left empty
+    if read_bytes(path, PlanError) != text.encode():
         write_text(path, text, PlanError)
     return f"{MARK}{place}"
 
@@ -63,9 +66,10 @@ def read_offsets(text: str, open_place: Callable[[str], UPath]) -> str:
         digest = digest_in_name(location)  # first: no other file is opened
     except ValueError as error:
         raise PlanError(str(error)) from error
-    content = read_text(open_place(location), PlanError)
-    if content is None:
+    data = read_bytes(open_place(location), PlanError)
+    if data is None:
         raise PlanError(f"the file of the starting offsets is gone: {WRITE_AGAIN}", file=location)
+    content = data.decode(errors="replace")  # as the job reads it: the digest tells
     try:
         check_digest(location, content, digest)
     except ValueError as error:

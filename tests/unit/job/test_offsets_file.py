@@ -66,9 +66,20 @@ def test_a_retry_writes_the_same_file(tmp_path: Path) -> None:
     assert file.stat().st_mtime_ns == written
     assert write_offsets(TEXT.replace("2", "3"), plan, UPath) != first
     assert read_offsets(first, UPath) == TEXT
-    file.write_text("")
-    assert write_offsets(TEXT, plan, UPath) == first
-    assert file.read_text() == TEXT
+
+
+@pytest.mark.parametrize("damage", [b"", TEXT.encode()[:7], b"\xff\xfe{", b"\0" * len(TEXT)])
+def test_a_damaged_file_is_written_again(tmp_path: Path, damage: bytes) -> None:
+    """It is refused as changed, never as out of reach, until the task that writes it is retried."""
+    plan = str(tmp_path / "run.json")
+    argument = write_offsets(TEXT, plan, UPath)
+    file = Path(argument[1:])
+    file.write_bytes(damage)
+    with pytest.raises(PlanError, match="was changed: its name says") as caught:
+        read_offsets(argument, UPath)
+    assert not caught.value.retryable
+    assert write_offsets(TEXT, plan, UPath) == argument
+    assert file.read_text() == TEXT == read_offsets(argument, UPath)
 
 
 @pytest.mark.parametrize("text", [TEXT, "earliest", "latest"])
