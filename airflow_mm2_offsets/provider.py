@@ -139,9 +139,10 @@ _CONFIG_SECTION = {
         "argument_max_bytes": _option(
             "The longest starting offsets, in bytes, that a job gets as text. Longer ones lie in a "
             "file, and the job gets @ and its location. Linux lets an argument of a program have "
-            "131072 bytes; Databricks and EMR take about 10000.",
+            "131072 bytes, and YARN makes one argument of all that a driver is started with; "
+            "Databricks and EMR take about 10000.",
             "integer",
-            "130000",
+            "100000",
         ),
         "plan_folders": _option(
             "Folders, separated by commas, below which the page may read the files of long plans, "

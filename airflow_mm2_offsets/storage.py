@@ -127,10 +127,17 @@ def change_mark(entry: Mapping[str, Any]) -> str:
 def read_text(path: UPath, error: type[Mm2OffsetsError]) -> str | None:
     """Return a file's text, or None when there's no such file."""
     data = read_bytes(path, error)
-    if data is None:
-        return None
-    with storage_errors(path, error):
-        return data.decode()
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError as cause:
+        shown = without_login(str(path))
+        problem = error(
+            f"is not UTF-8, so it is half-written, damaged or another program's: {cause}; look at "
+            f"it, and at who writes it",
+            file=shown,
+        )
+        problem.retryable = error is not ConfigurationError
+        raise problem from cause
 
 
 def read_bytes(path: UPath, error: type[Mm2OffsetsError]) -> bytes | None:

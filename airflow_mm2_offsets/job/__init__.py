@@ -14,7 +14,7 @@ from airflow_mm2_offsets.job.packing import py_files
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.job.client_properties import kafka_options
-    from airflow_mm2_offsets.job.offsets_file import starting_offsets
+    from airflow_mm2_offsets.job.start import starting_offsets
     from airflow_mm2_offsets.job.stop.control import AnotherDriverError, JobMovedError, StopControl
     from airflow_mm2_offsets.job.translation.columns import decode_syncs, segments, translate
 
@@ -33,7 +33,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("AnotherDriverError", "JobMovedError", "StopControl"), "stop.control"),
     "kafka_options": "client_properties",
-    "starting_offsets": "offsets_file",
+    "starting_offsets": "start",
 }
 
 

@@ -9,12 +9,16 @@ import json
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 # A rename replaces a file at once here; object stores show a file only when it is whole.
 ATOMIC_RENAME = ("file", "hdfs", "viewfs")
@@ -23,6 +27,23 @@ _REPEAT_SECONDS = 2.0
 """An object store refuses the rest of an object that is replaced while it is read: so long, a
 failed read is repeated."""
 _REPEAT_PAUSE = 0.2
+
+
+def read_repeatedly(read: Callable[[], T]) -> T:
+    """Return what ``read`` returns; a read that fails is repeated for two seconds.
+
+    Raises:
+        Py4JJavaError: The last read failed.
+    """
+    first_try = time.monotonic()
+    while True:
+        started = time.monotonic()
+        try:
+            return read()
+        except Py4JJavaError:
+            if started > first_try + _REPEAT_SECONDS:
+                raise
+            time.sleep(_REPEAT_PAUSE)
 
 
 class HadoopFiles:
@@ -52,15 +73,7 @@ class HadoopFiles:
             Py4JJavaError: It can't be read.
         """
         path = self._hadoop.Path(self._directory, name)
-        first_try = time.monotonic()
-        while True:
-            started = time.monotonic()
-            try:
-                return self._read(path)
-            except Py4JJavaError:
-                if started > first_try + _REPEAT_SECONDS:
-                    raise
-                time.sleep(_REPEAT_PAUSE)
+        return read_repeatedly(lambda: self._read(path))
 
     def _read(self, path: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a Java object
         if not self._fs.exists(path):

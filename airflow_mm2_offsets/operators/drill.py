@@ -12,6 +12,8 @@ from airflow_mm2_offsets.errors import (
     HandoverError,
     Mm2OffsetsError,
     NotReadyError,
+    PlanError,
+    as_class,
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -26,7 +28,7 @@ from airflow_mm2_offsets.spark.drill_checks import (
     find_drill_problems,
     open_drill_folders,
 )
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.offsets import parse_offsets, shown_offsets
 from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
@@ -86,6 +88,7 @@ class StartDrillOperator(TriggerDagRunOperator):
             not exist or is paused; each problem is named.
         HandoverError: The DAG run exists, and its drill is over.
         ConfigurationError: ``conf`` has no usable ``starting_offsets``.
+        PlanError: The file that it names is gone, out of reach, or was changed.
         DrillError: The folder can't be marked.
     """
 
@@ -146,10 +149,13 @@ class StartDrillOperator(TriggerDagRunOperator):
             offsets = read_offsets(str(text), storage_path)
             parse_offsets(offsets)
         except Mm2OffsetsError as error:
-            raise ConfigurationError(
-                f"task {self.task_id}: conf says starting_offsets {text!r}; give the translated "
-                f"offsets as Spark's JSON text: {error}"
-            ) from error
+            # A storage that refuses a file may answer a retry: the error stays retryable.
+            kind = PlanError if isinstance(error, PlanError) else ConfigurationError
+            message = (
+                f"task {self.task_id}: conf says starting_offsets {shown_offsets(str(text))!r}; "
+                f"give the translated offsets as Spark's JSON text: {error}"
+            )
+            raise as_class(kind, error, message) from error
         return offsets
 
     def _check_ready(self, context: Context) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from upath import UPath
 
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.storage import read_text, write_text
+from airflow_mm2_offsets.storage import read_bytes, write_text
 
 T = TypeVar("T")
 
@@ -24,11 +24,11 @@ def read_kept_file(path: UPath, parse: Callable[[Any], T], *, kind: str, step: s
     Raises:
         PlanError: The file can't be read, was not made by this release, or was changed since.
     """
-    text = read_text(path, PlanError)
-    if text is None:
+    data = read_bytes(path, PlanError)
+    if data is None:
         return None
     try:
-        return parse(json.loads(text))
+        return parse(json.loads(data.decode()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise PlanError(f"is not a usable {kind}: {problem}; {step}", file=str(path)) from error

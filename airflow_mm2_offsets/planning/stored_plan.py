@@ -14,7 +14,7 @@ from airflow_mm2_offsets.core.brief import LOCATION, is_brief, rows_of
 from airflow_mm2_offsets.core.plan import digest_of
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError, as_class
 from airflow_mm2_offsets.locations import set_aside_name
-from airflow_mm2_offsets.storage import open_location, read_text
+from airflow_mm2_offsets.storage import open_location, read_bytes
 
 OpenPlace = Callable[[str], UPath]
 """Opens a location with the caller's credentials: in Airflow ``hooks.storage.storage_path``."""
@@ -46,11 +46,11 @@ def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Map
         raise as_class(PlanError, error, f"{location}: {error}") from error
     problem: ValueError | None = None
     for place in _places(path):
-        text = read_text(place, PlanError)
-        if text is None and place != path:
+        data = read_bytes(place, PlanError)
+        if data is None and place != path:
             break
         try:
-            return _parse(text, content["digest"])
+            return _parse(data, content["digest"])
         except ValueError as error:
             problem = problem or error
     raise PlanError(
@@ -67,12 +67,12 @@ def _places(path: UPath) -> Iterator[UPath]:
         yield set_aside_name(path, number)
 
 
-def _parse(text: str | None, digest: object) -> Mapping[str, Any]:
+def _parse(data: bytes | None, digest: object) -> Mapping[str, Any]:
     """Return what a file holds; raise ValueError, with the reason, unless it has this digest."""
-    if text is None:
+    if data is None:
         raise ValueError("the file is gone")
     try:
-        content = json.loads(text)
+        content = json.loads(data.decode())
         said, computed = content["digest"], digest_of(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("it is damaged: it holds no JSON object with a digest") from None

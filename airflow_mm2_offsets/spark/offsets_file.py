@@ -9,13 +9,21 @@ from collections.abc import Callable
 from upath import UPath
 
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.job.offsets_file import MARK, check_offsets_file, offsets_file_name
-from airflow_mm2_offsets.storage import read_text, write_text
+from airflow_mm2_offsets.job.offsets_file import (
+    MARK,
+    WRITE_AGAIN,
+    check_digest,
+    digest_in_name,
+    offsets_file_name,
+)
+from airflow_mm2_offsets.storage import finish_write, read_bytes, write_text
 
-MAX_ARGUMENT_BYTES = 130_000
+MAX_ARGUMENT_BYTES = 100_000
 """The longest text that stays an argument. Linux lets one have 131,072 bytes, the zero at its end
-included (MAX_ARG_STRLEN in linux/binfmts.h, 32 pages of 4 kB); 1 kB is left for a name before it,
-as in ``--starting-offsets=...``."""
+included (MAX_ARG_STRLEN in linux/binfmts.h, 32 pages of 4 kB). In YARN's cluster mode all of the
+driver's command line is one argument, of ``bash -c``: Spark's own JVM options (1.4 kB) and the
+job's other arguments come on top, topics among them, and ``YarnSparkHadoopUtil.escapeForShell``
+writes two bytes for each quotation mark, which makes these offsets 10 to 20 % longer."""
 
 
 def is_offsets_file(text: str) -> bool:
@@ -25,6 +33,8 @@ def is_offsets_file(text: str) -> bool:
 
 def write_offsets(text: str, location: str, open_place: Callable[[str], UPath]) -> str:
     """Write offsets to a file beside ``location``, whole or not at all; return ``@`` and its name.
+
+    A file of the name that is damaged is overwritten.
 
     Args:
         text: Spark's JSON text.
@@ -37,7 +47,8 @@ def write_offsets(text: str, location: str, open_place: Callable[[str], UPath]) 
     folder, slash, name = location.rpartition("/")
     place = f"{folder}{slash}{offsets_file_name(name.removesuffix('.json'), text)}"
     path = open_place(place)
-    if read_text(path, PlanError) != text:
+    finish_write(path, PlanError)  # the job's Hadoop reads no file that a crash has left empty
+    if read_bytes(path, PlanError) != text.encode():
         write_text(path, text, PlanError)
     return f"{MARK}{place}"
 
@@ -51,15 +62,16 @@ def read_offsets(text: str, open_place: Callable[[str], UPath]) -> str:
     if not is_offsets_file(text):
         return text
     location = text.removeprefix(MARK)
-    content = read_text(open_place(location), PlanError)
-    if content is None:
-        raise PlanError(
-            "the file of the starting offsets is gone: clear the task that translates, with all "
-            "after it",
-            file=location,
-        )
     try:
-        check_offsets_file(location, content)
+        digest = digest_in_name(location)  # first: no other file is opened
+    except ValueError as error:
+        raise PlanError(str(error)) from error
+    data = read_bytes(open_place(location), PlanError)
+    if data is None:
+        raise PlanError(f"the file of the starting offsets is gone: {WRITE_AGAIN}", file=location)
+    content = data.decode(errors="replace")  # as the job reads it: the digest tells
+    try:
+        check_digest(location, content, digest)
     except ValueError as error:
         raise PlanError(str(error)) from error
     return content

@@ -24,7 +24,7 @@ from airflow_mm2_offsets.spark.rollback_mark import (
     write_mark,
 )
 from airflow_mm2_offsets.spark.stopping import Withdrawal, forget_stop, withdraw_request
-from airflow_mm2_offsets.storage import open_location, read_text, remove_file, write_text
+from airflow_mm2_offsets.storage import open_location, read_bytes, remove_file, write_bytes
 
 _TIES = 3
 """How often a roll-back looks again at a hand-over that gives way at the same moment."""
@@ -100,20 +100,20 @@ def set_plan_aside(plan_path: UPath) -> UPath | None:
         PlanError: It can't be read or written.
     """
     plan_path = open_location(plan_path, PlanError)
-    text = read_text(plan_path, PlanError)
-    if text is None:
+    data = read_bytes(plan_path, PlanError)
+    if data is None:
         return None
-    aside = _free_name(plan_path, text)
-    write_text(aside, text, PlanError)
+    aside = _free_name(plan_path, data)
+    write_bytes(aside, data, PlanError)
     remove_file(plan_path, PlanError)
     return aside
 
 
-def _free_name(plan_path: UPath, text: str) -> UPath:
-    """Return the first name that is free, or holds the text since a try that was cut off."""
+def _free_name(plan_path: UPath, data: bytes) -> UPath:
+    """Return the first name that is free, or holds the content since a try that was cut off."""
     for number in count(1):
         aside = set_aside_name(plan_path, number)
-        if read_text(aside, PlanError) in {None, text}:
+        if read_bytes(aside, PlanError) in {None, data}:
             return aside
     raise AssertionError  # pragma: no cover - the numbers don't end
 

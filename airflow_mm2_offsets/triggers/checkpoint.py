@@ -7,6 +7,7 @@ from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import (
     CheckpointError,
     CheckpointNotBegunError,
+    PlanError,
     TargetJobError,
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -55,6 +56,7 @@ class SparkStartedTrigger(PollingTrigger):
         self.starting_offsets = starting_offsets
         self.after_batch = after_batch
         self.min_records = min_records
+        self._expected: Positions | None = None
 
     def poll(self) -> Done | NotYet:
         """Read the checkpoint."""
@@ -64,8 +66,13 @@ class SparkStartedTrigger(PollingTrigger):
             queued = _QUEUED if isinstance(error, CheckpointNotBegunError) else ""
             return NotYet(reason=f"{error}{queued}")
         if self.starting_offsets:
-            offsets = read_offsets(self.starting_offsets, storage_path)
-            _check_start(checkpoint, parse_offsets(offsets))
+            try:
+                expected = self._read_start(self.starting_offsets)
+            except PlanError as error:
+                if not error.retryable:
+                    raise
+                return NotYet(reason=str(error))
+            _check_start(checkpoint, expected)
         batch = checkpoint.committed_batch
         if batch is None:
             return NotYet(reason=f"{self.checkpoint} has no committed batch")
@@ -85,6 +92,16 @@ class SparkStartedTrigger(PollingTrigger):
                 "positions": format_offsets(checkpoint.positions),
             }
         )
+
+    def _read_start(self, starting_offsets: str) -> Positions:
+        """Return where the job must have begun; a file with that is read once.
+
+        Raises:
+            PlanError: It can't be read; retryable where the storage may answer again.
+        """
+        if self._expected is None:
+            self._expected = parse_offsets(read_offsets(starting_offsets, storage_path))
+        return self._expected
 
     def _read(self) -> Checkpoint:
         """Read the checkpoint, twice if it seems damaged: the job may be writing a file.

@@ -61,7 +61,10 @@ def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .option("kafka.bootstrap.servers", args.bootstrap_servers)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", args.topic)
-        .option("startingOffsets", starting_offsets(spark, args.starting_offsets))
+        .option(
+            "startingOffsets",
+            starting_offsets(spark, args.starting_offsets, checkpoint=args.checkpoint),
+        )
         # Records that were deleted before they were read must fail the job, not be skipped.
         .option("failOnDataLoss", "true")
         .load()

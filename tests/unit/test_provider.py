@@ -12,7 +12,9 @@ from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 from airflow.providers_manager import ProvidersManager
 
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.operators.long_results import XCOM_MAX_BYTES
 from airflow_mm2_offsets.provider import get_provider_info
+from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES
 
 INFO = get_provider_info()
 (MM2,) = INFO["connection-types"]
@@ -111,3 +113,10 @@ def _registered(manager: ProvidersManager) -> Any:  # noqa: ANN401 - its class m
     except ImportError:
         return manager.hooks["mm2"]
     return ProvidersManagerTaskRuntime().hooks["mm2"]
+
+
+def test_the_sizes_are_described_as_they_are() -> None:
+    """Airflow takes the defaults from the description, and not from the constants."""
+    options = INFO["config"]["mm2_offsets"]["options"]
+    assert options["argument_max_bytes"]["default"] == str(MAX_ARGUMENT_BYTES)
+    assert options["xcom_max_bytes"]["default"] == str(XCOM_MAX_BYTES)

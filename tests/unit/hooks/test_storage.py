@@ -10,10 +10,11 @@ import pytest
 from fsspec.implementations.arrow import HadoopFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError
+from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.locations import folder_id, same_folder, spark_spelling
 from airflow_mm2_offsets.spark.checkpoint_copy import is_temporary
+from airflow_mm2_offsets.spark.offsets_file import write_offsets
 from airflow_mm2_offsets.storage import (
     copy_file,
     finish_write,
@@ -22,6 +23,7 @@ from airflow_mm2_offsets.storage import (
     read_text,
     remove_file,
     storage_errors,
+    write_bytes,
     write_text,
 )
 from airflow_mm2_offsets.whole_files import whole_copy
@@ -145,6 +147,30 @@ def test_a_file_of_hdfs_is_never_lost(monkeypatch: pytest.MonkeyPatch, steps: in
     assert (read_text(path, CheckpointError), path.read_text()) == ("newer", "newer")
     assert not whole_copy(path).exists()
     path.fs.rm("/control", recursive=True)
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_retry_leaves_whole_offsets_on_hdfs(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Wherever the writer is killed: the job, which reads no copy of ours, finds the offsets."""
+    text, plan = '{"orders":{"0":42}}', "hdfs://bucket/plans/run.json"
+    path = storage_path(write_offsets(text, plan, storage_path)[1:])
+    write_bytes(path, b"\xff{", PlanError)
+    crash = Crash(monkeypatch)
+    crash.steps_left = steps
+    with suppress(KilledError):
+        write_offsets(text, plan, storage_path)
+    crash.steps_left = None
+    write_offsets(text, plan, storage_path)
+    assert path.read_bytes() == text.encode()
+    assert not whole_copy(path).exists()
+    remove_file(path, PlanError)
+
+
+def test_a_text_that_is_none_is_damaged(tmp_path: Path) -> None:
+    """Credentials have nothing to do with it."""
+    (tmp_path / "metadata").write_bytes(b"\xff{")
+    with pytest.raises(CheckpointError, match=r"metadata: is not UTF-8, so it is half-written"):
+        read_text(storage_path(f"{tmp_path}/metadata"), CheckpointError)
 
 
 @pytest.mark.parametrize("steps", range(7))

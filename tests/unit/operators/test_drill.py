@@ -12,13 +12,17 @@ from airflow_mm2_offsets.errors import (
     DrillError,
     HandoverError,
     NotReadyError,
+    PlanError,
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.job.offsets_file import offsets_file_name
 from airflow_mm2_offsets.operators import drill as drill_module
 from airflow_mm2_offsets.spark.drill import mark_drill, read_mark, remove_drill
 from tests.unit.dags.failovers import tells_of_dags
 from tests.unit.operators.drills import CONF, DRILL, RUN, Drill
 from tests.unit.operators.worker import Worker
+
+TEXT = str(CONF["starting_offsets"])
 
 
 @pytest.fixture
@@ -161,6 +165,30 @@ def test_without_translated_offsets_nothing_starts(drill: Drill, text: str | Non
     with pytest.raises(ConfigurationError, match="conf says starting_offsets"):
         drill.start(conf={**CONF, "starting_offsets": text})
     assert not drill.folder.exists()
+
+
+def test_a_storage_that_refuses_the_offsets_is_tried_again(drill: Drill, tmp_path: Path) -> None:
+    """The error of a file that is out of reach stays retryable; one that is gone is final."""
+    file = tmp_path / offsets_file_name("run", TEXT)
+    file.mkdir()  # stands for a storage that refuses
+    conf = {**CONF, "starting_offsets": f"@{file}"}
+    with pytest.raises(PlanError, match="is out of reach") as caught:
+        drill.start(conf=conf)
+    assert caught.value.retryable
+    assert not isinstance(caught.value, AirflowFailException)
+    file.rmdir()
+    with pytest.raises(AirflowFailException, match="starting offsets is gone"):
+        drill.start(conf=conf)
+    file.write_text(TEXT)
+    drill.start(conf=conf)
+    assert set(drill.worker.triggered) == {RUN}
+
+
+def test_an_error_shows_the_beginning_of_long_offsets(drill: Drill) -> None:
+    """An argument may have 100,000 bytes."""
+    with pytest.raises(ConfigurationError, match=r"\(100000 characters\)'; give") as caught:
+        drill.start(conf={**CONF, "starting_offsets": "7" * 100_000})
+    assert len(str(caught.value)) < 1_000
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "success", "failed"])

@@ -61,8 +61,9 @@ def test_what_is_no_plan_is_named(path: UPath, text: bytes) -> None:
     """A file that was cut short, or is something else, is an error that names it."""
     path.parent.mkdir()
     path.write_bytes(text)
-    with pytest.raises(ConfigurationError, match=r"plan\.json"):
+    with pytest.raises(PlanError, match=r"plan\.json: is not a usable plan: .*; delete") as caught:
         read_plan(path)
+    assert not caught.value.retryable
 
 
 @pytest.mark.parametrize("field", ["partitions", "strategy", "digest"])

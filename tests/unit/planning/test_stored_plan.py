@@ -78,6 +78,14 @@ def test_a_file_that_is_not_the_plan_is_an_error(
         whole_plan(brief)
 
 
+def test_a_half_written_file_is_damaged(path: UPath, brief: dict[str, Any]) -> None:
+    """Bytes that are no text are not taken for a storage that refuses: no retry mends them."""
+    path.write_bytes(b"\xff{}")
+    with pytest.raises(PlanError, match=r"plan\.json: it is damaged.*; XCom holds") as caught:
+        whole_plan(brief)
+    assert not caught.value.retryable
+
+
 def test_the_plan_of_another_run_is_an_error(path: UPath, brief: dict[str, Any]) -> None:
     """A whole and sound plan of another digest is never taken for the one in XCom."""
     save_plan(path, replace(PLAN, syncs_read=7))

@@ -181,10 +181,11 @@ def test_a_plan_is_set_aside(tmp_path: Path) -> None:
     plan = UPath(tmp_path / "plans" / "run.json")
     assert set_plan_aside(plan) is None
     plan.parent.mkdir()
-    plan.write_text("{}")
-    aside = set_plan_aside(plan)
-    assert aside is not None
-    assert (aside.read_text(), plan.exists()) == ("{}", False)
+    for content in (b"{}", b"\xff{}"):  # a damaged one holds up no way back
+        plan.write_bytes(content)
+        aside = set_plan_aside(plan)
+        assert aside is not None
+        assert (aside.read_bytes(), plan.exists()) == (content, False)
 
 
 def test_each_plan_is_set_aside_under_its_own_name(tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from upath import UPath
 
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
+    PlanError,
     TargetJobError,
 )
+from airflow_mm2_offsets.spark.offsets_file import write_offsets
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.polling import Done, NotYet
 from tests.unit.spark import checkpoints
@@ -150,3 +153,40 @@ def test_an_unknown_storage_ends_the_wait() -> None:
     """No library reads it, however long the trigger waits."""
     with pytest.raises(ConfigurationError, match=r"^nosuch:/+bucket/checkpoint is out of reach"):
         _started("nosuch://bucket/checkpoint")
+
+
+@pytest.fixture
+def of_a_file(tmp_path: Path) -> SparkStartedTrigger:
+    checkpoints.simple(tmp_path / "checkpoint")
+    offsets = write_offsets(checkpoints.orders(1, 2), f"{tmp_path}/run.json", UPath)
+    return SparkStartedTrigger(
+        checkpoint=f"{tmp_path}/checkpoint", starting_offsets=offsets, **TIMES
+    )
+
+
+def test_a_storage_that_refuses_the_offsets_is_waited_for(of_a_file: SparkStartedTrigger) -> None:
+    """As it is where it refuses the checkpoint: the wait goes on, and ends when it answers."""
+    file = Path(str(of_a_file.starting_offsets)[1:])
+    content = file.read_text()
+    file.unlink()
+    file.mkdir()  # stands for a storage that refuses
+    waiting = of_a_file.look()
+    assert isinstance(waiting, NotYet)
+    assert f"{file} is out of reach" in waiting.reason
+    file.rmdir()
+    file.write_text(content)
+    assert isinstance(of_a_file.poll(), Done)
+
+
+def test_the_offsets_are_read_once(of_a_file: SparkStartedTrigger) -> None:
+    """They are the same at each look, and of 10,000 partitions 200 kB."""
+    assert isinstance(of_a_file.poll(), Done)
+    Path(str(of_a_file.starting_offsets)[1:]).unlink()
+    assert isinstance(of_a_file.poll(), Done)
+
+
+def test_offsets_that_are_gone_end_the_wait(of_a_file: SparkStartedTrigger) -> None:
+    """No later look finds them; the next step names the job's own DAG run, too."""
+    Path(str(of_a_file.starting_offsets)[1:]).unlink()
+    with pytest.raises(PlanError, match=r"is gone: clear .* if the job's own DAG run exists"):
+        of_a_file.poll()
