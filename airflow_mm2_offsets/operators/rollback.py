@@ -299,7 +299,7 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
                 error,
                 f"the failover was rolled back, but the job was not restarted: {error}",
             ) from error
-        offsets = LongResults.of(context).offsets_argument(
+        offsets = LongResults.of(context, must_be_valid=False).offsets_argument(
             format_offsets(positions), beside=given(self.plan_path)
         )
         read = {"topic": ",".join(sorted(positions)), "starting_offsets": offsets}

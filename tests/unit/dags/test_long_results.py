@@ -17,7 +17,7 @@ from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
 from tests.unit.dags.dags_folder import STEPS
 from tests.unit.dags.drills import BEFORE, DrillRun
-from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.dags.failovers import STARTING, Failover, tells_of_dags
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
@@ -187,6 +187,34 @@ def test_a_size_that_is_none_is_named(run: Failover, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "0")
     with pytest.raises(ConfigurationError, match="give a whole number of bytes, from 1"):
         run.run("translate")
+
+
+@pytest.mark.parametrize("option", ["XCOM_MAX_BYTES", "ARGUMENT_MAX_BYTES"])
+def test_a_wrong_size_is_found_before_anything_is_stopped(
+    run: Failover, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """The check names it: the tasks that use it come after the stop."""
+    monkeypatch.setenv(f"{OPTION}{option}", "64k")
+    named = rf"stopped nothing; .*\n  - .*\[mm2_offsets\] {option.lower()} is '64k'"
+    with pytest.raises(ConfigurationError, match=named):
+        run.run("check")
+    assert run.fence_state() is None
+
+
+@tells_of_dags
+def test_a_wrong_size_does_not_hold_a_restart_up(
+    run: Failover, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Changed after the check, it fails the translation; the job runs again by the defaults."""
+    run.worker.conf = {**run.worker.conf, "on_failure": "restart"}
+    run.run_until("translate")
+    for option in ("XCOM_MAX_BYTES", "ARGUMENT_MAX_BYTES"):
+        monkeypatch.setenv(f"{OPTION}{option}", "64k")
+    with pytest.raises(ConfigurationError):
+        run.run("translate")
+    run.run("roll_back")
+    assert _conf(run)["starting_offsets"] == '{"orders":{"0":4,"1":0,"2":0,"3":0}}'
+    assert "argument_max_bytes is '64k'" in caplog.text
 
 
 def test_offsets_of_a_file_are_those_that_the_job_began_at(run: Failover) -> None:
