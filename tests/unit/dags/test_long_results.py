@@ -126,7 +126,7 @@ def test_a_task_that_needs_all_partitions_misses_no_file_in_silence(run: Failove
     """Without the file it fails, and names file and next step; it never goes by the brief."""
     run.run_until("forecast")
     (run.target / "plans" / "manual__1.json").unlink()
-    with pytest.raises(PlanError, match=r"manual__1\.json: the file is gone; XCom holds the 2 wor"):
+    with pytest.raises(PlanError, match=r"manual__1\.json: the file is gone; XCom holds only the 2 wor"):
         run.run("forecast")
 
 
