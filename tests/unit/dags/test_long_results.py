@@ -1,6 +1,7 @@
 """A failover whose plan and offsets are too long for XCom and for an argument: any size is one."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,9 @@ def test_a_task_that_needs_all_partitions_misses_no_file_in_silence(run: Failove
     """Without the file it fails, and names file and next step; it never goes by the brief."""
     run.run_until("forecast")
     (run.target / "plans" / "manual__1.json").unlink()
-    with pytest.raises(PlanError, match=r"manual__1\.json: the file is gone; XCom holds only the 2 wor"):
+    with pytest.raises(
+        PlanError, match=r"manual__1\.json: the file is gone; XCom holds only the 2 wor"
+    ):
         run.run("forecast")
 
 
@@ -199,6 +202,19 @@ def test_a_wrong_size_is_found_before_anything_is_stopped(
     with pytest.raises(ConfigurationError, match=named):
         run.run("check")
     assert run.fence_state() is None
+
+
+@tells_of_dags
+def test_a_restart_needs_nothing_of_the_targets_storage(run: Failover) -> None:
+    """It may be why the failover is rolled back: here no folder of plans can be written there."""
+    run.worker.conf = {**run.worker.conf, "on_failure": "restart"}
+    run.run_until("submit_target")
+    shutil.rmtree(run.target / "plans")
+    (run.target / "plans").write_text("a bucket that refuses")
+    run.run("roll_back")
+    offsets = _conf(run)["starting_offsets"]
+    assert Path(offsets[1:]).parent == run.source.folder
+    assert read_offsets(offsets, UPath) == '{"orders":{"0":4,"1":0,"2":0,"3":0}}'
 
 
 @tells_of_dags
