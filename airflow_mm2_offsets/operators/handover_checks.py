@@ -107,8 +107,8 @@ class HandOver(BaseOperator):
         self.approval = approval
         self.mm2_conn_id = mm2_conn_id
 
-    def hand_over(self, context: Context) -> FailoverPlan:
-        """Compare, claim the target, mark the job as moved; return the plan to start from.
+    def hand_over(self, context: Context) -> Any:  # noqa: ANN401 - of any start
+        """Compare, claim the target, mark the job as moved; return what ``make_arguments`` made.
 
         Raises:
             HandoverError: No stop of this run is proved, the job has run since, or may, or a topic
@@ -117,6 +117,7 @@ class HandOver(BaseOperator):
                 contradicts what the clusters say now, as after a reset of MirrorMaker 2.
             NotReadyError: The job can't be started, or the target's checkpoint is in use.
             AirflowSkipException: The target job has begun: it is not started twice.
+            Mm2OffsetsError: ``make_arguments`` has failed, and nothing is marked.
         """
         control = self._reachable(self.control)
         earlier_start = self._earlier_start(control)
@@ -128,6 +129,7 @@ class HandOver(BaseOperator):
         self._check_target(context, earlier_start)
         if not earlier_start:
             confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
+        arguments = self.make_arguments(context, plan)
         target = storage_path(self.target_checkpoint)
         claim_target(target, self.request_id, has_fence=control is not None)
         if control is not None:
@@ -135,7 +137,14 @@ class HandOver(BaseOperator):
         if home is not None:
             lift_for_home(*home, request_id=self.request_id, positions=plan.target_positions())
         lift_locks_at_target(self)
-        return plan
+        return arguments
+
+    @abstractmethod
+    def make_arguments(self, context: Context, plan: FailoverPlan) -> Any:  # noqa: ANN401 - of any start
+        """Return what the job is started with; ``hand_over`` calls it after the checks.
+
+        The job is not marked as moved yet: all that can fail with the arguments must fail here.
+        """
 
     @abstractmethod
     def name_start(self) -> str:

@@ -109,14 +109,16 @@ class JobSteps:
                 )
             ]
         else:
+            hand_over = self.tasks.add(HandOverOperator, OF_SUBMIT, **handed)
             tasks = [
-                self.tasks.add(HandOverOperator, OF_SUBMIT, **handed),
+                hand_over,
                 self.tasks.add_own(
                     self.submit,
                     "submit_target",
                     then=BeforeSubmit(
                         settings=self._own_settings(),
                         stop_task_id=stop.task_id,
+                        hand_over_task_id=hand_over.task_id,
                         is_idempotent=self.submit_is_idempotent,
                     ),
                     # Airflow's retry would be refused.
