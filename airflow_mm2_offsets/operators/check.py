@@ -258,6 +258,7 @@ class CheckFailoverOperator(BaseOperator):
             sink=given(self.sink),
             txn_app_id=given(self.txn_app_id),
             probe_folder=given(self.probe_folder),
+            argument_max_bytes=LongResultOptions.parse().argument_max_bytes,
             # Empty text has a meaning of its own here.
             subscribe_pattern=None if self.subscribe_pattern == "None" else self.subscribe_pattern,
         )

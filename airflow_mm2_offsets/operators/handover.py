@@ -78,6 +78,11 @@ class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
             ) from error
         return conf
 
+    def topics_argument(self, plan: FailoverPlan) -> str | None:  # noqa: ARG002 - the mixin's
+        """Return the conf's topics, if it has some."""
+        topics = self.conf.get("topic") if isinstance(self.conf, Mapping) else None
+        return None if topics is None else str(topics)
+
     def name_start(self) -> str:
         """Return the DAG run."""
         return f"the run {self.trigger_run_id or 'of this task'!r} of DAG {self.trigger_dag_id}"
@@ -153,12 +158,14 @@ class HandOverOperator(HandOver):
             ConfigurationError: An option of long results is invalid.
             PlanError: The file can't be written.
         """
-        positions = plan.target_positions()
-        offsets = LongResults.of(context).offsets_argument(
-            format_offsets(positions), beside=self.plan_path
-        )
-        topics = ",".join(sorted(positions))
+        text = format_offsets(plan.target_positions())
+        offsets = LongResults.of(context).offsets_argument(text, beside=self.plan_path)
+        topics = self.topics_argument(plan)
         return dict(zip(HANDED_OVER, (offsets, topics, submit_token(self.request_id)), strict=True))
+
+    def topics_argument(self, plan: FailoverPlan) -> str:
+        """Return the topics that the next task gets."""
+        return ",".join(sorted(plan.target_positions()))
 
     def name_start(self) -> str:
         """Return what the task after this one starts."""

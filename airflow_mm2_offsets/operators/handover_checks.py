@@ -20,6 +20,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
+from airflow_mm2_offsets.operators.topic_list import check_topic_list
 from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import mark_moved
 from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start, may_have_started
@@ -57,6 +58,9 @@ class HandOver(BaseOperator):
             in the control location is.
         approval: What ``ApproveFailoverOperator`` returned: it counts for the plan that it was
             given for. None: nothing was approved.
+        subscribe_pattern: The ``subscribePattern`` of the job on the target, as
+            ``CheckFailoverOperator`` has it: a job with a pattern needs no list of topics, which
+            may be too long for an argument.
         mm2_conn_id: Id of a connection of type ``mm2``.
     """
 
@@ -64,7 +68,7 @@ class HandOver(BaseOperator):
     template_fields: Sequence[str] = (
         *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
         *("request_id", "mm2_conn_id", "source_is_gone", "mode", "from_folder", "target_control"),
-        *("exchanged", "locks", "approval", "stopped"),
+        *("exchanged", "locks", "approval", "stopped", "subscribe_pattern"),
     )
 
     def __init__(
@@ -85,6 +89,7 @@ class HandOver(BaseOperator):
         locks: str | None = None,
         stopped: Mapping[str, Any] | None = None,
         approval: Mapping[str, Any] | None = None,
+        subscribe_pattern: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -105,6 +110,7 @@ class HandOver(BaseOperator):
         self.locks = locks
         self.stopped = stopped
         self.approval = approval
+        self.subscribe_pattern = subscribe_pattern
         self.mm2_conn_id = mm2_conn_id
 
     def hand_over(self, context: Context) -> Any:  # noqa: ANN401 - of any start
@@ -127,6 +133,8 @@ class HandOver(BaseOperator):
         plan = self._check_plan(positions, pending)
         home = self._prepare_home(plan.target_positions())
         self._check_target(context, earlier_start)
+        if not earlier_start and (topics := self.topics_argument(plan)):
+            check_topic_list(self, topics, control)
         if not earlier_start:
             confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
         arguments = self.make_arguments(context, plan)
@@ -165,6 +173,10 @@ class HandOver(BaseOperator):
     def planned_offsets(self) -> object:
         """Return the offsets that the job would be started with; None where it takes the plan's."""
         return None
+
+    @abstractmethod
+    def topics_argument(self, plan: FailoverPlan) -> str | None:
+        """Return the topics that the job gets, separated by commas; None where it gets none."""
 
     def parse_settings(self) -> None:
         """Raise ConfigurationError where the folder of locks can't be opened from here."""

@@ -13,6 +13,7 @@ from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.planning.topic_list import find_long_list
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.offsets import format_offsets
 
@@ -36,20 +37,20 @@ def complete_restart_conf(
     if all(map(given, conf.values())):
         return conf
     positions = read_checkpoint(storage_path(checkpoint)).positions
-    read = {
-        "topic": ",".join(sorted(positions)),
-        "starting_offsets": _offsets_argument(context, format_offsets(positions), checkpoint),
-    }
+    results, topics = LongResults.of(context, must_be_valid=False), ",".join(sorted(positions))
+    if problem := find_long_list(topics, results.options.argument_max_bytes):
+        log.warning("The job is started again all the same: %s", problem)
+    offsets = _offsets_argument(results, format_offsets(positions), checkpoint)
+    read = {"topic": topics, "starting_offsets": offsets}
     return {name: value if given(value) else read.get(name, value) for name, value in conf.items()}
 
 
-def _offsets_argument(context: Context, text: str, checkpoint: str) -> str:
+def _offsets_argument(results: LongResults, text: str, checkpoint: str) -> str:
     """Return starting offsets as the job gets them; long ones lie in a file beside its checkpoint.
 
     In the target's folder the job may have no rights, and its storage may be why the failover is
     rolled back. Spark goes on from the checkpoint, and takes no notice of these offsets.
     """
-    results = LongResults.of(context, must_be_valid=False)
     try:
         return results.offsets_argument(text, beside=f"{checkpoint.rstrip('/')}.restart.json")
     except Mm2OffsetsError as error:

@@ -94,6 +94,8 @@ class JobSteps:
             "approval": XComArg(approve),
             "from_folder": self.job.source_folder,
             "target_control": f"{self.job.target_folder}/control",
+            # The check has looked at the same.
+            "subscribe_pattern": self.tasks.arguments.get("check", {}).get("subscribe_pattern"),
         }
         if self.submit is None:
             tasks: list[BaseOperator] = [

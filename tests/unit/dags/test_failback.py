@@ -58,7 +58,7 @@ def test_a_restart_of_a_way_home_has_its_long_offsets_where_the_job_runs(
     away: Failover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the sides exchanged, the restart writes no offsets into the folder to come home to."""
-    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "1")
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
     back = way_home(away.worker, away, "manual__2", on_failure="restart")
     for each in UNTIL_STARTED[:-1]:
         back.run(each)

@@ -12,8 +12,9 @@ from upath import UPath
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.brief import is_brief
 from airflow_mm2_offsets.core.forecast import FailoverForecast
-from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError, PlanError
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
+from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
 from tests.unit.dags.dags_folder import STEPS
@@ -28,7 +29,7 @@ OPTION = "AIRFLOW__MM2_OFFSETS__"
 @pytest.fixture(autouse=True)
 def one_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "1")
-    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "1")
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "10")  # a topic has 6
     # Of four partitions two are shown.
     monkeypatch.setattr("airflow_mm2_offsets.core.brief.WORST", 2)
 
@@ -231,6 +232,45 @@ def test_a_wrong_size_does_not_hold_a_restart_up(
     run.run("roll_back")
     assert _conf(run)["starting_offsets"] == '{"orders":{"0":4,"1":0,"2":0,"3":0}}'
     assert "argument_max_bytes is '64k'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "refused"), [({}, True), ({"subscribe_pattern": "^orders$"}, False)]
+)
+@pytest.mark.parametrize("task_id", ["check", "submit_target"])
+def test_a_list_of_topics_that_no_argument_takes_moves_no_job(
+    run: Failover,
+    monkeypatch: pytest.MonkeyPatch,
+    task_id: str,
+    pattern: dict[str, str],
+    refused: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Found by the check, or before the mark; a job that subscribes by a pattern needs no list."""
+    run.worker.conf = {**run.worker.conf, **pattern}
+    run.run_until(task_id)
+    fence = run.fence_state()
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "5")
+    if not refused:
+        run.run(task_id)
+        return
+    named = r"the list of the 1 topics on the target has 6 bytes, .* 5 .*subscribePattern"
+    with pytest.raises(NotReadyError, match=named):
+        run.run(task_id)
+    assert run.fence_state() is fence
+    assert fence is not FenceState.MOVED
+    assert not run.worker.triggered
+
+
+def test_a_job_with_a_pattern_of_its_own_is_known_by_its_driver(
+    run: Failover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is given: the pattern stands in the control location, for check and hand-over."""
+    driver = run.source.read("driver.json") or {}
+    (query,) = driver["queries"]
+    run.source.beat(1, queries=[{**query, "subscribe_patterns": ["^orders$"]}])
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "5")
+    run.run_until("wait_started")
+    assert run.fence_state() is FenceState.MOVED
 
 
 def test_offsets_of_a_file_are_those_that_the_job_began_at(run: Failover) -> None:

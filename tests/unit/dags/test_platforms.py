@@ -16,6 +16,7 @@ from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     LockedError,
+    NotReadyError,
     PlanError,
     StopError,
 )
@@ -97,13 +98,13 @@ def test_the_hand_over_marks_and_the_own_operator_starts(own: Own) -> None:
 def test_long_offsets_are_submitted_as_a_file(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """The submit gets the file that the translation has written; wrong options move no job."""
     option = "AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES"
-    monkeypatch.setenv(option, "1")
+    monkeypatch.setenv(option, "10")
     own.run_all(*BEFORE, *HANDED[:-1])
     monkeypatch.setenv(option, "1 kB")
     with pytest.raises(ConfigurationError, match="argument_max_bytes is '1 kB'"):
         own.run("hand_over")
     assert read_claim(own.target_checkpoint) is None
-    monkeypatch.setenv(option, "1")
+    monkeypatch.setenv(option, "10")
     own.run_all("hand_over", "submit_target")
     ((offsets, _),) = own.submitted
     assert offsets == own.worker.xcoms["failover.translate", "starting_offsets"]
@@ -115,7 +116,7 @@ def test_offsets_that_can_not_be_written_move_no_job(
 ) -> None:
     """The file is written before the mark: the failover can still be rolled back."""
     own.run_all(*BEFORE, *HANDED[:-1])
-    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "1")
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
 
     def refuse(*_: object) -> str:
         raise PlanError("the storage refuses")
@@ -127,6 +128,20 @@ def test_offsets_that_can_not_be_written_move_no_job(
     own.worker.states = {"failover.stop_source": "success"}
     own.run("roll_back")
     assert own.worker.xcoms["failover.roll_back", "return_value"]["done"] == "rolled_back"
+
+
+def test_topics_that_no_argument_takes_move_no_job(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The platform would refuse them after the mark; a job with a pattern needs no list."""
+    own.run_all(*BEFORE, *HANDED[:-1])
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "5")
+    with pytest.raises(NotReadyError, match=r"nothing was started.*the list of the 1 topics on"):
+        own.run("hand_over")
+    assert read_claim(own.target_checkpoint) is None
+    vars(own.task("hand_over"))["subscribe_pattern"] = "^orders$"
+    own.run_all("hand_over", "submit_target")
+    assert len(own.submitted) == 1
 
 
 @pytest.mark.parametrize("absent", ["starting_offsets", "topic", "token"])

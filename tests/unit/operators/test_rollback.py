@@ -172,6 +172,18 @@ def test_a_restart_goes_on_where_no_file_can_be_written(
     assert "the storage refuses" in caplog.text
 
 
+@pytest.mark.skipif(not hasattr(RuntimeTaskInstance, "get_dag"), reason="from Airflow 3.2 on")
+def test_a_restart_only_warns_of_too_many_topics(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The job has run on the source before: somehow it got them."""
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "5")
+    worker.run(_task(on_failure="restart", restart_conf=_conf(job)))
+    (started,) = worker.triggered.values()
+    assert started["topic"] == "orders"
+    assert "started again all the same: the list of the 1 topics" in caplog.text
+
+
 def _make_offsets_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
 
