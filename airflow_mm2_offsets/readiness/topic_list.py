@@ -19,7 +19,7 @@ def check_topic_list(request: PairRequest, topics: Collection[str]) -> Readiness
     if request.patterns.are_used:
         return not_asked(CheckName.TOPIC_LIST, "the job subscribes by a pattern")
     if request.argument_max_bytes is None:
-        return not_asked(CheckName.TOPIC_LIST, "only Airflow starts a job by a list of topics")
+        return not_asked(CheckName.TOPIC_LIST, "no argument_max_bytes is given")
     listed = ",".join(map(request.pair.naming.target_topic, topics))
     if problem := find_long_list(listed, request.argument_max_bytes):
         return failed(CheckName.TOPIC_LIST, problem)
