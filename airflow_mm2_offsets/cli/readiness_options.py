@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_mm2_offsets.cli.clusters import Clusters
+from airflow_mm2_offsets.cli.numbers import Number
 from airflow_mm2_offsets.cli.options import read_text_option
 from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.core.readiness_names import CheckName
@@ -98,6 +99,15 @@ class JobFacts:
     txn_app_id: Annotated[
         str | None,
         Option("--txn-app-id", metavar="ID", help="What the job gives its sink as txnAppId."),
+    ] = None
+    argument_max_bytes: Annotated[
+        int | None,
+        Option(
+            "--argument-max-bytes",
+            metavar="BYTES",
+            type=Number(int, 1),
+            help="As in Airflow's configuration: the longest list of topics that the job may get.",
+        ),
     ] = None
 
     def for_request(self) -> dict[str, Any]:

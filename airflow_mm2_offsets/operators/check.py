@@ -19,6 +19,7 @@ from airflow_mm2_offsets.operators.checkpoint import parse_positions
 from airflow_mm2_offsets.operators.drill import find_folder_problems
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_result_options import LongResultOptions
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, with_first_plan
 from airflow_mm2_offsets.operators.settings import given, is_true, parse_mode, parse_truth
@@ -210,9 +211,12 @@ class CheckFailoverOperator(BaseOperator):
     def parse_settings(self) -> tuple[Thresholds, Positions | None]:
         """Return thresholds and given positions, and check the other settings.
 
+        The options of long results, too: the tasks that use them come after the stop.
+
         Raises:
             Mm2OffsetsError: A setting is invalid.
         """
+        LongResultOptions.parse()
         is_number = isinstance(self.timeout, (int, float))
         if self.timeout is not None and not (is_number and 0 < self.timeout < float("inf")):
             raise ConfigurationError(
@@ -254,6 +258,7 @@ class CheckFailoverOperator(BaseOperator):
             sink=given(self.sink),
             txn_app_id=given(self.txn_app_id),
             probe_folder=given(self.probe_folder),
+            argument_max_bytes=LongResultOptions.parse().argument_max_bytes,
             # Empty text has a meaning of its own here.
             subscribe_pattern=None if self.subscribe_pattern == "None" else self.subscribe_pattern,
         )

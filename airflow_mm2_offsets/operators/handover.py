@@ -1,5 +1,6 @@
 """The steps that hand the job over to the target cluster: one triggers its DAG, one does not."""
 
+import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 
-from airflow_mm2_offsets.errors import HandoverError
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.errors import ConfigurationError, HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_checks import HandOver
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_results import LongResults
+from airflow_mm2_offsets.operators.platform import HANDED_OVER
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
 from airflow_mm2_offsets.spark.handover import describe_start
 from airflow_mm2_offsets.spark.offsets import format_offsets
@@ -56,9 +59,29 @@ class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
     @fails_at_once()
     def execute(self, context: Context) -> None:
         """Hand the job over, and trigger its DAG."""
-        self.hand_over(context)
-        self.conf = with_output(self.conf, self.job_output)
+        self.conf = self.hand_over(context)
         super().execute(context)
+
+    def make_arguments(self, context: Context, plan: FailoverPlan) -> Any:  # noqa: ANN401, ARG002 - the mixin's
+        """Return the conf of the DAG run.
+
+        Raises:
+            ConfigurationError: It is no JSON: Airflow would say so after the hand-over only.
+        """
+        conf = with_output(self.conf, self.job_output)
+        try:
+            conf = json.loads(conf) if conf and isinstance(conf, str) else conf
+            json.dumps(conf)
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"task {self.task_id}: conf can't be given to a DAG run, which takes JSON: {error}"
+            ) from error
+        return conf
+
+    def topics_argument(self, plan: FailoverPlan) -> str | None:  # noqa: ARG002 - the mixin's
+        """Return the conf's topics, if it has some."""
+        topics = self.conf.get("topic") if isinstance(self.conf, Mapping) else None
+        return None if topics is None else str(topics)
 
     def name_start(self) -> str:
         """Return the DAG run."""
@@ -119,23 +142,30 @@ class HandOverOperator(HandOver):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, str] | None:
         """Hand the job over, and say what the next task needs."""
-        results = LongResults.of(context)  # wrong options fail before the point of no return
         try:
-            plan = self.hand_over(context)
+            facts: dict[str, str] = self.hand_over(context)
         except AirflowSkipException as begun:
             self.log.info("%s", begun)
             return None
-        positions = plan.target_positions()
-        facts = {
-            "starting_offsets": results.offsets_argument(
-                format_offsets(positions), beside=self.plan_path
-            ),
-            "topic": ",".join(sorted(positions)),
-            "token": submit_token(self.request_id),
-        }
         for name, value in facts.items():
             context["ti"].xcom_push(key=name, value=value)
         return facts
+
+    def make_arguments(self, context: Context, plan: FailoverPlan) -> dict[str, str]:
+        """Return what the next task needs; long offsets are written to their file.
+
+        Raises:
+            ConfigurationError: An option of long results is invalid.
+            PlanError: The file can't be written.
+        """
+        text = format_offsets(plan.target_positions())
+        offsets = LongResults.of(context).offsets_argument(text, beside=self.plan_path)
+        topics = self.topics_argument(plan)
+        return dict(zip(HANDED_OVER, (offsets, topics, submit_token(self.request_id)), strict=True))
+
+    def topics_argument(self, plan: FailoverPlan) -> str:
+        """Return the topics that the next task gets."""
+        return ",".join(sorted(plan.target_positions()))
 
     def name_start(self) -> str:
         """Return what the task after this one starts."""

@@ -20,6 +20,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.locking import confirm_own_lock, lift_locks_at_target
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode
+from airflow_mm2_offsets.operators.topic_list import check_topic_list
 from airflow_mm2_offsets.spark.claim import claim_target
 from airflow_mm2_offsets.spark.fence import mark_moved
 from airflow_mm2_offsets.spark.handover import confirm_handover, describe_start, may_have_started
@@ -57,6 +58,9 @@ class HandOver(BaseOperator):
             in the control location is.
         approval: What ``ApproveFailoverOperator`` returned: it counts for the plan that it was
             given for. None: nothing was approved.
+        subscribe_pattern: The ``subscribePattern`` of the job on the target, as
+            ``CheckFailoverOperator`` has it: a job with a pattern needs no list of topics, which
+            may be too long for an argument.
         mm2_conn_id: Id of a connection of type ``mm2``.
     """
 
@@ -64,7 +68,7 @@ class HandOver(BaseOperator):
     template_fields: Sequence[str] = (
         *("checkpoint", "read", "moved_to", "target_checkpoint", "plan_path", "control"),
         *("request_id", "mm2_conn_id", "source_is_gone", "mode", "from_folder", "target_control"),
-        *("exchanged", "locks", "approval", "stopped"),
+        *("exchanged", "locks", "approval", "stopped", "subscribe_pattern"),
     )
 
     def __init__(
@@ -85,6 +89,7 @@ class HandOver(BaseOperator):
         locks: str | None = None,
         stopped: Mapping[str, Any] | None = None,
         approval: Mapping[str, Any] | None = None,
+        subscribe_pattern: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -105,10 +110,11 @@ class HandOver(BaseOperator):
         self.locks = locks
         self.stopped = stopped
         self.approval = approval
+        self.subscribe_pattern = subscribe_pattern
         self.mm2_conn_id = mm2_conn_id
 
-    def hand_over(self, context: Context) -> FailoverPlan:
-        """Compare, claim the target, mark the job as moved; return the plan to start from.
+    def hand_over(self, context: Context) -> Any:  # noqa: ANN401 - of any start
+        """Compare, claim the target, mark the job as moved; return what ``make_arguments`` made.
 
         Raises:
             HandoverError: No stop of this run is proved, the job has run since, or may, or a topic
@@ -117,6 +123,7 @@ class HandOver(BaseOperator):
                 contradicts what the clusters say now, as after a reset of MirrorMaker 2.
             NotReadyError: The job can't be started, or the target's checkpoint is in use.
             AirflowSkipException: The target job has begun: it is not started twice.
+            Mm2OffsetsError: ``make_arguments`` has failed, and nothing is marked.
         """
         control = self._reachable(self.control)
         earlier_start = self._earlier_start(control)
@@ -126,8 +133,11 @@ class HandOver(BaseOperator):
         plan = self._check_plan(positions, pending)
         home = self._prepare_home(plan.target_positions())
         self._check_target(context, earlier_start)
+        if not earlier_start and (topics := self.topics_argument(plan)):
+            check_topic_list(self, topics, control)
         if not earlier_start:
             confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
+        arguments = self.make_arguments(context, plan)
         target = storage_path(self.target_checkpoint)
         claim_target(target, self.request_id, has_fence=control is not None)
         if control is not None:
@@ -135,7 +145,14 @@ class HandOver(BaseOperator):
         if home is not None:
             lift_for_home(*home, request_id=self.request_id, positions=plan.target_positions())
         lift_locks_at_target(self)
-        return plan
+        return arguments
+
+    @abstractmethod
+    def make_arguments(self, context: Context, plan: FailoverPlan) -> Any:  # noqa: ANN401 - of any start
+        """Return what the job is started with; ``hand_over`` calls it after the checks.
+
+        The job is not marked as moved yet: all that can fail with the arguments must fail here.
+        """
 
     @abstractmethod
     def name_start(self) -> str:
@@ -156,6 +173,10 @@ class HandOver(BaseOperator):
     def planned_offsets(self) -> object:
         """Return the offsets that the job would be started with; None where it takes the plan's."""
         return None
+
+    @abstractmethod
+    def topics_argument(self, plan: FailoverPlan) -> str | None:
+        """Return the topics that the job gets, separated by commas; None where it gets none."""
 
     def parse_settings(self) -> None:
         """Raise ConfigurationError where the folder of locks can't be opened from here."""

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from airflow.providers.common.compat.sdk import Context, conf
+from airflow.providers.common.compat.sdk import Context
 
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.operators.long_result_options import (
+    FOLDER,
+    SECTION,
+    LongResultOptions,
+)
 from airflow_mm2_offsets.planning.kept_file import write_kept_file
-from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES, write_offsets
+from airflow_mm2_offsets.spark.offsets_file import write_offsets
 
 log = logging.getLogger(__name__)
-
-SECTION, FOLDER = "mm2_offsets", "xcom_folder"
-XCOM_MAX_BYTES = 65_536
-"""About 140 partitions of a plan. A run of a failover holds a plan about three times."""
 
 Brief = Callable[[Mapping[str, Any], str], dict[str, Any]]
 """Makes a brief of JSON, given the location of the whole: see ``core.brief``."""
@@ -34,32 +34,23 @@ Brief = Callable[[Mapping[str, Any], str], dict[str, Any]]
 class LongResults:
     """What a task does with results that are long."""
 
-    xcom_max_bytes: int
-    """The longest JSON that XCom gets whole."""
-    argument_max_bytes: int
-    """The longest offsets that a job gets as text."""
-    folder: str | None
-    """Where the results of drills and dry runs go, and of tasks without a path; None: to XCom."""
+    options: LongResultOptions
     name: str
-    """Of this task's files in that folder: the same in each try."""
+    """Of this task's files in the folder of the options: the same in each try."""
 
     @classmethod
-    def of(cls, context: Context) -> "LongResults":
-        """Return what Airflow's configuration says.
+    def of(cls, context: Context, *, must_be_valid: bool = True) -> "LongResults":
+        """Return what Airflow's configuration says; see ``LongResultOptions.parse``.
 
         Raises:
             ConfigurationError: A size is no whole number from 1.
         """
-        return cls(
-            xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES),
-            argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES),
-            folder=given(conf.get(SECTION, FOLDER, fallback="")),
-            name=_name(context),
-        )
+        options = LongResultOptions.parse(must_be_valid=must_be_valid)
+        return cls(options=options, name=_name(context))
 
     def is_long(self, content: Mapping[str, Any]) -> bool:
         """Tell whether JSON is too long for XCom."""
-        return len(json.dumps(content)) > self.xcom_max_bytes
+        return len(json.dumps(content)) > self.options.xcom_max_bytes
 
     def keep(
         self,
@@ -89,7 +80,7 @@ class LongResults:
             log.warning(
                 "The %s has more than %d bytes, and is in XCom whole: no file holds it. Give "
                 "[%s] %s, a folder on your storage, in Airflow's configuration",
-                *(kind, self.xcom_max_bytes, SECTION, FOLDER),
+                *(kind, self.options.xcom_max_bytes, SECTION, FOLDER),
             )
             return content
         try:
@@ -111,7 +102,7 @@ class LongResults:
         Raises:
             PlanError: The file beside ``beside`` can't be written.
         """
-        if len(text.encode()) <= self.argument_max_bytes:
+        if len(text.encode()) <= self.options.argument_max_bytes:
             return text
         if beside is not None and without_login(beside) == beside:
             return write_offsets(text, beside, storage_path)
@@ -125,26 +116,13 @@ class LongResults:
         log.warning(
             "The starting offsets have more than %d bytes, and stay a text, which a program may "
             "not take as an argument (a drill makes its own file): %s",
-            *(self.argument_max_bytes, why),
+            *(self.options.argument_max_bytes, why),
         )
         return text
 
     def _place(self, ending: str) -> str | None:
-        return f"{self.folder.rstrip('/')}/{self.name}.{ending}" if self.folder else None
-
-
-def _size(option: str, default: int) -> int:
-    value = conf.get(SECTION, option, fallback=str(default))
-    try:
-        size = int(str(value))
-    except ValueError:
-        size = 0
-    if size < 1:
-        raise ConfigurationError(
-            f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give a whole number of "
-            f"bytes, from 1"
-        )
-    return size
+        folder = self.options.folder
+        return f"{folder.rstrip('/')}/{self.name}.{ending}" if folder else None
 
 
 def _name(context: Context) -> str:

@@ -31,6 +31,9 @@ CANCELLED = "cancelled_by"
 CANCELLED_AT = "cancelled_at"
 """The XCom in which it says when that was, in seconds since 1970."""
 
+HANDED_OVER = ("starting_offsets", "topic", "token")
+"""The XComs of the hand-over, which the task that submits the job pulls."""
+
 
 @dataclass(kw_only=True)
 class _Settings:
@@ -121,6 +124,8 @@ class BeforeSubmit:
     """Of the group, as for ``BeforeCancel``, with ``control``."""
     stop_task_id: str
     """The task that returns the proof of the stop."""
+    hand_over_task_id: str
+    """The task whose XComs the submit pulls."""
     is_idempotent: bool
     """The user's word that the platform starts one job of several submits by this run."""
 
@@ -131,7 +136,8 @@ class BeforeSubmit:
         Raises:
             AirflowSkipException: The target job has begun.
             HandoverError: The job is not handed over by this run, its fence was lifted since, it
-                was started on the source since, or an earlier try may have submitted it.
+                was started on the source since, the hand-over has left no XComs, or an earlier try
+                may have submitted it.
             StopError: The control location can't be read, and is not lost.
         """
         task: Any = context["task"]
@@ -151,7 +157,31 @@ class BeforeSubmit:
         if earlier is not None and not self.is_idempotent:
             raise HandoverError(_second_try(own))
         self._check_stopped(own, context)
+        self._check_arguments(own, context)
         note_submission(own.target, own.request_id, this_try)
+
+    def _check_arguments(self, own: _Settings, context: Context) -> None:
+        """Raise where the hand-over has failed after its mark, or its XComs were deleted.
+
+        Templates render what is absent as None, and the job would be submitted with that.
+        """
+        instance: Any = context["ti"]
+        absent = [
+            name
+            for name in HANDED_OVER
+            if not given(
+                instance.xcom_pull(
+                    task_ids=self.hand_over_task_id, key=name, map_indexes=instance.map_index
+                )
+            )
+        ]
+        if absent:
+            raise HandoverError(
+                f"{self.hand_over_task_id} has left no {' and no '.join(absent)} for "
+                f"{own.request_id!r}, so nothing was submitted by this try: it has not ended by "
+                f"itself, or its XComs were deleted. Clear it with all after it: it hands the same "
+                f"over once more"
+            )
 
     def _check_stopped(self, own: _Settings, context: Context) -> None:
         """Raise where a job without a fence was started since the hand-over: hours may lie between.

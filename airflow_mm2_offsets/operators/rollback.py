@@ -1,6 +1,7 @@
 """The step back: it undoes a failover that has not reached its point of no return."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
@@ -9,7 +10,6 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import (
-    CheckpointError,
     ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
@@ -21,15 +21,13 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import ROLLS_BACK, page_links
 from airflow_mm2_offsets.operators.locking import places_of
-from airflow_mm2_offsets.operators.long_results import LongResults
+from airflow_mm2_offsets.operators.restart_conf import complete_restart_conf
 from airflow_mm2_offsets.operators.run_facts import states_of
 from airflow_mm2_offsets.operators.settings import check_location, given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run, with_output
-from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.lock import check_unlocked, release_lock
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.spark.rollback import FailoverRun, Undone, roll_back, set_plan_aside
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 
@@ -257,14 +255,15 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         if undone.was_started_since:
             already = "The job was started on the source since: it is not started twice."
             return self._say(context, "rolled_back", "runs", already)
-        self._check_not_moved()
-        if problems := find_dag_problems(context, self.trigger_dag_id):
-            raise NotReadyError(
-                f"the failover was rolled back, but the job was not restarted: "
-                f"{'; '.join(problems)}. Then clear this task, or start the job yourself"
-            )
+        with _telling_not_restarted():
+            self._check_not_moved()
+            if problems := find_dag_problems(context, self.trigger_dag_id):
+                raise NotReadyError(
+                    f"{'; '.join(problems)}. Then clear this task, or start the job yourself"
+                )
+            conf = complete_restart_conf(context, self.restart_conf, self.checkpoint)
         self.trigger_run_id = run_id
-        self.conf = with_output(self._restart_conf(context), self.restart_output)
+        self.conf = with_output(conf, self.restart_output)
         # Triggering ends the task, and what it returns is lost.
         answer = self._say(context, "rolled_back", "restarted", sentence, run_id)
         context["ti"].xcom_push(key="return_value", value=answer)
@@ -281,31 +280,9 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
         fence = read_fence(storage_path(control)) if control else None
         if fence is not None:
             raise HandoverError(
-                f"{self.control}: the failover was rolled back, but the job was not restarted: "
-                f"{fence}. See that run; if it has failed, let it roll back"
+                f"{self.control}: {fence}. See that run; if it has failed, let it roll back"
             )
         check_unlocked(checkpoint, self.request_id)
-
-    def _restart_conf(self, context: Context) -> dict[str, Any]:
-        """Return the conf; what it holds no value of comes from the checkpoint."""
-        conf = dict(self.restart_conf or {})
-        if all(map(given, conf.values())):
-            return conf
-        try:
-            positions = read_checkpoint(storage_path(self.checkpoint)).positions
-        except CheckpointError as error:
-            raise as_class(
-                CheckpointError,
-                error,
-                f"the failover was rolled back, but the job was not restarted: {error}",
-            ) from error
-        offsets = LongResults.of(context).offsets_argument(
-            format_offsets(positions), beside=given(self.plan_path)
-        )
-        read = {"topic": ",".join(sorted(positions)), "starting_offsets": offsets}
-        return {
-            name: value if given(value) else read.get(name, value) for name, value in conf.items()
-        }
 
     def _describe(self, undone: Undone, unproved: str | None) -> tuple[str, str, str]:
         if undone.mark is None:
@@ -356,6 +333,16 @@ class RollbackFailoverOperator(TriggerDagRunOperator):
             "restart_run_id": run_id,
             "next": sentence,
         }
+
+
+@contextmanager
+def _telling_not_restarted() -> Iterator[None]:
+    """Let each error say how far the roll-back has come: the job stands still on the source."""
+    try:
+        yield
+    except Mm2OffsetsError as error:
+        message = f"the failover was rolled back, but the job was not restarted: {error}"
+        raise as_class(type(error), error, message) from error
 
 
 def _state_of(context: Context, task_id: str) -> str | None:

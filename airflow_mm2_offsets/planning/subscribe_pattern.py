@@ -26,6 +26,11 @@ class JobPatterns:
     source: Collection[str] = ()
     """The patterns of the job on the source, from its ``driver.json``."""
 
+    @property
+    def are_used(self) -> bool:
+        """Whether the job subscribes by a pattern, and not by the names of its topics."""
+        return bool(self.source if self.requested is None else self.requested)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternMatch:

@@ -75,6 +75,7 @@ class PairRequest:
     reads_from: Collection[str] = ()
     """The bootstrap servers in the job's options."""
     patterns: JobPatterns = field(default_factory=JobPatterns)
+    argument_max_bytes: int | None = None
     syncs: Once[SyncsSnapshot]
     """The offset-syncs topic."""
     newest_syncs: "Once[list[Record]]"

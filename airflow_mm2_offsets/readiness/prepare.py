@@ -81,6 +81,7 @@ def make_pair_request(
         plan_options=replace(request.plan_options, archive=archive),
         reads_from=driver.bootstrap_servers if driver else (),
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
+        argument_max_bytes=request.argument_max_bytes,
         syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),
         newest_syncs=Once(
             lambda: read_newest(

@@ -55,7 +55,8 @@ _FAMILIES = (
     ),
     _Family(
         (
-            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN, CheckName.SOURCE_PARTITIONS),
+            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN, CheckName.TOPIC_LIST),
+            CheckName.SOURCE_PARTITIONS,
             *(CheckName.TARGET_PARTITIONS, CheckName.TRANSLATION, CheckName.TARGET_RETENTION),
             CheckName.LOG_APPEND_TIME,
         ),

@@ -94,6 +94,8 @@ class JobSteps:
             "approval": XComArg(approve),
             "from_folder": self.job.source_folder,
             "target_control": f"{self.job.target_folder}/control",
+            # The check has looked at the same.
+            "subscribe_pattern": self.tasks.arguments.get("check", {}).get("subscribe_pattern"),
         }
         if self.submit is None:
             tasks: list[BaseOperator] = [
@@ -109,14 +111,16 @@ class JobSteps:
                 )
             ]
         else:
+            hand_over = self.tasks.add(HandOverOperator, OF_SUBMIT, **handed)
             tasks = [
-                self.tasks.add(HandOverOperator, OF_SUBMIT, **handed),
+                hand_over,
                 self.tasks.add_own(
                     self.submit,
                     "submit_target",
                     then=BeforeSubmit(
                         settings=self._own_settings(),
                         stop_task_id=stop.task_id,
+                        hand_over_task_id=hand_over.task_id,
                         is_idempotent=self.submit_is_idempotent,
                     ),
                     # Airflow's retry would be refused.

@@ -6,14 +6,12 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.operators.platform import HANDED_OVER
 from airflow_mm2_offsets.task_groups.gates import SAME_JOB
 
 OperatorFactory = Callable[..., BaseOperator]
 """An operator's class, or a ``functools.partial`` of it with all arguments but those that the group
 gives: ``task_id``, ``trigger_rule``, ``pre_execute``, ``post_execute``, ``retries``."""
-
-HANDED_OVER = ("starting_offsets", "topic", "token")
-"""What ``hand_over`` gives to the task that submits the job."""
 
 
 def from_hand_over(name: str, group_id: str = "failover") -> str:

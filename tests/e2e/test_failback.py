@@ -24,8 +24,8 @@ def test_there_and_home_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Each number is delivered once, and never do two jobs run at a time. Every plan counts as too
     long for XCom here, and all offsets as too long for an argument: both lie in files.
     """
-    for option in ("XCOM_MAX_BYTES", "ARGUMENT_MAX_BYTES"):
-        monkeypatch.setenv(f"AIRFLOW__MM2_OFFSETS__{option}", "1")
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__XCOM_MAX_BYTES", "1")
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "15")  # the topic's name fits
     demo = Demo(tmp_path, print)
     with demo, DriverWatch(demo, stay(demo, 1), stay(demo, 2)) as watch:
         journey = Journey(demo)

@@ -1,5 +1,7 @@
 """The way home, task by task: the job was moved by a first run, and runs on the target."""
 
+from pathlib import Path
+
 import pytest
 
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
@@ -49,6 +51,22 @@ def test_the_output_of_the_first_life_is_not_overwritten(away: Failover) -> None
         back.run("check")
     back.worker.conf = {**back.worker.conf, "sink": str(away.source.folder / "later")}
     back.run("check")
+
+
+@tells_of_dags
+def test_a_restart_of_a_way_home_has_its_long_offsets_where_the_job_runs(
+    away: Failover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the sides exchanged, the restart writes no offsets into the folder to come home to."""
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
+    back = way_home(away.worker, away, "manual__2", on_failure="restart")
+    for each in UNTIL_STARTED[:-1]:
+        back.run(each)
+    before = {*back.target.rglob("*.offsets-*")}
+    back.run("roll_back")
+    (offsets,) = _home_plan_starts(back.worker)
+    assert Path(offsets[1:]).parent == back.source.folder
+    assert {*back.target.rglob("*.offsets-*")} == before
 
 
 @tells_of_dags

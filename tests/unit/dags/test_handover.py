@@ -6,6 +6,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_mm2_offsets.errors import (
+    ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
     NotReadyError,
@@ -40,6 +41,16 @@ def test_a_source_job_that_was_started_again_is_not_moved_from_where_it_was(run:
     assert "nothing was started" in text
     assert isinstance(caught.value, AirflowFailException)
     assert not run.worker.triggered
+
+
+def test_a_conf_that_no_dag_run_takes_moves_no_job(run: Failover) -> None:
+    """Airflow would refuse it after the mark, and the failover could not be rolled back."""
+    run.run_until("submit_target")
+    task = run.task("submit_target")
+    vars(task)["conf"] = {**vars(task)["conf"], "started": object}
+    with pytest.raises(ConfigurationError, match="conf can't be given to a DAG run, which takes J"):
+        run.run("submit_target")
+    assert run.fence_state() is FenceState.STOPPING
 
 
 def test_a_source_job_that_was_started_again_is_seen_before_its_first_batch(run: Failover) -> None:

@@ -1,6 +1,7 @@
 """A failover whose plan and offsets are too long for XCom and for an argument: any size is one."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from upath import UPath
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.brief import is_brief
 from airflow_mm2_offsets.core.forecast import FailoverForecast
-from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError, PlanError
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
+from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
 from tests.unit.dags.dags_folder import STEPS
 from tests.unit.dags.drills import BEFORE, DrillRun
-from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.dags.failovers import STARTING, Failover, tells_of_dags
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
@@ -27,7 +29,7 @@ OPTION = "AIRFLOW__MM2_OFFSETS__"
 @pytest.fixture(autouse=True)
 def one_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "1")
-    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "1")
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "10")  # a topic has 6
     # Of four partitions two are shown.
     monkeypatch.setattr("airflow_mm2_offsets.core.brief.WORST", 2)
 
@@ -190,6 +192,86 @@ def test_a_size_that_is_none_is_named(run: Failover, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(f"{OPTION}XCOM_MAX_BYTES", "0")
     with pytest.raises(ConfigurationError, match="give a whole number of bytes, from 1"):
         run.run("translate")
+
+
+@pytest.mark.parametrize("option", ["XCOM_MAX_BYTES", "ARGUMENT_MAX_BYTES"])
+def test_a_wrong_size_is_found_before_anything_is_stopped(
+    run: Failover, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """The check names it: the tasks that use it come after the stop."""
+    monkeypatch.setenv(f"{OPTION}{option}", "64k")
+    named = rf"stopped nothing; .*\n  - .*\[mm2_offsets\] {option.lower()} is '64k'"
+    with pytest.raises(ConfigurationError, match=named):
+        run.run("check")
+    assert run.fence_state() is None
+
+
+@tells_of_dags
+def test_a_restart_needs_nothing_of_the_targets_storage(run: Failover) -> None:
+    """It may be why the failover is rolled back: here no folder of plans can be written there."""
+    run.worker.conf = {**run.worker.conf, "on_failure": "restart"}
+    run.run_until("submit_target")
+    shutil.rmtree(run.target / "plans")
+    (run.target / "plans").write_text("a bucket that refuses")
+    run.run("roll_back")
+    offsets = _conf(run)["starting_offsets"]
+    assert Path(offsets[1:]).parent == run.source.folder
+    assert read_offsets(offsets, UPath) == '{"orders":{"0":4,"1":0,"2":0,"3":0}}'
+
+
+@tells_of_dags
+def test_a_wrong_size_does_not_hold_a_restart_up(
+    run: Failover, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Changed after the check, it fails the translation; the job runs again by the defaults."""
+    run.worker.conf = {**run.worker.conf, "on_failure": "restart"}
+    run.run_until("translate")
+    for option in ("XCOM_MAX_BYTES", "ARGUMENT_MAX_BYTES"):
+        monkeypatch.setenv(f"{OPTION}{option}", "64k")
+    with pytest.raises(ConfigurationError):
+        run.run("translate")
+    run.run("roll_back")
+    assert _conf(run)["starting_offsets"] == '{"orders":{"0":4,"1":0,"2":0,"3":0}}'
+    assert "argument_max_bytes is '64k'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "refused"), [({}, True), ({"subscribe_pattern": "^orders$"}, False)]
+)
+@pytest.mark.parametrize("task_id", ["check", "submit_target"])
+def test_a_list_of_topics_that_no_argument_takes_moves_no_job(
+    run: Failover,
+    monkeypatch: pytest.MonkeyPatch,
+    task_id: str,
+    pattern: dict[str, str],
+    refused: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Found by the check, or before the mark; a job that subscribes by a pattern needs no list."""
+    run.worker.conf = {**run.worker.conf, **pattern}
+    run.run_until(task_id)
+    fence = run.fence_state()
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "5")
+    if not refused:
+        run.run(task_id)
+        return
+    named = r"the list of the 1 topics on the target has 6 bytes, .* 5 .*subscribePattern"
+    with pytest.raises(NotReadyError, match=named):
+        run.run(task_id)
+    assert run.fence_state() is fence
+    assert fence is not FenceState.MOVED
+    assert not run.worker.triggered
+
+
+def test_a_job_with_a_pattern_of_its_own_is_known_by_its_driver(
+    run: Failover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is given: the pattern stands in the control location, for check and hand-over."""
+    driver = run.source.read("driver.json") or {}
+    (query,) = driver["queries"]
+    run.source.beat(1, queries=[{**query, "subscribe_patterns": ["^orders$"]}])
+    monkeypatch.setenv(f"{OPTION}ARGUMENT_MAX_BYTES", "5")
+    run.run_until("wait_started")
+    assert run.fence_state() is FenceState.MOVED
 
 
 def test_offsets_of_a_file_are_those_that_the_job_began_at(run: Failover) -> None:

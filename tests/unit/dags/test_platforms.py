@@ -12,13 +12,20 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
-from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError, StopError
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    HandoverError,
+    LockedError,
+    NotReadyError,
+    PlanError,
+    StopError,
+)
 from airflow_mm2_offsets.spark.claim import claim_target, read_claim
 from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
 from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock
 from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.spark.stopping import begin_stop, forget_stop
-from airflow_mm2_offsets.spark.submission import note_submission, submission_file
+from airflow_mm2_offsets.spark.submission import note_submission, submission_file, submitted_by
 from airflow_mm2_offsets.task_groups import failover_tasks, from_hand_over
 from tests.unit.dags.failovers import STARTING, Failover
 from tests.unit.operators.spark_job import Job
@@ -91,17 +98,63 @@ def test_the_hand_over_marks_and_the_own_operator_starts(own: Own) -> None:
 def test_long_offsets_are_submitted_as_a_file(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """The submit gets the file that the translation has written; wrong options move no job."""
     option = "AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES"
-    monkeypatch.setenv(option, "1")
+    monkeypatch.setenv(option, "10")
     own.run_all(*BEFORE, *HANDED[:-1])
     monkeypatch.setenv(option, "1 kB")
     with pytest.raises(ConfigurationError, match="argument_max_bytes is '1 kB'"):
         own.run("hand_over")
     assert read_claim(own.target_checkpoint) is None
-    monkeypatch.setenv(option, "1")
+    monkeypatch.setenv(option, "10")
     own.run_all("hand_over", "submit_target")
     ((offsets, _),) = own.submitted
     assert offsets == own.worker.xcoms["failover.translate", "starting_offsets"]
     assert read_offsets(offsets, UPath) == STARTING
+
+
+def test_offsets_that_can_not_be_written_move_no_job(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is written before the mark: the failover can still be rolled back."""
+    own.run_all(*BEFORE, *HANDED[:-1])
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
+
+    def refuse(*_: object) -> str:
+        raise PlanError("the storage refuses")
+
+    monkeypatch.setattr("airflow_mm2_offsets.operators.long_results.write_offsets", refuse)
+    with pytest.raises(PlanError, match="the storage refuses"):
+        own.run("hand_over")
+    assert read_claim(own.target_checkpoint) is None
+    own.worker.states = {"failover.stop_source": "success"}
+    own.run("roll_back")
+    assert own.worker.xcoms["failover.roll_back", "return_value"]["done"] == "rolled_back"
+
+
+def test_topics_that_no_argument_takes_move_no_job(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The platform would refuse them after the mark; a job with a pattern needs no list."""
+    own.run_all(*BEFORE, *HANDED[:-1])
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "5")
+    with pytest.raises(NotReadyError, match=r"nothing was started.*the list of the 1 topics on"):
+        own.run("hand_over")
+    assert read_claim(own.target_checkpoint) is None
+    vars(own.task("hand_over"))["subscribe_pattern"] = "^orders$"
+    own.run_all("hand_over", "submit_target")
+    assert len(own.submitted) == 1
+
+
+@pytest.mark.parametrize("absent", ["starting_offsets", "topic", "token"])
+def test_nothing_is_submitted_without_what_the_hand_over_gives(own: Own, absent: str) -> None:
+    """It lost its worker after the mark and was marked as success: None would be submitted."""
+    own.run_all(*BEFORE, *HANDED)
+    del own.worker.xcoms["failover.hand_over", absent]
+    with pytest.raises(HandoverError, match=rf"failover\.hand_over has left no {absent} for"):
+        own.run("submit_target")
+    assert own.submitted == []
+    assert submitted_by(own.target_checkpoint, STOP) is None
+    own.run_all("hand_over", "submit_target")
+    assert [offsets for offsets, _ in own.submitted] == [STARTING]
 
 
 def test_a_job_that_came_back_before_the_hand_over_is_not_moved(own: Own) -> None:
@@ -165,6 +218,8 @@ class Fenced(Failover):
         source.acknowledge()
         claim_target(UPath(target) / "checkpoint", STOP)
         mark_moved(str(source.control), STOP, str(target))
+        for name in ("starting_offsets", "topic", "token"):
+            worker.xcoms["failover.hand_over", name] = "handed over"
 
 
 @pytest.mark.parametrize("other", [None, "another:1"])

@@ -14,6 +14,7 @@ from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
+    PlanError,
     StopError,
 )
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
@@ -34,6 +35,7 @@ from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 RUN = "failover:manual__1"
+OFFSETS = '{"orders":{"0":4,"1":6}}'
 KILLED = {"proof": "killed", "request_id": RUN}
 
 
@@ -137,18 +139,57 @@ def test_a_job_that_runs_is_not_started_beside_itself(worker: Worker, job: Job) 
 
 
 @pytest.mark.skipif(not hasattr(RuntimeTaskInstance, "get_dag"), reason="from Airflow 3.2 on")
-def test_a_restart_has_long_offsets_in_a_file(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("plan", ["target/plans/plan.json", None])
+def test_a_restart_has_long_offsets_beside_its_own_checkpoint(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch, plan: str | None
 ) -> None:
-    """An argument of spark-submit would be too long; the file lies beside the plan's."""
-    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
-    conf = {"folder": str(job.folder), "topic": None, "starting_offsets": None}
-    worker.run(_task(on_failure="restart", restart_conf=conf))
+    """The job reads there in any case, and nothing is written where the plan lies."""
+    _make_offsets_long(monkeypatch)
+    path = plan and str(job.folder / plan)
+    worker.run(_task(on_failure="restart", restart_conf=_conf(job), plan_path=path))
     (started,) = worker.triggered.values()
     assert started["topic"] == "orders"
-    assert started["starting_offsets"].startswith(f"@{job.folder}/plan.offsets-")
+    assert started["starting_offsets"].startswith(f"@{job.folder}/checkpoint.restart.offsets-")
     text = read_offsets(started["starting_offsets"], UPath)
-    assert text == '{"orders":{"0":4,"1":6}}'
+    assert text == OFFSETS
+    assert not [*job.folder.glob("target/**/*offsets*")]
+
+
+@pytest.mark.skipif(not hasattr(RuntimeTaskInstance, "get_dag"), reason="from Airflow 3.2 on")
+def test_a_restart_goes_on_where_no_file_can_be_written(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing holds the job up: it goes on from its checkpoint whatever offsets it is given."""
+    _make_offsets_long(monkeypatch)
+
+    def refuse(*_: object) -> str:
+        raise PlanError("the storage refuses")
+
+    monkeypatch.setattr("airflow_mm2_offsets.operators.long_results.write_offsets", refuse)
+    worker.run(_task(on_failure="restart", restart_conf=_conf(job)))
+    (started,) = worker.triggered.values()
+    assert started["starting_offsets"] == OFFSETS
+    assert "the storage refuses" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(RuntimeTaskInstance, "get_dag"), reason="from Airflow 3.2 on")
+def test_a_restart_only_warns_of_too_many_topics(
+    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The job has run on the source before: somehow it got them."""
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "5")
+    worker.run(_task(on_failure="restart", restart_conf=_conf(job)))
+    (started,) = worker.triggered.values()
+    assert started["topic"] == "orders"
+    assert "started again all the same: the list of the 1 topics" in caplog.text
+
+
+def _make_offsets_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__ARGUMENT_MAX_BYTES", "10")
+
+
+def _conf(job: Job) -> dict[str, Any]:
+    return {"folder": str(job.folder), "topic": None, "starting_offsets": None}
 
 
 def test_a_paused_dag_restarts_nothing(worker: Worker, job: Job) -> None:
@@ -300,7 +341,8 @@ def test_a_job_that_another_run_has_moved_since_is_not_restarted(
         acquire_lock(_places(job), other)
         mark_lock_moved(_places(job), other, "elsewhere")
     worker.paused["orders_stream"] = False
-    with pytest.raises(HandoverError, match="was moved to elsewhere by 'failover:manual__2'"):
+    named = "was rolled back, but the job was not restarted: .*was moved to elsewhere by 'failover:"
+    with pytest.raises(HandoverError, match=named):
         worker.run(_task(**settings))
     assert not worker.triggered
 

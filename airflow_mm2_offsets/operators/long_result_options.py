@@ -1,0 +1,66 @@
+"""The options of ``[mm2_offsets]`` in Airflow's configuration that say which results are long.
+
+``check`` parses them before anything is stopped; the tasks that use them read them again.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from airflow.providers.common.compat.sdk import conf
+
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES
+
+log = logging.getLogger(__name__)
+
+SECTION, FOLDER = "mm2_offsets", "xcom_folder"
+XCOM_MAX_BYTES = 65_536
+"""About 140 partitions of a plan. A run of a failover holds a plan about three times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongResultOptions:
+    """Which results are long, and where they go."""
+
+    xcom_max_bytes: int = XCOM_MAX_BYTES
+    """The longest JSON that XCom gets whole."""
+    argument_max_bytes: int = MAX_ARGUMENT_BYTES
+    """The longest offsets, and the longest list of topics, that a job gets as text."""
+    folder: str | None = None
+    """Where the results of drills and dry runs go, and of tasks without a path; None: to XCom."""
+
+    @classmethod
+    def parse(cls, *, must_be_valid: bool = True) -> "LongResultOptions":
+        """Return what Airflow's configuration says.
+
+        Args:
+            must_be_valid: False: an invalid option has its default, with a warning. For a task that
+                undoes a failover, which no option may hold up.
+
+        Raises:
+            ConfigurationError: A size is no whole number from 1.
+        """
+        return cls(
+            xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES, must_be_valid),
+            argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES, must_be_valid),
+            folder=given(conf.get(SECTION, FOLDER, fallback="")),
+        )
+
+
+def _size(option: str, default: int, must_be_valid: bool) -> int:  # noqa: FBT001 - of this file
+    value = conf.get(SECTION, option, fallback=str(default))
+    try:
+        size = int(str(value))
+    except ValueError:
+        size = 0
+    if size >= 1:
+        return size
+    problem = (
+        f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give a whole number of "
+        f"bytes, from 1"
+    )
+    if must_be_valid:
+        raise ConfigurationError(problem)
+    log.warning("%s. The default counts: %d", problem, default)
+    return default
