@@ -39,12 +39,12 @@ class LongResultOptions:
                 undoes a failover, which no option may hold up.
 
         Raises:
-            ConfigurationError: A size is no whole number from 1.
+            ConfigurationError: A size is no whole number from 1, or the folder is not absolute.
         """
         return cls(
             xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES, must_be_valid),
             argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES, must_be_valid),
-            folder=given(conf.get(SECTION, FOLDER, fallback="")),
+            folder=_folder(must_be_valid),
         )
 
 
@@ -56,11 +56,23 @@ def _size(option: str, default: int, must_be_valid: bool) -> int:  # noqa: FBT00
         size = 0
     if size >= 1:
         return size
-    problem = (
-        f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give a whole number of "
-        f"bytes, from 1"
+    _complain(option, value, "a whole number of bytes, from 1", must_be_valid)
+    return default
+
+
+def _folder(must_be_valid: bool) -> str | None:  # noqa: FBT001 - of this file
+    folder = given(conf.get(SECTION, FOLDER, fallback=""))
+    # A relative one would be another folder for each process.
+    if folder is None or folder.startswith("/") or "://" in folder:
+        return folder
+    _complain(
+        FOLDER, folder, "an absolute path, or a URL such as s3://bucket/folder", must_be_valid
     )
+    return None
+
+
+def _complain(option: str, value: object, what: str, must_be_valid: bool) -> None:  # noqa: FBT001 - of this file
+    problem = f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give {what}"
     if must_be_valid:
         raise ConfigurationError(problem)
-    log.warning("%s. The default counts: %d", problem, default)
-    return default
+    log.warning("%s. The default counts", problem)

@@ -12,7 +12,7 @@ from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 from airflow.providers_manager import ProvidersManager
 
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
-from airflow_mm2_offsets.operators.long_results import XCOM_MAX_BYTES
+from airflow_mm2_offsets.operators.long_result_options import XCOM_MAX_BYTES
 from airflow_mm2_offsets.provider import get_provider_info
 from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES
 

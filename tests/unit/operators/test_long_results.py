@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from airflow_mm2_offsets.core.brief import is_brief
-from airflow_mm2_offsets.errors import TranslationRefusedError
+from airflow_mm2_offsets.errors import ConfigurationError, TranslationRefusedError
+from airflow_mm2_offsets.operators.long_result_options import LongResultOptions
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from tests.unit.operators.translate_task import plan_of, translate
 from tests.unit.operators.worker import Worker
@@ -56,3 +57,19 @@ def test_a_plan_that_no_file_holds_stays_whole(
     assert "is in XCom whole" in caplog.text
     assert "stay a text, which a program may not take" in caplog.text
     assert "word" not in caplog.text
+
+
+@pytest.mark.parametrize("folder", ["plans", "~/plans", "./plans"])
+def test_a_folder_must_be_absolute(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """Another process would look in its own: it is refused, or passed over by a roll-back."""
+    monkeypatch.setenv(FOLDER, folder)
+    with pytest.raises(ConfigurationError, match=f"xcom_folder is '{folder}'.*an absolute path"):
+        LongResultOptions.parse()
+    assert LongResultOptions.parse(must_be_valid=False).folder is None
+
+
+@pytest.mark.parametrize("folder", ["/mnt/plans", "s3://aws_default@lake/plans"])
+def test_an_absolute_folder_is_taken(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """A path or a URL."""
+    monkeypatch.setenv(FOLDER, folder)
+    assert LongResultOptions.parse().folder == folder
