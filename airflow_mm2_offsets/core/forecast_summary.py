@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from airflow_mm2_offsets.core.forecast import CountRange, FailoverForecast, PartitionForecast
-from airflow_mm2_offsets.core.summary import table
+from airflow_mm2_offsets.core.summary import MOST_NAMED, paragraph, table
 
 _HEADER = ("partition", "position", "at risk", "seconds", "read again", "seconds")
-_FOLDED = 5
-"""How many partitions one paragraph can name."""
 
 
 def summarize_forecast(
@@ -58,7 +56,7 @@ def summarize_forecast_folded(
     worst = [
         f"{line.topic_partition} at {line.position} with {line.at_risk} at risk and "
         f"{line.read_again} read again"
-        for line in shown[:_FOLDED]
+        for line in shown[:MOST_NAMED]
         if not line.at_risk.at_most == line.read_again.at_most == 0
     ]
     sentences = [
@@ -67,7 +65,7 @@ def summarize_forecast_folded(
         *([f"Worst: {'; '.join(worst)}."] if worst else []),
         f"{rest}." if rest else "The XCom table has each partition, and what it rests on.",
     ]
-    text = " ".join(" ".join(sentences).split())
+    text = paragraph(sentences)
     return f"{text[:1].upper()}{text[1:]}"
 
 

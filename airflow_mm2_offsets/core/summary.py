@@ -1,6 +1,6 @@
 """Plans and tables as plain text: for XCom, the page and the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.plan import FailoverPlan
@@ -9,7 +9,7 @@ from airflow_mm2_offsets.core.result import Status
 _HEADER = ("partition", "source position", "target position", "status", "shift", "read again")
 WHAT_TO_DO = "What to do"
 """What begins the last part of a readiness report."""
-_FOLDED = 5
+MOST_NAMED = 5
 """How many partitions one paragraph can name."""
 
 
@@ -35,7 +35,12 @@ def fold(text: str) -> str:
     steps = [each for each in blocks if each.startswith(WHAT_TO_DO)]
     todo = [f"{WHAT_TO_DO}: {'; '.join(each.splitlines()[1:])}." for each in steps]
     rest = ["The XCom table has all lines."] if blocks else []
-    return " ".join(" ".join([f"{headline.rstrip('.')}.", *todo, *rest]).split())
+    return paragraph([f"{headline.rstrip('.')}.", *todo, *rest])
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    """Return sentences as one paragraph, whatever line breaks are in them."""
+    return " ".join(" ".join(sentences).split())
 
 
 def summarize(
@@ -67,14 +72,14 @@ def summarize_folded(plan: FailoverPlan, shown: Sequence[PartitionPlan], rest: s
         shown: Its worst partitions, the worst first.
         rest: Where the others are, as a sentence.
     """
-    worst = [_sentence(line) for line in shown[:_FOLDED] if _is_worth_a_word(line)]
+    worst = [_sentence(line) for line in shown[:MOST_NAMED] if _is_worth_a_word(line)]
     sentences = [
         _verdict(plan),
         *(f"Made without {each.part}: {each.reason}." for each in plan.left_out),
         *([f"Worst: {'; '.join(worst)}."] if worst else []),
         f"{rest}." if rest else "The XCom table has each partition.",
     ]
-    return " ".join(" ".join(sentences).split())
+    return paragraph(sentences)
 
 
 def _verdict(plan: FailoverPlan) -> str:
