@@ -1,6 +1,5 @@
 """Who may see what on the page: Airflow's auth manager is asked for each connection and DAG."""
 
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated
 
@@ -51,11 +50,8 @@ class Access:
         Raises:
             HTTPException: 403, with the connection's name.
         """
-        _require(
-            self.sees_connection,
-            conn_id,
-            f"you may not read connection {conn_id}, which names the clusters",
-        )
+        if not self.sees_connection(conn_id):
+            raise _forbidden(f"you may not read connection {conn_id}, which names the clusters")
 
     def require_dag(self, dag_id: str) -> None:
         """Raise unless the user may read a DAG's runs, tasks and XComs.
@@ -63,18 +59,12 @@ class Access:
         Raises:
             HTTPException: 403, with the DAG's name.
         """
-        _require(
-            self.sees_dag, dag_id, f"you may not read the runs, tasks and XComs of DAG {dag_id}"
-        )
+        if not self.sees_dag(dag_id):
+            raise _forbidden(f"you may not read the runs, tasks and XComs of DAG {dag_id}")
 
 
 User = Annotated[Access, Depends()]
 """The user of a request; a request without a login is refused (401)."""
-
-
-def _require(sees: Callable[[str], bool], name: str, refusal: str) -> None:
-    if not sees(name):
-        raise _forbidden(refusal)
 
 
 def _forbidden(refusal: str) -> HTTPException:

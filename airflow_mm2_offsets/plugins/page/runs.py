@@ -1,7 +1,8 @@
 """Routes that show what tasks have found: the overview, a plan, a readiness report, a run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from airflow_mm2_offsets.api.workers import PlanWorkers
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.plugins.page import records
 from airflow_mm2_offsets.plugins.page.access import User
-from airflow_mm2_offsets.plugins.page.overview import ConnectionRow, make_rows
+from airflow_mm2_offsets.plugins.page.overview import make_rows
 from airflow_mm2_offsets.plugins.page.plan_table import (
     Filter,
     Sort,
@@ -30,6 +31,8 @@ from airflow_mm2_offsets.plugins.page.timeline import Timeline, make_timeline
 router = APIRouter()
 
 _ID = Query(min_length=1, max_length=250, pattern="^[^\x00]*$")  # as long as Airflow's own
+_TOLD = ("plan", "readiness", "report")
+"""The pages that tell what a task returned."""
 Id = Annotated[str, _ID]
 # Airflow 3.1 does not escape the id in the address of a tab: its + arrives as a space, which no id
 # of a run holds.
@@ -48,11 +51,7 @@ def show_overview(user: User) -> HTMLResponse:
         reports = records.newest_links(session, "report", dag_ids)
         used = {each.conn_id for each in (*readiness, *reports) if each.conn_id}
         conn_ids = filter(user.sees_connection, used.union(records.connection_ids(session)))
-
-        def read(tasks: Collection[TaskRef]) -> Mapping[TaskRef, Mapping[str, Any]]:
-            return records.results(session, tasks)
-
-        rows: list[ConnectionRow] = make_rows(conn_ids, readiness, reports, read)
+        rows = make_rows(conn_ids, readiness, reports, partial(records.results, session))
     return render("overview", rows=rows, most=records.MOST_LINKS)
 
 
@@ -144,7 +143,14 @@ def show_run(user: User, dag_id: Id, run_id: RunId, map_index: MapIndex = -1) ->
             )
         links = records.links_of_run(session, dag_id, run_id, map_index)
         linked = [task for page in links.values() for task in page]
-        results = records.results(session, {each.task for each in linked})
+        # What the other tasks returned may be long, such as the positions of a job.
+        told = {
+            each.task
+            for page, tasks in links.items()
+            for each in tasks
+            if each.job or page in _TOLD
+        }
+        results = records.results(session, told)
         has_ended = records.has_ended(session, dag_id, run_id)
     pages = {
         page: [each for each in tasks if each.task in results] for page, tasks in links.items()

@@ -91,7 +91,7 @@ def make_timeline(
         results: What these returned.
         now: Where the axis ends while the run has not ended; None once it has.
     """
-    started = [each for each in tries if each.started and each.state not in _NOT_STARTED]
+    started = list(filter(_has_started, tries))
     starts = [each.started for each in started if each.started]
     if not starts:
         return None
@@ -108,11 +108,15 @@ def make_timeline(
         waiting=[
             f"{_label(each, counts)} ({each.state.replace('_', ' ')})"
             for each in tries
-            if each not in started
+            if not _has_started(each)
         ],
         downtimes=list(_downtimes(_moments(tries, jobs, results, since), since(last))),
         has_ended=now is None,
     )
+
+
+def _has_started(each: TaskTry) -> bool:
+    return each.started is not None and each.state not in _NOT_STARTED
 
 
 def _bar(each: TaskTry, since: _Since, last: datetime, counts: Counter[TaskRef]) -> Bar:
