@@ -69,6 +69,23 @@ class Mirrored:
         )
 
 
+def airflow_connections(stack: Stack, mirrored: Mirrored) -> dict[str, dict[str, Any]]:
+    """Return Airflow's connections of a mirror and its clusters: ``mm2_default`` and two more."""
+    naming = mirrored.mirror.pair.naming
+    mm2 = {
+        "source_alias": naming.source_alias,
+        "target_alias": naming.target_alias,
+        "replication_policy": "identity",
+        "offset_syncs_topic_location": "target",
+        "connect_url": stack.connect_url,
+    }
+    return {
+        "kafka_source": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.source}},
+        "kafka_target": {"conn_type": "kafka", "extra": {"bootstrap.servers": stack.target}},
+        "mm2_default": {"conn_type": "mm2", "extra": mm2},
+    }
+
+
 @contextmanager
 def mirrored(stack: Stack) -> Iterator[Mirrored]:
     """Yield a mirror with aborted transactions and dropped records, copied to its end."""

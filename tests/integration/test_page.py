@@ -17,7 +17,7 @@ from stack.airflow import ADMIN, VIEWER, Airflow
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration import page_browser
-from tests.integration.contract import SECOND, Mirrored, mirrored
+from tests.integration.contract import SECOND, Mirrored, airflow_connections, mirrored
 from tests.integration.page_browser import framed, log_in, serious_findings
 from tests.integration.page_dags.page_world import MARKUP, ROWS
 
@@ -45,24 +45,10 @@ def mirrored_topic(browser: Browser, stack: Stack) -> Iterator[Mirrored]:  # noq
 def airflow(
     stack: Stack, mirrored_topic: Mirrored, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
-    naming = mirrored_topic.mirror.pair.naming
     made = Airflow(
         tmp_path_factory.mktemp("airflow"),
         HERE / "page_dags",
-        connections={
-            "kafka_source": _kafka(stack.source),
-            "kafka_target": _kafka(stack.target),
-            "mm2_default": {
-                "conn_type": "mm2",
-                "extra": {
-                    "source_alias": naming.source_alias,
-                    "target_alias": naming.target_alias,
-                    "replication_policy": "identity",
-                    "offset_syncs_topic_location": "target",
-                    "connect_url": stack.connect_url,
-                },
-            },
-        },
+        connections=airflow_connections(stack, mirrored_topic),
         env={},
         progress=print,
     )
@@ -72,10 +58,6 @@ def airflow(
         yield made
     finally:
         made.stop()
-
-
-def _kafka(servers: str) -> dict[str, object]:
-    return {"conn_type": "kafka", "extra": {"bootstrap.servers": servers}}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,14 @@ import pytest
 from airflow_mm2_offsets.plugins.rest import URL_PREFIX
 from stack.airflow import ADMIN, VIEWER, Airflow
 from stack.mirror import Stack
-from tests.integration.contract import REFRESH_SECONDS, Contract, Mirrored, RunningApi, mirrored
+from tests.integration.contract import (
+    REFRESH_SECONDS,
+    Contract,
+    Mirrored,
+    RunningApi,
+    airflow_connections,
+    mirrored,
+)
 
 pytestmark = pytest.mark.timeout(600)
 DAGS = Path(__file__).parents[2] / "dags"
@@ -26,23 +33,14 @@ def airflow(
     stack: Stack, mirrored_topic: Mirrored, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
     """Return an Airflow of which only the API server runs."""
-    naming = mirrored_topic.mirror.pair.naming
-    mm2 = {
-        "source_alias": naming.source_alias,
-        "target_alias": naming.target_alias,
-        "replication_policy": "identity",
-        "offset_syncs_topic_location": "target",
-        "connect_url": stack.connect_url,
-    }
+    connections = airflow_connections(stack, mirrored_topic)
     made = Airflow(
         tmp_path_factory.mktemp("airflow"),
         DAGS,
         connections={
-            "kafka_source": _connection("kafka", {"bootstrap.servers": stack.source}),
-            "kafka_target": _connection("kafka", {"bootstrap.servers": stack.target}),
-            "mm2_default": _connection("mm2", mm2),
-            "mm2_again": _connection("mm2", mm2),
-            "no_mm2": _connection("http", {}),
+            **connections,
+            "mm2_again": connections["mm2_default"],
+            "no_mm2": {"conn_type": "http", "extra": {}},
         },
         env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS)},
         parts=["api-server"],
@@ -91,10 +89,6 @@ class TestPlugin(Contract):
             assert wrong in answer.json()["detail"]
         metrics = api.client.get("/metrics").text
         assert 'mm2_offsets_syncs{connection="mm2_again"}' in metrics
-
-
-def _connection(kind: str, extra: dict[str, str]) -> dict[str, object]:
-    return {"conn_type": kind, "extra": extra}
 
 
 def _client(airflow: Airflow, user: str | None = None) -> httpx.Client:
