@@ -93,7 +93,7 @@ class _Reads:
             return otherwise
 
     def lag_of(self, partition: TopicPartition, synced: int) -> int | None:
-        """Return the most records that are not copied; None, with a problem, where nobody can say.
+        """Return the most records that are not copied; None, and a problem, where that is unknown.
 
         Args:
             partition: The partition.
