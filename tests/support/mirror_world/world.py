@@ -170,7 +170,7 @@ class MirrorWorld:
         """Alter the committed offset to an earlier one."""
         self.mirror.stop()
         back = (self.mirror.committed or 0) - offsets
-        self.mirror.alter(back if back >= 0 else None)
+        self.mirror.alter(back if back >= self.source.begin else None)
 
     def alter_forward(self, offsets: int) -> None:
         """Alter the committed offset to a later one, at most the source's last."""
