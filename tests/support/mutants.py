@@ -126,7 +126,7 @@ def _without_conditions(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _copy(root: Path, to: Path) -> None:
-    tracked = subprocess.check_output(["git", "ls-files", "-z"], cwd=root)  # noqa: S607
+    tracked = subprocess.check_output(["git", "ls-files", "-zco", "--exclude-standard"], cwd=root)  # noqa: S607
     for name in filter(None, tracked.decode().split("\0")):
         if (root / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
