@@ -174,11 +174,13 @@ def _by_time(
 
     The former are in the order in which their records were written, the others in log order.
     """
-    before, after = [], []
+    before, after, truncations = [], [], world.mirror.truncations
     for number, sync in enumerate(syncs):
         lost = _is_lost(world, sync)
-        ends = [end for end, high in world.mirror.truncations if lost and end <= sync[1] < high]
-        if sync[1] <= offset or (ends and max(ends) <= offset):
+        elections = (at for at, (end, high) in enumerate(truncations) if end <= sync[1] < high)
+        # What lies at the offset was written after each election that lost what lay there.
+        end = min((each for each, _ in truncations[next(elections) :]), default=0) if lost else 0
+        if sync[1] <= offset or (lost and end <= offset):
             before.append((not lost, 0 if lost else sync[1], number))
         else:
             after.append(sync)
