@@ -18,7 +18,7 @@ BASE ?= python:3.13-slim
 IMAGE ?= airflow-mm2-offsets
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups bench bench-spark bench-api bench-xcom compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups mutants bench bench-spark bench-api bench-xcom compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ soak-fleet: $(READY)  ## Move 20 light jobs in three waves, one broken, while Ai
 
 soak-groups: $(READY)  ## Sync groups beside MirrorMaker 2's own sync, and count what each repeats
 	@$(BIN)/python -m pytest tests/integration/soak_groups.py -s
+
+mutants: $(READY)  ## Change the rule in 60 small ways, and print which changes no test notices (hours)
+	@nice $(BIN)/python -m tests.support.mutants
 
 bench: $(READY)  ## Measure accuracy and speed beside MirrorMaker 2's own OffsetSyncStore
 	@$(BIN)/python -m benchmarks

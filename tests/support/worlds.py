@@ -53,7 +53,7 @@ def settle(world: MirrorWorld) -> MirrorWorld:
 
 def truths_of(world: MirrorWorld) -> list[int]:
     """Return the truth of each position, from 0 to one past the source's end."""
-    return [*world.truths(), world.target.high]
+    return [*world.truths().values(), world.target.high]
 
 
 def last_read(world: MirrorWorld) -> int:

@@ -16,7 +16,7 @@ from functools import partial
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.draw import worlds
 from tests.support.mirror_world.index_check import judge_index
-from tests.support.mirror_world.kinds import HIDING, KINDS, LATER
+from tests.support.mirror_world.kinds import ALL, HIDING
 from tests.support.mirror_world.plan_check import judge_plan
 from tests.support.mirror_world.report import Report
 from tests.support.mirror_world.wait_check import Waits
@@ -64,7 +64,7 @@ def _soak(options: argparse.Namespace, positions: int, seed: int) -> Soaked:
         index=Report(title="index alone", shown=options.show, hidden=options.undetectable),
         plan=Report(title="plan", shown=options.show, hidden=options.undetectable),
     )
-    drawable = (*KINDS, *LATER, *(HIDING if options.undetectable else ()))
+    drawable = (*ALL, *(HIDING if options.undetectable else ()))
     kinds = [kind for kind in drawable if options.kind in {None, kind.name}]
     logging.disable()  # Archives warn of recreated topics.
     with in_memory_clients():

@@ -21,14 +21,14 @@ from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.archives import Archived, archive_of
 from tests.support.mirror_world.clusters import TOPIC, Reach, WorldClusters
 from tests.support.mirror_world.detection import DetectableBy, Loss, Readable, detectable_by
-from tests.support.mirror_world.draw import MOST_WORLDS, Drawn, draw
-from tests.support.mirror_world.kinds import KINDS, LATER
+from tests.support.mirror_world.draw import BEGINS, MOST_WORLDS, Drawn, draw
+from tests.support.mirror_world.kinds import ALL, KINDS
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import MirrorWorld
 
 ORDERS = TopicPartition(TOPIC, 0)
-_BY_NAME = {kind.name: kind for kind in (*KINDS, *LATER)}
+_BY_NAME = {kind.name: kind for kind in ALL}
 FIRST = tuple(_BY_NAME[name] for name in ("second-life", "turned-round"))
 """The kinds of worlds where the source's end counts."""
 _OTHERS = [kind for kind in KINDS if kind.mixes and kind not in FIRST]
@@ -71,6 +71,7 @@ def with_archives(seed: int) -> Drawn:
         first,
         _BY_NAME["archived"],
         *random.sample(_OTHERS, random.choice((0, 0, 1, 2, 3))),
+        begin=random.choice(BEGINS),
     )
     if random.random() < 0.7:
         drawn.world.run([Step("archive"), *_more(random)])
@@ -83,7 +84,7 @@ def _picked(seed: int, random: Random) -> Drawn:
     settings = MirrorSettings(
         lag_max=random.choice((0, 1, 3, 5, 10)), exactly_once=random.random() < 0.2
     )
-    world = MirrorWorld(settings, random)
+    world = MirrorWorld(settings, random, begin=random.choice(BEGINS))
     unsynced = random.choices(_UNSYNCED, k=random.choice((0, 4, 8)))
     steps = ("grow", "lose", "copy", *unsynced, random.choice(_BACK), "unblock", "copy", *names)
     world.run(Step(name, random.choice((1, 2, 3, 5, 8, 13))) for name in steps)
@@ -127,7 +128,7 @@ def _compare(drawn: Drawn, syncs: PartitionSyncs, readable: Readable, gain: Gain
     first = syncs.first if syncs else None
     if first is not None and _highest_before(drawn, first.downstream) >= syncs.older_copies_until:
         gain.misread += 1
-    for position, truth in enumerate(truths):
+    for position, truth in truths.items():
         old, new = (index.translate(TOPIC, 0, position) for index in (then, now))
         gain.before[old.status.value] += 1
         gain.after[new.status.value] += 1

@@ -1,22 +1,23 @@
 """Worlds for pytest: a few of each kind, and the kinds that are expected to fail."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from random import Random
 
 import pytest
 from hypothesis import strategies as st
 
-from tests.support.mirror_world.draw import Drawn, worlds
+from tests.support.mirror_world.draw import BEGINS, Drawn, worlds
 from tests.support.mirror_world.judging import Judge
-from tests.support.mirror_world.kinds import BASE, KINDS, LATER, Kind
+from tests.support.mirror_world.kinds import ALL, BASE, Kind
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import MirrorWorld
 
 _EPISODIC = (
     *("alter_back", "alter_forward", "put_back", "reset_offsets", "reinstall", "recreate_syncs"),
-    *("recreate_source", "recreate_target", "expire_all", "catch_up"),
+    *("recreate_source", "recreate_target", "expire_all", "catch_up", "truncate", "create_again"),
+    *("begin_at_latest", "begin_at_earliest"),
 )
 """What else can happen, in the episodes of kinds."""
 
@@ -33,27 +34,34 @@ def by_kind(unmended: Mapping[str, str]) -> pytest.MarkDecorator:
                 if kind.name in unmended
                 else [],
             )
-            for kind in (*KINDS, *LATER)
+            for kind in ALL
         ],
     )
 
 
 def drawn_worlds() -> st.SearchStrategy[Drawn]:
     """Let Hypothesis pick what happens, so that it makes a loss small."""
-    actions = sorted({*BASE, *(action for kind in KINDS for action in kind.weights), *_EPISODIC})
-    steps = st.lists(st.builds(Step, st.sampled_from(actions), st.integers(1, 8)), max_size=25)
-    return st.builds(_happened, steps, st.sampled_from((0, 1, 3, 5, 10)), st.booleans())
+    lags, begins = st.sampled_from((0, 1, 3, 5, 10)), st.sampled_from(BEGINS)
+    return st.builds(_happened, world_steps(), lags, st.booleans(), begins)
 
 
-def _happened(steps: list[Step], lag_max: int, exactly_once: bool) -> Drawn:  # noqa: FBT001 - Hypothesis
+def world_steps(without: Collection[str] = ()) -> st.SearchStrategy[list[Step]]:
+    """Let Hypothesis pick what happens to a world."""
+    actions = {*BASE, *(action for kind in ALL for action in kind.weights), *_EPISODIC}
+    picked = st.sampled_from(sorted(actions.difference(without)))
+    return st.lists(st.builds(Step, picked, st.integers(1, 8)), max_size=25)
+
+
+def _happened(steps: list[Step], lag_max: int, exactly_once: bool, begin: int) -> Drawn:  # noqa: FBT001 - Hypothesis
     random = Random(0)  # noqa: S311 - the same steps make the same world
-    world = MirrorWorld(MirrorSettings(lag_max=lag_max, exactly_once=exactly_once), random)
+    settings = MirrorSettings(lag_max=lag_max, exactly_once=exactly_once)
+    world = MirrorWorld(settings, random, begin=begin)
     return Drawn(seed=0, kinds=("picked",), world=world.run(steps), random=random)
 
 
 def some(count: int, *kinds: Kind, alone: bool = True) -> Iterable[Drawn]:
     """Draw worlds."""
-    return islice(worlds(1, kinds or KINDS, alone=alone), count)
+    return islice(worlds(1, kinds or ALL, alone=alone), count)
 
 
 def check(judge: Judge) -> None:

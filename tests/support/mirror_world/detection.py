@@ -27,7 +27,15 @@ loss is detectable
 - by other ``evidence``, if no later sync is of s or of an earlier record: the syncs were right.
 
 Copies before the first known sync show only if the target held more then than the source can have
-had, and until as many records were copied since: a plan does not read the whole topic.
+had, and until as many records were copied since: a plan does not read the whole topic. A source
+that begins far up can have had any number. But if the first known sync is known to be the first of
+all, the target should have held nothing; and while Connect has not committed the source's last
+record, MirrorMaker 2 may be in the midst of copying again: where both can be read, that is
+evidence.
+
+In an unclean leader election the target loses its last records, and others take their offsets. The
+syncs of the lost records show it if they lie beyond the target's end, or if a later sync has a
+lower target offset; else only the records differ.
 
 Otherwise the same syncs, records, ids and Connect offset come from a world where MirrorMaker 2
 never rewound (the source has holes), or has copied s again (a marker replaces another hole). There
@@ -43,6 +51,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from airflow_mm2_offsets.testing.logs import MARKER
 from airflow_mm2_offsets.testing.sync_writer import Sync
 from tests.support.mirror_world.world import MirrorWorld
 
@@ -68,6 +77,8 @@ class Readable:
     """In log order."""
     of_target: Sequence[int]
     """The incarnation of the target topic that each sync is about."""
+    complete: bool = False
+    """The first of them is the first that the syncs topic ever held, and that is known."""
     source: bool = False
     """The source's records."""
     target: bool = False
@@ -107,14 +118,36 @@ def detectable_by(world: MirrorWorld, readable: Readable, loss: Loss) -> Detecta
 
 def _by_copies(world: MirrorWorld, readable: Readable, loss: Loss) -> DetectableBy:
     entries, truth = world.target.entries, loss.truth
-    before = [sync for sync in readable.syncs if sync[1] <= truth]
-    after = [sync for sync in readable.syncs if sync[1] > truth]
+    before, after = _by_time(world, readable.syncs, truth)
+    if plainly := _plainly(world, readable, loss, before):
+        return plainly
     if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
         return DetectableBy.EVIDENCE
-    record = entries[truth].origin
-    if not before and _may_be_the_same(after):
-        return DetectableBy.NOTHING
-    noted = world.mirror.committed
+    before = [sync for sync in before if not _is_lost(world, sync)]
+    if not before and _may_be_the_same(after, complete=readable.complete):
+        is_short = readable.config and readable.source and _is_short(world)
+        return DetectableBy.EVIDENCE if is_short else DetectableBy.NOTHING
+    return _by_steps(world, readable, loss, (before, after))
+
+
+def _plainly(
+    world: MirrorWorld, readable: Readable, loss: Loss, before: Sequence[Sync]
+) -> DetectableBy | None:
+    """Return what shows a loss that needs no step between syncs to show; None if nothing does."""
+    if readable.watermarks and any(down >= world.target.high for _, down in readable.syncs):
+        return DetectableBy.WATERMARKS
+    if _passes_over_sync(world, readable, loss):
+        return DetectableBy.SYNCS
+    if _rests_on_lost(world, before, loss):
+        return DetectableBy.RECORDS if _shows_records(world, readable) else DetectableBy.NOTHING
+    return None
+
+
+def _by_steps(
+    world: MirrorWorld, readable: Readable, loss: Loss, syncs: tuple[list[Sync], list[Sync]]
+) -> DetectableBy:
+    before, after = syncs
+    record, noted = world.target.entries[loss.truth].origin, world.mirror.committed
     if readable.config and noted is not None and noted > after[-1][0]:
         after.append((noted, world.target.high - 1))  # Connect's offset is one more step.
     steps = list(pairwise([before[-1] if before else (-1, -1), *after]))
@@ -134,28 +167,91 @@ def _by_copies(world: MirrorWorld, readable: Readable, loss: Loss) -> Detectable
     return _by_logs(world, readable, loss, steps[0], is_passed=is_passed)
 
 
+def _by_time(
+    world: MirrorWorld, syncs: Sequence[Sync], offset: int
+) -> tuple[list[Sync], list[Sync]]:
+    """Return the syncs of records written before that of a target offset, and the others.
+
+    The former are in the order in which their records were written, the others in log order.
+    """
+    before, after, truncations = [], [], world.mirror.truncations
+    for number, sync in enumerate(syncs):
+        lost = _is_lost(world, sync)
+        elections = (at for at, (end, high) in enumerate(truncations) if end <= sync[1] < high)
+        # What lies at the offset was written after each election that lost what lay there.
+        end = min((each for each, _ in truncations[next(elections) :]), default=0) if lost else 0
+        if sync[1] <= offset or (lost and end <= offset):
+            before.append((not lost, 0 if lost else sync[1], number))
+        else:
+            after.append(sync)
+    return [syncs[number] for *_, number in sorted(before)], after
+
+
+def _is_lost(world: MirrorWorld, sync: Sync) -> bool:
+    """Tell whether the target has lost the record of a sync in an unclean leader election."""
+    upstream, downstream = sync
+    entries = world.target.entries
+    if not any(end <= downstream < high for end, high in world.mirror.truncations):
+        return False
+    return downstream >= len(entries) or entries[downstream].origin not in {upstream, MARKER}
+
+
+def _passes_over_sync(world: MirrorWorld, readable: Readable, loss: Loss) -> bool:
+    """Tell whether a sync shows the last copy of a record needed, and no later one hides that."""
+    highest, syncs = world.highest_copies(), readable.syncs
+    return any(
+        upstream >= loss.position
+        and downstream < loss.answer
+        and highest.get(upstream) == downstream
+        and not any(
+            step[1][0] == upstream or _has_all(upstream, *step) for step in pairwise(syncs[number:])
+        )
+        for number, (upstream, downstream) in enumerate(syncs)
+    )
+
+
+def _rests_on_lost(world: MirrorWorld, before: Sequence[Sync], loss: Loss) -> bool:
+    """Tell whether an answer rests on a sync whose record the target has lost."""
+    lost = [sync for sync in before if _is_lost(world, sync)]
+    return loss.answer <= max((down for _, down in lost), default=-2) + 1
+
+
+def _shows_records(world: MirrorWorld, readable: Readable) -> bool:
+    return readable.source and readable.target and _differs(world, readable.syncs)
+
+
+def _is_short(world: MirrorWorld) -> bool:
+    """Tell whether Connect has not yet committed the last record of the source."""
+    last = max((each for each in world.source.records if each < world.source.stable), default=-1)
+    return last > (-1 if world.mirror.committed is None else world.mirror.committed)
+
+
 def _is_read(position: int, steps: Sequence[tuple[Sync, Sync]]) -> bool:
     """Tell whether a plan reads the first of some steps: it reads the newest over a position."""
     first, *later = (before[0] <= position < after[0] for before, after in steps)
     return first and not any(later)
 
 
-def _may_be_the_same(syncs: Sequence[Sync]) -> bool:
+def _may_be_the_same(syncs: Sequence[Sync], *, complete: bool) -> bool:
     """Tell whether what the target held before the first known sync may be the same records.
 
     It may where the source can have had as many by then, or as many were copied since as can lie
-    beyond the first sync: where later ones show no hole in the source, it has none before.
+    beyond the first sync: where later ones show no hole in the source, it has none before. Before
+    the first sync of all, the target should hold nothing.
     """
     (up, down), *_ = syncs
     steps = [(later[0] - each[0], later[1] - each[1]) for each, later in pairwise(syncs)]
     copied = sum(min(step) for step in steps if step[0] > 0)
     has_holes = any(source > target for source, target in steps)
+    if complete:
+        return copied >= down
     return down <= up or copied >= (down if has_holes else down - up)
 
 
 def _goes_back(before: Sync, after: Sync) -> bool:
     """Tell whether a step shows that something was copied again in it."""
-    return after[0] <= before[0] or after[1] - before[1] > after[0] - before[0] + 1
+    source_step, target_step = after[0] - before[0], after[1] - before[1]
+    return source_step <= 0 or target_step <= 0 or target_step > source_step + 1
 
 
 def _growth(record: int, steps: Sequence[tuple[Sync, Sync]]) -> set[tuple[int, int, int]]:
@@ -201,9 +297,7 @@ def _recreated(world: MirrorWorld, readable: Readable) -> DetectableBy:
         return DetectableBy.IDS
     if readable.watermarks and world.target.high <= downs[-1]:
         return DetectableBy.WATERMARKS
-    if readable.source and readable.target and _differs(world, readable.syncs):
-        return DetectableBy.RECORDS
-    return DetectableBy.NOTHING
+    return DetectableBy.RECORDS if _shows_records(world, readable) else DetectableBy.NOTHING
 
 
 def _differs(world: MirrorWorld, syncs: Sequence[tuple[int, int]]) -> bool:

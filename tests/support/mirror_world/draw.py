@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from tests.support.mirror_world.kinds import BASE, KINDS, Kind, amount
+from tests.support.mirror_world.kinds import ALL, BASE, KINDS, LATER, Kind, amount
 from tests.support.mirror_world.settings import MirrorSettings
 from tests.support.mirror_world.steps import Step
 from tests.support.mirror_world.world import MirrorWorld
 
 MOST_WORLDS = 10**9
 """So many worlds have seeds of their own that follow from one seed."""
+BEGINS = (0, 0, 7, 300, 10**6, 10**12)
+"""Where the source begins. Retention has deleted the beginning of every long-lived topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,33 +27,50 @@ class Drawn:
     """For the checks, which draw as well."""
 
 
-def worlds(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Iterator[Drawn]:
+def worlds(seed: int, kinds: Sequence[Kind] = ALL, *, alone: bool = False) -> Iterator[Drawn]:
     """Yield worlds without end; each kind takes its turn, with others unless it is to be alone."""
     for number in count():
         yield draw_again(seed * MOST_WORLDS + number, kinds, alone=alone)
 
 
-def draw_again(seed: int, kinds: Sequence[Kind] = KINDS, *, alone: bool = False) -> Drawn:
-    """Return the world of ``worlds`` that a finding names by its own seed."""
+def draw_again(
+    seed: int, kinds: Sequence[Kind] = ALL, *, alone: bool = False, begin: int | None = None
+) -> Drawn:
+    """Return the world of ``worlds`` that a finding names by its own seed.
+
+    Args:
+        seed: The world's own.
+        kinds: Those that were drawn from.
+        alone: Whether each world was of one kind.
+        begin: Let the source begin here instead.
+    """
     first = kinds[seed % MOST_WORLDS % len(kinds)]
-    return draw(seed, first, *([] if alone else _others(seed, first)))
+    others = [] if alone else _others(seed, first, kinds)
+    if begin is None:
+        begin = Random(f"begin {seed}").choice(BEGINS)  # noqa: S311
+    return draw(seed, first, *others, begin=begin)
 
 
-def _others(seed: int, first: Kind) -> list[Kind]:
+def _others(seed: int, first: Kind, kinds: Sequence[Kind]) -> list[Kind]:
     random = Random(-seed)  # noqa: S311 - the same seed makes the same world
     mixing = [kind for kind in KINDS if kind.mixes and kind is not first]
-    return random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
+    others = random.sample(mixing, random.choice((0, 1, 1, 2, 3)))
+    # The seeds of findings that are older than these kinds were drawn without them.
+    later = [kind for kind in kinds if kind in LATER and kind.mixes and kind is not first]
+    if later and random.random() < 0.25:
+        others.append(random.choice(later))
+    return others
 
 
-def draw(seed: int, *kinds: Kind) -> Drawn:
-    """Draw one world of all of ``kinds``."""
+def draw(seed: int, *kinds: Kind, begin: int = 0) -> Drawn:
+    """Draw one world of all of ``kinds``, whose source begins at ``begin``."""
     random = Random(seed)  # noqa: S311 - the same seed makes the same world
-    world = world_of(random, kinds)
+    world = world_of(random, kinds, begin=begin)
     world.run(script_of(random, kinds))
     return Drawn(seed=seed, kinds=tuple(each.name for each in kinds), world=world, random=random)
 
 
-def world_of(random: Random, kinds: Sequence[Kind]) -> MirrorWorld:
+def world_of(random: Random, kinds: Sequence[Kind], *, begin: int = 0) -> MirrorWorld:
     """Return a world of all of ``kinds`` to which nothing has happened yet."""
     settings = {
         name: random.choice(values) for kind in kinds for name, values in kind.settings.items()
@@ -61,6 +80,7 @@ def world_of(random: Random, kinds: Sequence[Kind]) -> MirrorWorld:
         MirrorSettings(lag_max=random.choice((0, 1, 3, 5, 10, 30, 100)), **settings),
         random,
         kinds=random.choice((2, 3, 5, 20)) if equal else 10**9,
+        begin=begin,
     )
 
 

@@ -110,7 +110,7 @@ class Judge:
     """The world did not change during the plan."""
     tally: Tally = field(default_factory=lambda: Tally(worlds=1))
     findings: list[Finding] = field(default_factory=list)
-    _truths: list[int] = field(init=False)
+    _truths: dict[int, int] = field(init=False)
     _copies: list[int] = field(init=False)
     """How many copies lie below each target offset."""
 
@@ -118,14 +118,15 @@ class Judge:
         """Compute the truths."""
         self._truths = self.drawn.world.truths()
         if self.readable.misnamed:  # No position of another topic is right.
-            self._truths = [-1] * len(self._truths)
+            self._truths = dict.fromkeys(self._truths, -1)
         self._copies = [0]
         for entry in self.drawn.world.target.entries:
             self._copies.append(self._copies[-1] + (entry.origin >= 0))
 
     def judge(self, answer: Translation) -> None:
         """Judge one answer."""
-        tally, truth = self.tally, self._truths[answer.position]
+        begin = self.drawn.world.source.begin
+        tally, truth = self.tally, self._truths[max(begin, answer.position)]
         tally.positions += 1
         if answer.target is None:
             tally.refused += 1

@@ -89,6 +89,39 @@ def _late_start(random: Random) -> list[Step]:
     return [Step("grow", 30), Step("expire", random.randrange(30)), Step("copy", amount(random))]
 
 
+def _truncated(random: Random) -> list[Step]:
+    """Lose the target's last records; the task goes on, or begins again where it had committed."""
+    before = _steps(random, "grow", "grow", random.choice(("copy", "catch_up")), "?commit", "?copy")
+    lost = [Step("truncate", amount(random)), *_steps(random, "?kill", "?block", "grow", "copy")]
+    return [*before, *lost, *_steps(random, "?unblock", "?commit", "?grow", "?copy", "?catch_up")]
+
+
+def _late_sync(random: Random) -> list[Step]:
+    before = _steps(random, "grow", "grow", "copy", "?commit", "?copy", "?alter_back")
+    after = _steps(random, "?copy", "rebalance", "copy", "?commit", "send_late", "?grow", "?copy")
+    return [*before, *_steps(random, "copy"), *after]
+
+
+def _two_tasks(random: Random) -> list[Step]:
+    before = _steps(random, "grow", "grow", "copy", "?commit", "copy", "rebalance", "copy")
+    after = _steps(random, "write_late", "?copy", "?grow", "?write_late", "?commit", "?send_late")
+    return [*before, *after, *_steps(random, "?copy")]
+
+
+def _latest(random: Random) -> list[Step]:
+    """MirrorMaker 2 begins at the end of a topic that has records; so do later beginnings."""
+    before = _steps(random, "grow", "?grow", "begin_at_latest", "reset_offsets", "copy")
+    return [*before, *_steps(random, "grow", "?grow", "copy", "?commit", "?kill", "grow", "copy")]
+
+
+def _created_again(random: Random) -> list[Step]:
+    """Create the connectors again: their committed offsets are lost, maybe the syncs topic too."""
+    before = _steps(random, "grow", "grow", random.choice(("copy", "catch_up")), "?commit", "?grow")
+    begin = random.choice(("begin_at_latest", "begin_at_earliest"))
+    again = _steps(random, random.choice(("create_again", "reinstall")), begin, "copy", "grow")
+    return [*before, *again, *_steps(random, "copy", "?commit", "?kill", "?grow", "?copy")]
+
+
 def _hidden_rewind(random: Random) -> list[Step]:
     before = [*_steps(random, "grow", "copy", "commit", "skip", "skip", "grow", "lose", "copy")]
     return [*before, Step("kill"), Step("copy", random.choice((1, 2)))]
@@ -135,8 +168,22 @@ KINDS = (
     Kind(name="source-recreated", episode=_recreated_source),
 )
 
-LATER = (Kind(name="turned-round", weights={"archive": 0.5}, episode=_turned_round, mixes=False),)
+LATER = (
+    Kind(name="turned-round", weights={"archive": 0.5}, episode=_turned_round, mixes=False),
+    Kind(name="truncated", episode=_truncated),
+    Kind(name="late-sync", weights={"rebalance": 0.5, "send_late": 1}, episode=_late_sync),
+    Kind(
+        name="two-tasks",
+        weights={"rebalance": 0.5, "write_late": 1, "send_late": 0.5},
+        episode=_two_tasks,
+    ),
+    Kind(name="latest", episode=_latest),
+    Kind(name="created-again", episode=_created_again),
+)
 """Kinds that came later, beside those of ``KINDS``: the seeds of findings draw from these alone."""
+
+ALL = (*KINDS, *LATER)
+"""The kinds that are drawn."""
 
 HIDING = (
     Kind(name="hidden-rewind", episode=_hidden_rewind, mixes=False),

@@ -15,6 +15,8 @@ class SourceLog(logs.SourceLog):
     """For each offset ever written a number in [0, 1) that transforms decide by."""
     is_cleaned: bool = False
     """Compaction has removed records."""
+    begin: int = 0
+    """Its first offset when MirrorMaker 2 was set up: retention had deleted what was below."""
     aborted: set[int] = field(default_factory=set)
     """Offsets that held a record of an aborted transaction: nothing is lost with its copy."""
 
@@ -46,6 +48,13 @@ class TargetLog(logs.TargetLog):
 
     is_cleaned: bool = False
     """Compaction has removed records."""
+
+    def truncate(self, offsets: int) -> list[Entry]:
+        """Lose up to ``offsets`` at the end, in an unclean leader election; return them."""
+        end = max(self.low, self.high - offsets)
+        lost = self.entries[end:]
+        del self.entries[end:]
+        return lost
 
     def clean(self, end: int) -> None:
         """Let compaction leave the last record of each key below ``end``."""

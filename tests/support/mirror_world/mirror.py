@@ -1,9 +1,10 @@
 """The simulated MirrorMaker 2 of ``airflow_mm2_offsets.testing``, with all that can go wrong."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_mm2_offsets.testing.logs import MARKER, Record
+from airflow_mm2_offsets.testing.logs import MARKER, Entry, Record
 from airflow_mm2_offsets.testing.mirror import Batch, MirrorTask, TaskState
 from airflow_mm2_offsets.testing.sync_writer import OffsetSyncWriter, Sync
 from tests.support.mirror_world.logs import SourceLog, SyncsLog, TargetLog
@@ -42,6 +43,7 @@ class Mirror(MirrorTask):
 
     settings: MirrorSettings
     source: SourceLog
+    target: TargetLog
     writer: DisturbedSyncWriter
 
     def __init__(
@@ -52,6 +54,12 @@ class Mirror(MirrorTask):
         self.highest_committed: int | None = None
         self.starts: list[int] = []
         """The target offset of the first record that each task wrote."""
+        self.truncations: list[tuple[int, int]] = []
+        """The target's end after and before each unclean leader election."""
+        self.zombie: TaskState | None = None
+        """The task of a worker that was paused while Connect gave its work to another."""
+        self._flushed_before: int | None = None
+        """What Connect had committed when that worker was paused."""
         self._clock = 0
         super().__init__(settings, source, target, self._append_sync)
 
@@ -90,11 +98,55 @@ class Mirror(MirrorTask):
         """Change settings; they hold from the next record on."""
         self.settings = replace(self.settings, **changed)
 
+    def rebalance(self) -> None:
+        """Pause the worker until Connect gives the task to another one, which begins again."""
+        if not self.settings.exactly_once:  # Connect fences the older task's producer.
+            self.zombie, self._flushed_before = self.task, self.committed
+        self.kill()
+
+    def send_late(self) -> None:
+        """Let the paused worker go on: it commits, sends its delayed sync, and then stops.
+
+        Without exactly-once nothing fences its offsets: Connect has what was written last.
+        """
+        zombie, self.zombie = self.zombie, None
+        if zombie is not None:
+            if zombie.acknowledged not in {None, self._flushed_before}:
+                self.committed = zombie.acknowledged
+            zombie.writer.commit()
+
+    def write_late(self, records: int) -> None:
+        """Let the paused worker go on: what it had read lands after the newer task's records.
+
+        Without transactions a broker accepts both producers. Each task's records stay in order,
+        and each has its own syncs.
+        """
+        if self.zombie is not None:
+            newer, self.task = self.task, self.zombie
+            self.copy(records)
+            self.task = newer
+
+    def lose_copies(self, entries: Sequence[Entry]) -> None:
+        """Write again what the target had not acknowledged before it lost ``entries``."""
+        end = self.target.high
+        self.truncations.append((end, end + len(entries)))
+        self.starts = [start for start in self.starts if start < end]
+        for task in filter(None, (self.task, self.zombie)):
+            again = [written for written in task.unacknowledged if written[1] >= end]
+            task.unacknowledged[:] = [each for each in task.unacknowledged if each[1] < end]
+            if self.settings.exactly_once and again:
+                self.kill()  # The transaction can't be ended.
+                return
+            for upstream, downstream in again:
+                offset = self.target.append(entries[downstream - end])
+                task.unacknowledged.append((upstream, offset))
+
     def _append_sync(self, sync: tuple[int, int]) -> None:
         # A sync that was delayed or pending may speak of a target topic that is gone by now.
         (upstream, downstream), entries = sync, self.target.entries
         current = downstream < len(entries) and entries[downstream].origin in {upstream, MARKER}
-        self.syncs.append(sync, self.target.incarnation - (not current))
+        is_lost = any(end <= downstream < before for end, before in self.truncations)
+        self.syncs.append(sync, self.target.incarnation - (not current and not is_lost))
 
     def _commit_offset(self) -> None:
         super()._commit_offset()
@@ -102,6 +154,13 @@ class Mirror(MirrorTask):
             self.highest_committed = max(self.task.acknowledged, self.highest_committed or 0)
 
     # What the task does.
+
+    def _poll(self, most: int) -> Batch:
+        task, source = self.task, self.source
+        is_lost = task.position is None or not source.low <= task.position <= source.high
+        if is_lost and self.settings.latest:
+            task.position = source.high
+        return super()._poll(most)
 
     def write(self, records: int) -> None:
         """Copy without an acknowledgement yet."""
@@ -204,6 +263,6 @@ class Mirror(MirrorTask):
 
 
 WITHOUT_AMOUNT = frozenset({"kill", "stop", "commit", "commit_unseen"}) | {
-    *("block", "lose", "unblock", "hold"),
+    *("block", "lose", "unblock", "hold", "rebalance", "send_late"),
 }
 """The actions that take no number."""

@@ -89,6 +89,7 @@ class PlanRequest:
         return Readable(
             syncs=archived.syncs[self.cleaned :],
             of_target=archived.of_target[self.cleaned :],
+            complete=not self.cleaned and not self.archived,
             archived_targets=archived.targets,
             source=self.read_source and self.reads_records,
             target=self.reads_records,
@@ -194,7 +195,8 @@ class _Meanwhile:
 def _positions(drawn: Drawn) -> tuple[int, ...]:
     source = drawn.world.source
     last = [up for up, _ in drawn.world.syncs.syncs[-2:]]
-    positions = {each for each in (0, source.low, source.high, *last) if each <= source.high}
-    others = [each for each in range(source.high) if each not in positions]
+    ends = (source.begin, source.low, source.high, *last)
+    positions = {each for each in ends if source.begin <= each <= source.high}
+    others = [each for each in range(source.begin, source.high) if each not in positions]
     some = drawn.random.sample(others, min(len(others), POSITIONS - len(positions)))
     return tuple(sorted({*some, *positions}))

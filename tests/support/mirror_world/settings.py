@@ -15,5 +15,7 @@ class MirrorSettings(mirror.MirrorSettings):
     """The share of records that a transform changes, each copy alike."""
     stamped: bool = False
     """A transform adds the time of the copying to each record."""
+    latest: bool = False
+    """A task without a committed offset begins at the source's end (auto.offset.reset=latest)."""
     append_time: bool = False
     """The target topic has message.timestamp.type=LogAppendTime."""

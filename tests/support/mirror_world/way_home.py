@@ -16,7 +16,7 @@ from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
 from airflow_mm2_offsets.core.rules import translate
 from airflow_mm2_offsets.testing.logs import FOREIGN, Record
 from tests.support.mirror_world.clusters import TOPIC
-from tests.support.mirror_world.draw import MOST_WORLDS, script_of, world_of
+from tests.support.mirror_world.draw import BEGINS, MOST_WORLDS, script_of, world_of
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.world import MirrorWorld
 
@@ -78,7 +78,8 @@ def jobs_away(seed: int, kinds: Iterable[Kind] = KINDS, *, alone: bool = True) -
 def draw_away(seed: int, *kinds: Kind) -> JobAway:
     """Draw a world whose job is moved in the middle of it."""
     random = Random(seed + 1)  # noqa: S311 - the same seed makes the same world
-    world = world_of(random, kinds)
+    begin = Random(f"begin {seed}").choice(BEGINS)  # noqa: S311
+    world = world_of(random, kinds, begin=begin)
     steps = list(script_of(random, kinds))
     middle = random.randrange(len(steps) + 1)
     world.run(steps[:middle])

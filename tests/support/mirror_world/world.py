@@ -27,17 +27,21 @@ _KEYS = 7
 class MirrorWorld:
     """Source, target, offset syncs, MirrorMaker 2 and Connect of one partition."""
 
-    def __init__(self, settings: MirrorSettings, random: Random, *, kinds: int = 10**9) -> None:
+    def __init__(
+        self, settings: MirrorSettings, random: Random, *, kinds: int = 10**9, begin: int = 0
+    ) -> None:
         """Begin with empty logs.
 
         Args:
             settings: How MirrorMaker 2 is set up.
             random: Decides what a step leaves open.
             kinds: How many different records there are.
+            begin: The source's first offset: retention has deleted what was below.
         """
         self.random = random
         self.kinds = kinds
-        self.source, self.target, self.syncs = SourceLog(), TargetLog(), SyncsLog()
+        self.source = SourceLog(begin=begin, low=begin, high=begin)
+        self.target, self.syncs = TargetLog(), SyncsLog()
         self.mirror = Mirror(settings, self.source, self.target, self.syncs)
         self.steps: list[Step] = []
         """What has happened."""
@@ -90,7 +94,7 @@ class MirrorWorld:
     def clean(self, percent: int) -> None:
         """Let compaction remove some of the source's records; never the last."""
         self.source.is_cleaned = True
-        last = max(self.source.records, default=0)
+        last = max(self.source.records, default=None)
         self.source.clean(
             each
             for each in list(self.source.records)
@@ -124,6 +128,13 @@ class MirrorWorld:
         self.target = TargetLog(incarnation=self.target.incarnation + 1)
         self.mirror.target = self.target
         self.mirror.task.unacknowledged.clear()
+        self.mirror.truncations.clear()
+        if self.mirror.zombie is not None:
+            self.mirror.zombie.unacknowledged.clear()
+
+    def truncate(self, offsets: int) -> None:
+        """Let the target lose its last records in an unclean leader election."""
+        self.mirror.lose_copies(self.target.truncate(offsets))
 
     # What MirrorMaker 2's owners do.
 
@@ -132,6 +143,19 @@ class MirrorWorld:
         self.recreate_syncs()
         self.mirror.committed = self.mirror.highest_committed = None
         self.mirror.kill()
+
+    def create_again(self, _: int = 0) -> None:
+        """Delete the connector and its committed offsets, and create it; the syncs topic stays."""
+        self.mirror.committed = self.mirror.highest_committed = None
+        self.mirror.kill()
+
+    def begin_at_latest(self, _: int = 0) -> None:
+        """From now on a task without a committed offset begins at the source's end."""
+        self.mirror.set(latest=True)
+
+    def begin_at_earliest(self, _: int = 0) -> None:
+        """From now on a task without a committed offset begins at the source's first record."""
+        self.mirror.set(latest=False)
 
     def recreate_syncs(self, _: int = 0) -> None:
         """Delete the syncs topic and create it again."""
@@ -146,12 +170,12 @@ class MirrorWorld:
         """Alter the committed offset to an earlier one."""
         self.mirror.stop()
         back = (self.mirror.committed or 0) - offsets
-        self.mirror.alter(back if back >= 0 else None)
+        self.mirror.alter(back if back >= self.source.begin else None)
 
     def alter_forward(self, offsets: int) -> None:
         """Alter the committed offset to a later one, at most the source's last."""
         self.mirror.stop()
-        last = -1 if self.mirror.committed is None else self.mirror.committed
+        last = self.source.begin - 1 if self.mirror.committed is None else self.mirror.committed
         self.mirror.alter(min(last + offsets, self.source.high - 1))
 
     def put_back(self, _: int = 0) -> None:
@@ -190,19 +214,20 @@ class MirrorWorld:
 
     # What is true.
 
-    def truths(self) -> list[int]:
-        """Return g(p) for p from 0 to the source's end."""
-        highest = self.highest_copies()
-        end = self.target.high
-        truths = [end] * (self.source.high + 1)
-        for position in range(self.source.high - 1, -1, -1):
-            truths[position] = min(truths[position + 1], highest.get(position, end))
-        return truths
+    def truths(self) -> dict[int, int]:
+        """Return g(p) for each p from the source's begin to its end."""
+        highest, truth = self.highest_copies(), self.target.high
+        truths = {self.source.high: truth}
+        for position in range(self.source.high - 1, self.source.begin - 1, -1):
+            truth = truths[position] = min(truth, highest.get(position, truth))
+        return dict(reversed(truths.items()))
 
     def left_to_copy(self) -> bool:
         """Tell whether MirrorMaker 2 will copy a record that was never copied."""
         copied, dropped = self.highest_copies(), self.mirror.settings.dropped
-        begin = self.mirror.task.position or 0
+        begin = self.mirror.task.position
+        if begin is None:
+            begin = self.source.high if self.mirror.settings.latest else self.source.low
         return any(
             begin <= offset < self.source.stable
             and self.source.luck[offset] >= dropped

@@ -3,8 +3,10 @@
 import pytest
 
 from airflow_mm2_offsets.core import (
+    Basis,
     Evidence,
     SourceWindow,
+    Status,
     SyncIndex,
     TargetWindow,
     TopicPartition,
@@ -257,3 +259,20 @@ def test_equal_records_do_not_look_like_a_rewind() -> None:
     index = SyncIndex().extended({TopicPartition(TOPIC, 0): [(0, 0), (23, 20), (42, 39)]})
     answer = index.translate(TOPIC, 0, 15, evidence=evidence)
     assert (answer.status, answer.target) == ("exact", 15)
+
+
+@pytest.mark.parametrize("position", [1, 3])
+def test_what_was_skipped_and_read_in_its_older_copy_is_settled(position: int) -> None:
+    """Records 3 to 5 were jumped over by a second copy, and the syncs show that: content decides.
+
+    An answer that named older copies as its basis would let a planned failover wait for ever.
+    """
+    answer = translate(
+        (*((number, number) for number in range(6)), (0, 6), (1, 7), (2, 8), (6, 9), (9, 12)),
+        position,
+        copied=[*range(6), 0, 1, 2, *range(6, 12)],
+        target=(0, 14),
+        source=(0, 11),
+    )
+    assert (answer.status, answer.basis) == (Status.EXACT, Basis.CONTENT)
+    assert answer.target == 3

@@ -58,7 +58,7 @@ def test_a_killed_task_goes_on_after_what_is_noted() -> None:
     """What was copied since is copied again."""
     world = _world(("grow", 6), ("copy", 3), "commit", ("copy", 3), "kill", ("copy", 9))
     assert [entry.origin for entry in world.target.entries] == [0, 1, 2, 3, 4, 5, 3, 4, 5]
-    assert world.truths() == [0, 1, 2, 6, 7, 8, 9]
+    assert [*world.truths().values()] == [0, 1, 2, 6, 7, 8, 9]
 
 
 def test_a_dropped_record_is_never_noted() -> None:
@@ -79,7 +79,7 @@ def test_a_second_life_leaves_copies_below_its_first_sync() -> None:
     """The truth of what it has not reached is among the first life's copies."""
     world = _world(("grow", 9), ("copy", 9), "reinstall", ("copy", 2))
     assert world.syncs.syncs == [(0, 9)]
-    assert world.truths() == [2, 2, 2, 3, 4, 5, 6, 7, 8, 11]
+    assert [*world.truths().values()] == [2, 2, 2, 3, 4, 5, 6, 7, 8, 11]
 
 
 def test_a_jump_leaves_records_in_older_copies() -> None:
@@ -87,7 +87,7 @@ def test_a_jump_leaves_records_in_older_copies() -> None:
     world = _world(
         ("grow", 6), ("copy", 6), "commit", "reset_offsets", ("copy", 2), "put_back", ("grow", 1)
     )
-    assert world.run([Step("copy", 1)]).truths() == [2, 2, 2, 3, 4, 5, 8, 9]
+    assert [*world.run([Step("copy", 1)]).truths().values()] == [2, 2, 2, 3, 4, 5, 8, 9]
 
 
 def test_a_batch_that_lands_after_the_next_one_gets_syncs() -> None:
