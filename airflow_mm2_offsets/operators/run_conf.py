@@ -1,0 +1,52 @@
+"""Refuses a key of a DAG run's conf that no param has, before anything is done.
+
+Airflow takes such a key in silence: with ``dryrun`` in place of ``dry_run`` a job would be moved.
+``check``, ``read_manifest`` and the first tasks of the example DAGs call it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
+from airflow_mm2_offsets.operators.failing import fails_at_once
+
+_OF_AIRFLOW = frozenset({"openlineage"})
+"""What ``TriggerDagRunOperator`` adds by itself."""
+
+
+@fails_at_once()
+def check_run_conf(context: Context) -> None:
+    """Raise where the conf of the run has a key that no param of the DAG or of a task has.
+
+    An example DAG gives it to its first task as ``pre_execute``.
+
+    Raises:
+        ConfigurationError: Each such key is named, with the nearest param.
+    """
+    values: Any = context
+    conf = getattr(values.get("dag_run"), "conf", None) or {}
+    known = {*_OF_AIRFLOW, *_params(values.get("dag"))}
+    problems = [
+        f"{key!r}{_nearest(key, known - _OF_AIRFLOW)}"
+        for key in sorted(map(str, conf))
+        if key not in known
+    ]
+    if problems:
+        raise ConfigurationError(
+            f"the conf of this run has {'; '.join(problems)}; the DAG {values['dag'].dag_id} "
+            f"declares no such param, so nothing would go by it, and nothing was touched. Correct "
+            f"the conf and trigger a new run; a key of your own needs a param in the DAG",
+            setting="conf",
+        )
+
+
+def _nearest(key: str, known: set[str]) -> str:
+    similar = did_you_mean(key.lower(), known, otherwise="")
+    return f" ({similar})" if similar else ""
+
+
+def _params(dag: Any) -> Iterator[str]:  # noqa: ANN401 - Airflow's, of any release
+    for owner in (dag, *getattr(dag, "tasks", ())):
+        yield from getattr(owner, "params", None) or ()
