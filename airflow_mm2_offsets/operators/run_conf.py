@@ -20,20 +20,18 @@ _OF_AIRFLOW = frozenset({"openlineage"})
 def check_run_conf(context: Context) -> None:
     """Raise where the conf of the run has a key that no param of the DAG or of a task has.
 
-    An example DAG gives it to its first task as ``pre_execute``.
+    An example DAG gives it to its first task as ``pre_execute``. A DAG that declares no param at
+    all reads its conf by ``dag_run.conf``, if it reads it: nothing is compared there.
 
     Raises:
         ConfigurationError: Each such key is named, with the nearest param.
     """
     values: Any = context
     conf = getattr(values.get("dag_run"), "conf", None) or {}
-    known = {*_OF_AIRFLOW, *_params(values.get("dag"))}
-    problems = [
-        f"{key!r}{_nearest(key, known - _OF_AIRFLOW)}"
-        for key in sorted(map(str, conf))
-        if key not in known
-    ]
-    if problems:
+    params = {*_params(values.get("dag"))}
+    unknown = sorted(set(map(str, conf)) - params - _OF_AIRFLOW)
+    if unknown and params:
+        problems = [f"{key!r}{_nearest(key, params)}" for key in unknown]
         raise ConfigurationError(
             f"the conf of this run has {'; '.join(problems)}; the DAG {values['dag'].dag_id} "
             f"declares no such param, so nothing would go by it, and nothing was touched. Correct "
@@ -42,8 +40,8 @@ def check_run_conf(context: Context) -> None:
         )
 
 
-def _nearest(key: str, known: set[str]) -> str:
-    similar = did_you_mean(key.lower(), known, otherwise="")
+def _nearest(key: str, params: set[str]) -> str:
+    similar = did_you_mean(key.lower(), params, otherwise="")
     return f" ({similar})" if similar else ""
 
 

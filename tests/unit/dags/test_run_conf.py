@@ -83,6 +83,15 @@ def test_the_params_of_a_users_own_dag_are_known(worker: Worker, tmp_path: Path)
         worker.run(_first(dag))
 
 
+def test_a_dag_without_params_has_keys_of_its_own(worker: Worker, tmp_path: Path) -> None:
+    """Its templates read them by ``dag_run.conf``; no list of names says which."""
+    with DAG("evacuate", schedule=None) as dag:
+        fleet_tasks(manifest=f"{tmp_path}/{{{{ dag_run.conf.name }}}}.yaml")
+    worker.conf = {"name": "fleet"}
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        worker.run(_first_tasks(dag)[0])
+
+
 def test_the_values_are_not_shown(worker: Worker) -> None:
     """A conf may hold secrets, and the error goes to logs and chats."""
     worker.conf = {"passwrd": "hunter2"}
