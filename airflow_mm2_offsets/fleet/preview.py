@@ -16,6 +16,7 @@ from airflow_mm2_offsets.core import FailoverPlan, Positions, Status, TopicParti
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
+from airflow_mm2_offsets.core.plan import shown_counts
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.fleet.job import FleetJob
@@ -79,10 +80,15 @@ class JobPreview:
 
     @property
     def at_risk(self) -> int | None:
-        """The most records at risk: none while the source is there; None: not known."""
+        """The most records at risk: none while the source is there, unless an answer is not safe.
+
+        None: not known.
+        """
         if self.forecast is not None:
             return self.forecast.at_risk.at_most
-        return None if self.problem else 0
+        if self.problem or self.plan is None:
+            return None if self.problem else 0
+        return sum(answer.max_lost for answer in self.plan.not_safe)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +223,7 @@ def preview_to_json(previews: Sequence[JobPreview]) -> dict[str, Any]:
             "jobs": len(previews),
             "moved_before": sum(each.moved is not None for each in previews),
             "partitions": sum(each.partitions for each in previews),
-            **{status.value: sum(each.count(status) for each in previews) for status in Status},
+            **shown_counts({one: sum(each.count(one) for each in previews) for one in Status}),
             "not_copied_yet": sum(each.not_copied_yet for each in previews),
             **totals,
             "max_reread": totals["read_again"],
@@ -236,7 +242,7 @@ def _job_to_json(preview: JobPreview) -> dict[str, Any]:
         "name": preview.job.name,
         "wave": preview.job.wave,
         "partitions": preview.partitions,
-        **{status.value: preview.count(status) for status in Status},
+        **shown_counts({status: preview.count(status) for status in Status}),
         "not_copied_yet": preview.not_copied_yet,
         **{name: getattr(preview, name) for name in ("refused", "read_again", "at_risk")},
         "moved": preview.moved,

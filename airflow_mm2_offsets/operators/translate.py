@@ -14,6 +14,7 @@ from airflow_mm2_offsets.core import (
     OnUnmapped,
     Positions,
     Strategy,
+    Verdict,
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
@@ -80,7 +81,8 @@ class TranslateOffsetsOperator(BaseOperator):
         plan_path: A file to keep the plan in, for retries and for auditors. A retry returns that
             plan if it is whole, of these positions, clusters and topics, and not contradicted by
             what MirrorMaker 2 has copied since.
-        strategy: ``safe`` loses nothing; see ``core.Strategy``.
+        strategy: ``safe`` loses nothing. A plan by ``linear`` or ``kafka`` that may lose records is
+            not safe, and refused as one without an answer; see ``core.Strategy``.
         read_source: Ask the source too: positions are checked against it, and records are
             matched by content.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. It adds syncs that
@@ -108,8 +110,8 @@ class TranslateOffsetsOperator(BaseOperator):
         commas). docs/xcom.md says what is long.
 
     Raises:
-        TranslationRefusedError: Partitions without an answer, by name. Plan and summary are
-            pushed.
+        TranslationRefusedError: Partitions without an answer, or with one that is not safe, by
+            name. Plan and summary are pushed.
         HandoverError: The checkpoint differs from ``positions``, or a cluster or topic has another
             id than in ``clusters``.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
@@ -193,7 +195,7 @@ class TranslateOffsetsOperator(BaseOperator):
         emit_plan(content)
         push = context["ti"].xcom_push
         self.log.info("%s", tell_plan(push, plan, content))
-        if plan.refused:
+        if plan.verdict is not Verdict.READY:
             # A task that fails returns nothing, and its user needs the plan all the more.
             push(key="return_value", value=content)
         targets = plan.target_positions()
@@ -270,7 +272,7 @@ class TranslateOffsetsOperator(BaseOperator):
             self.log.info("Took the plan of %s from %s", kept.created_at, path)
             return kept
         plan = replace(plan, run_id=run_id)
-        if path is not None and not plan.refused:
+        if path is not None and plan.verdict is Verdict.READY:
             save_plan(path, plan)
         return plan
 

@@ -233,9 +233,9 @@ def _translation_problems(
 
 
 def refusals(plan: FailoverPlan) -> list[str]:
-    """Return each partition that a plan refuses, with the next step."""
+    """Return each partition that is refused, or whose answer is not safe, with the next step."""
     problems = []
-    for answer in plan.refused:
+    for answer in (*plan.refused, *plan.not_safe):
         step = _REFUSAL_STEPS.get(answer.basis)
         problems.append(
             f"{answer.topic_partition} at {answer.position}: {answer.reason}"
