@@ -88,7 +88,7 @@ def forecast(
     from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 
     clusters = find_clusters(pair_options)
-    positions, pending = job.read(clusters)
+    positions, pending = job.read(clusters, ask_source=options.read_source)
     options = replace(options, archive=archive.open(clusters))
     with waiting("Asking what is left of the clusters"):
         failover_plan = plan_from_what_is_left(

@@ -79,7 +79,7 @@ def plan(
 
     clusters = find_clusters(pair_options)
     path = _new_file(clusters, out) if out else None
-    positions, pending = job.read(clusters)
+    positions, pending = job.read(clusters, ask_source=options.read_source)
     options = replace(options, archive=archive.open(clusters))
     failover_plan = _plan(clusters, positions, pending, options)
     if path is not None and failover_plan.verdict is Verdict.READY:

@@ -26,7 +26,8 @@ from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 from airflow_mm2_offsets.planning.plan import STILL_COPYING, plan_failover
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
         try:
             moved = moved_before(job, request.open_place, mode=request.mode)
             if moved is None:
-                stands[job.name] = read_checkpoint(request.open_place(job.checkpoint))
+                stands[job.name] = _read(job, request)
             else:
                 found[job.name] = JobPreview(job=job, moved=moved)
         except Mm2OffsetsError as error:
@@ -133,6 +134,16 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
     for batch in _batches([job for job in jobs if job.name in stands], stands):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)
+
+
+def _read(job: FleetJob, request: PreviewRequest) -> Checkpoint:
+    return read_checkpoint_of(
+        request.pair,
+        request.open_place(job.checkpoint),
+        open_path=request.open_place,
+        # A lost source would cost each job a timeout.
+        ask_source=request.options.read_source and request.mode is not FailoverMode.DISASTER,
+    )
 
 
 def _batches(

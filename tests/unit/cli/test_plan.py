@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core import Strategy
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.plan_file import read_plan
+from tests.support.foreign_checkpoints import NOTINGS, Noting
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
 
@@ -243,3 +244,15 @@ def test_the_text_of_a_wrong_positions_file_is_not_shown(line: CommandLine, tmp_
     for source in (str(wrong), "connect.password=hunter2\nserve.port=1"):
         error = line.error("plan", "--positions", source, code=ExitCode.USAGE)
         assert "hunter2" not in error
+
+
+@pytest.mark.parametrize("command", ["plan", "forecast"])
+@pytest.mark.parametrize("note", NOTINGS)
+def test_a_checkpoint_of_the_target_is_refused(
+    line: CommandLine, tmp_path: Path, command: str, note: Noting
+) -> None:
+    """The file beside it that says so is named; it printed READY, exact."""
+    root = checkpoints.simple(tmp_path / "checkpoint")
+    file = note(root, line.pair.target)
+    error = line.error(command, "--checkpoint", str(root), code=ExitCode.USAGE)
+    assert file in error

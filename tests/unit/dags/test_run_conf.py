@@ -17,7 +17,7 @@ OF_THE_FAILOVER = {"orders_stream"}
 NAMES = sorted({file.stem for file in FILES} - OF_THE_FAILOVER)
 
 
-def _first_tasks(dag: DAG) -> list[BaseOperator]:
+def _first_tasks(dag: DAG) -> list[Any]:
     return [task for task in dag.tasks if not task.upstream_task_ids]
 
 

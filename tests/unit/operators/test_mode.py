@@ -42,7 +42,7 @@ def _made(kind: type[BaseOperator], **given: Any) -> Any:  # noqa: ANN401 - any 
     required = {
         each.name: "text"
         for base in bases
-        for each in inspect.signature(base.__init__).parameters.values()
+        for each in inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
         if each.default is each.empty and each.kind is each.KEYWORD_ONLY and each.name != "task_id"
     }
     return kind(task_id="alone", **{**required, **given})
