@@ -29,10 +29,11 @@ _Parts: TypeAlias = tuple[Offsets, list[WholeBrackets]]
 NONE = -1
 """Stands for None in arrays of offsets."""
 
-STATUSES = (Status.EXACT, Status.BOUNDED, Status.REFUSED)
+STATUSES = (Status.EXACT, Status.BOUNDED, Status.REFUSED, Status.NOT_SAFE)
 """What the numbers in ``TranslationArrays.status`` mean."""
 
 _REFUSED = STATUSES.index(Status.REFUSED)
+_BOUNDED, _NOT_SAFE = STATUSES.index(Status.BOUNDED), STATUSES.index(Status.NOT_SAFE)
 _COLUMNS = 5
 
 _KEPT_PARTS: WeakKeyDictionary[PartitionSyncs, dict[Extras, _Parts]] = WeakKeyDictionary()
@@ -112,6 +113,7 @@ def _translate(
     if strategy is not Strategy.SAFE:
         target, before_first = _unsafe_targets(syncs, positions, strategy)
         refused |= before_first
+        status[target < low], status[target > low] = _BOUNDED, _NOT_SAFE
     if refused.any():
         for column in (target, low, high):
             column[refused] = NONE

@@ -112,6 +112,10 @@ class PositionError(Mm2OffsetsError, ValueError):
     retryable = False
 
 
+class ForeignPositionsError(PositionError):
+    """Positions are of another cluster, or of a topic that was recreated, as a file beside says."""
+
+
 class ConfigurationError(Mm2OffsetsError, ValueError):
     """A setting is missing, unknown, or contradicts another."""
 

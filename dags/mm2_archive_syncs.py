@@ -11,6 +11,7 @@ from airflow.timetables.assets import AssetOrTimeSchedule
 from airflow.timetables.trigger import CronTriggerTimetable
 
 from airflow_mm2_offsets.operators.archive import ArchiveSyncsOperator
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
 from airflow_mm2_offsets.operators.save_positions import SaveSparkPositionsOperator
 from airflow_mm2_offsets.triggers.syncs import NewSyncsTrigger
 
@@ -73,12 +74,14 @@ with DAG(
 ) as dag:
     ArchiveSyncsOperator(
         task_id="archive",
+        pre_execute=check_run_conf,
         mm2_conn_id="{{ params.mm2_conn_id }}",
         archive="{{ params.archive or var.value.get('mm2_archive', '/tmp/mm2-syncs') }}",
         retries=2,
     )
     SaveSparkPositionsOperator(
         task_id="save_positions",
+        pre_execute=check_run_conf,
         checkpoint="{{ params.checkpoint }}",
         control="{{ params.control }}",
         save_to="{{ params.saved_positions }}",

@@ -12,6 +12,8 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import DAG, Param
 from airflow.timetables.trigger import CronTriggerTimetable
 
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
+
 with DAG(
     dag_id="mm2_drill",
     description="Rehearses the failover of a Spark streaming job every week",
@@ -84,6 +86,7 @@ with DAG(
 ) as dag:
     TriggerDagRunOperator(
         task_id="drill",
+        pre_execute=check_run_conf,
         trigger_dag_id="mm2_failover",
         trigger_run_id="drill__{{ run_id }}",
         conf={

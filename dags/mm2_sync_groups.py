@@ -15,6 +15,7 @@ from airflow_mm2_offsets.operators.groups import (
     PublishPositionsOperator,
     SyncConsumerGroupsOperator,
 )
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
 
 with DAG(
     dag_id="mm2_sync_groups",
@@ -85,6 +86,7 @@ with DAG(
 ) as dag:
     SyncConsumerGroupsOperator(
         task_id="sync_groups",
+        pre_execute=check_run_conf,
         mm2_conn_id="{{ params.mm2_conn_id }}",
         include="{{ params.include }}",
         exclude="{{ params.exclude }}",
@@ -96,6 +98,7 @@ with DAG(
     )
     PublishPositionsOperator(
         task_id="publish_positions",
+        pre_execute=check_run_conf,
         mm2_conn_id="{{ params.mm2_conn_id }}",
         checkpoint="{{ params.checkpoint }}",
         group_id="{{ params.checkpoint_group }}",

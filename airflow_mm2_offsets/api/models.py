@@ -97,7 +97,7 @@ class TranslateResponse(BaseModel):
     """The offset sync at or before the position; null if the first sync is after it."""
     syncTargetOffset: int | None = Field(examples=[453])
     strategy: Strategy
-    status: Literal[Status.EXACT, Status.BOUNDED] = Field(examples=["bounded"])
+    status: Literal[Status.EXACT, Status.BOUNDED, Status.NOT_SAFE] = Field(examples=["bounded"])
     low: int = Field(examples=[454])
     """Lower bound of the true position."""
     high: int | None = Field(examples=[460])

@@ -1,13 +1,13 @@
 """Bodies of requests for a plan, and of the answers."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from airflow_mm2_offsets.api.models import MAX_ITEMS, Offset, Topic
-from airflow_mm2_offsets.core import OnUnmapped, Strategy
+from airflow_mm2_offsets.core import OnUnmapped, Strategy, Verdict
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 
 PartitionKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,8})$")]
@@ -72,7 +72,7 @@ class PlanResponse(BaseModel):
     schema_version: int
     created_at: datetime
     strategy: Strategy
-    verdict: Literal["ready", "refused"]
+    verdict: Verdict
     totals: dict[str, int | None]
     syncs: dict[str, Any]
     evidence: dict[str, int]

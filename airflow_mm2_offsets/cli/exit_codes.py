@@ -31,7 +31,8 @@ class ExitCode(IntEnum):
 EXIT_CODES = """\
 Exit codes:
   0    done, and every partition has an answer
-  1    a partition is refused: no answer is known to lose nothing
+  1    a partition is refused: no answer is known to lose nothing; or its answer
+       is not safe: by --strategy linear or kafka it may lose records
   2    wrong arguments, input or settings
   3    a cluster, or Kafka Connect, did not answer
   4    it answered, and what is there can't be used: no such topic, no offset

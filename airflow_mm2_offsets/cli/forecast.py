@@ -82,12 +82,13 @@ def forecast(
 
     It plans with what still answers: source, Connect and syncs topic may be lost.
     """
+    from airflow_mm2_offsets.core import Verdict
     from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
     from airflow_mm2_offsets.planning.forecast import forecast_failover
     from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 
     clusters = find_clusters(pair_options)
-    positions, pending = job.read(clusters)
+    positions, pending = job.read(clusters, ask_source=options.read_source)
     options = replace(options, archive=archive.open(clusters))
     with waiting("Asking what is left of the clusters"):
         failover_plan = plan_from_what_is_left(
@@ -96,8 +97,9 @@ def forecast(
         told = forecast_failover(
             clusters.pair, failover_plan, loss.request(failover_plan), archive=options.archive
         )
+    verdict = failover_plan.verdict
     return Answer(
-        text=f"{failover_plan.verdict.value.upper()}: {summarize_forecast(told)}",
-        data=told.to_json() | {"verdict": failover_plan.verdict.value},
-        exit_code=ExitCode.REFUSED if failover_plan.refused else ExitCode.OK,
+        text=f"{verdict.upper().replace('_', ' ')}: {summarize_forecast(told)}",
+        data=told.to_json() | {"verdict": verdict.value},
+        exit_code=ExitCode.OK if verdict is Verdict.READY else ExitCode.REFUSED,
     )

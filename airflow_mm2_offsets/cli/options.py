@@ -55,16 +55,27 @@ class JobOptions:
         ),
     ] = None
 
-    def read(self, clusters: Clusters) -> "tuple[Positions, Positions | None]":
-        """Return the positions, and where the pending batch ends, if there is one."""
-        from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+    def read(
+        self, clusters: Clusters, *, ask_source: bool = True
+    ) -> "tuple[Positions, Positions | None]":
+        """Return the positions, and where the pending batch ends, if there is one.
+
+        Raises:
+            ForeignPositionsError: The checkpoint is of another cluster than the source.
+        """
+        from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
         from airflow_mm2_offsets.spark.offsets import parse_offsets
 
         if (self.positions is None) == (self.checkpoint is None):
             number = "neither" if self.positions is None else "both"
             raise ConfigurationError(f"give either --positions or --checkpoint; {number} is given")
         if self.checkpoint is not None:
-            checkpoint = read_checkpoint(clusters.open(self.checkpoint))
+            checkpoint = read_checkpoint_of(
+                clusters.pair,
+                clusters.open(self.checkpoint),
+                open_path=clusters.open,
+                ask_source=ask_source,
+            )
             return checkpoint.positions, checkpoint.pending
         return parse_offsets(read_text_option("--positions", self.positions or "")), None
 

@@ -74,7 +74,7 @@ def abandon_stdout() -> None:
 _COLOURS = {
     "32": r"exact|READY|ok",
     "33": r"bounded|by (?:earliest|latest|timestamp)|FALLBACK|warning|WITH WARNINGS",
-    "31": r"refused|REFUSED|FAILED|failed|NOT SAFE|NOT READY",
+    "31": r"not safe|refused|REFUSED|FAILED|failed|NOT SAFE|NOT READY",
 }
 """The verdict and the status, by the number of their colour: green, yellow, red."""
 

@@ -74,14 +74,15 @@ def plan(
 
     The plan has every partition's answer, its reason, and the startingOffsets for Spark.
     """
+    from airflow_mm2_offsets.core import Verdict
     from airflow_mm2_offsets.planning.plan_file import save_plan
 
     clusters = find_clusters(pair_options)
     path = _new_file(clusters, out) if out else None
-    positions, pending = job.read(clusters)
+    positions, pending = job.read(clusters, ask_source=options.read_source)
     options = replace(options, archive=archive.open(clusters))
     failover_plan = _plan(clusters, positions, pending, options)
-    if path is not None and not failover_plan.refused:
+    if path is not None and failover_plan.verdict is Verdict.READY:
         save_plan(path, failover_plan)
     return _answer(failover_plan, note=_note(failover_plan, path))
 
@@ -117,23 +118,26 @@ def _plan(
 
 
 def _answer(failover_plan: "FailoverPlan", note: str = "") -> Answer:
-    from airflow_mm2_offsets.core import summarize
+    from airflow_mm2_offsets.core import Verdict, summarize
     from airflow_mm2_offsets.spark.offsets import format_offsets
 
-    starting = None if failover_plan.refused else format_offsets(failover_plan.target_positions())
+    is_ready = failover_plan.verdict is Verdict.READY
+    starting = format_offsets(failover_plan.target_positions()) if is_ready else None
     spark = f"\n\nSpark's startingOffsets:\n{starting}" if starting else ""
     return Answer(
         text=f"{summarize(failover_plan)}{spark}{note}",
         data=failover_plan.to_json() | {"starting_offsets": starting},
-        exit_code=ExitCode.REFUSED if failover_plan.refused else ExitCode.OK,
+        exit_code=ExitCode.OK if is_ready else ExitCode.REFUSED,
     )
 
 
 def _note(failover_plan: "FailoverPlan", path: "UPath | None") -> str:
+    from airflow_mm2_offsets.core import Verdict
+
     if path is None:
         return ""
-    if failover_plan.refused:
-        return f"\n\n{path} was not written: no job can start from a refused plan"
+    if failover_plan.verdict is not Verdict.READY:
+        return f"\n\n{path} was not written: a job can start from a plan that is ready alone"
     return f"\n\nThe plan is in {path}"
 
 

@@ -150,6 +150,8 @@ def check_bounds(plan: PartitionPlan, *, is_safe: bool) -> None:
         problem = f"low is {low} and target {target}, but the status is {answer.status}"
     elif low is not None and high is not None and low > high:
         problem = f"low is {low}, above high {high}"
+    elif answer.status is Status.NOT_SAFE and not answer.max_lost:
+        problem = f"the status is {answer.status}, and target is {target}, not above low {low}"
     elif is_safe and low is not None and target is not None:
         if target < low:
             problem = f"target is {target}, below low {low}"

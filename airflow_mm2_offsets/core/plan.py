@@ -33,6 +33,8 @@ class Verdict(StrEnum):
 
     READY = "ready"
     REFUSED = "refused"
+    NOT_SAFE = "not_safe"
+    """A partition starts above its lower bound, by strategy linear or kafka."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +85,22 @@ class FailoverPlan:
         return tuple(plan.translation for plan in self.partitions if plan.start is None)
 
     @property
+    def not_safe(self) -> tuple[Translation, ...]:
+        """The partitions whose answer may lose records."""
+        answers = (plan.translation for plan in self.partitions if plan.fallback is None)
+        return tuple(answer for answer in answers if answer.max_lost)
+
+    @property
     def fallbacks(self) -> int:
         """How many partitions start where the user's choice, not a proof, says."""
         return sum(plan.fallback is not None for plan in self.partitions)
 
     @property
     def verdict(self) -> Verdict:
-        """Ready, unless a partition is refused."""
-        return Verdict.REFUSED if self.refused else Verdict.READY
+        """Ready, unless a partition is refused or its answer is not safe."""
+        if self.refused:
+            return Verdict.REFUSED
+        return Verdict.NOT_SAFE if self.not_safe else Verdict.READY
 
     @property
     def max_reread(self) -> int | None:
@@ -101,6 +111,10 @@ class FailoverPlan:
     def count(self, status: Status) -> int:
         """Return how many partitions have ``status``."""
         return sum(plan.translation.status is status for plan in self.partitions)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many partitions have each status; see ``shown_counts``."""
+        return shown_counts({status: self.count(status) for status in Status})
 
     def source_positions(self) -> Positions:
         """Return where the job stands, by the source's topic names."""
@@ -114,7 +128,8 @@ class FailoverPlan:
         """Return where the job continues, by the target's topic names.
 
         Raises:
-            TranslationRefusedError: A partition is refused; each is named with its reason.
+            TranslationRefusedError: A partition is refused or its answer is not safe; each is named
+                with its reason.
         """
         self.check()
         positions: Positions = {}
@@ -124,14 +139,17 @@ class FailoverPlan:
         return positions
 
     def check(self) -> None:
-        """Raise TranslationRefusedError, with each reason, unless every partition has a start."""
-        if self.refused:
+        """Raise TranslationRefusedError, with each reason, unless every partition has a safe start.
+
+        A fallback that the user has chosen is a start.
+        """
+        if problems := (*self.refused, *self.not_safe):
             reasons = "\n".join(
-                f"  {refusal.topic_partition} at {refusal.position}: {refusal.reason}"
-                for refusal in self.refused
+                f"  {answer.topic_partition} at {answer.position}: {answer.reason}"
+                for answer in problems
             )
             raise TranslationRefusedError(
-                f"{len(self.refused)} of {len(self.partitions)} partitions have no answer that "
+                f"{len(problems)} of {len(self.partitions)} partitions have no answer that "
                 f"is known to lose nothing:\n{reasons}"
             )
 
@@ -144,7 +162,7 @@ class FailoverPlan:
             "verdict": self.verdict.value,
             "totals": {
                 "partitions": len(self.partitions),
-                **{status.value: self.count(status) for status in Status},
+                **self.counts(),
                 "fallback": self.fallbacks,
                 "max_reread": self.max_reread,
             },
@@ -215,6 +233,18 @@ class FailoverPlan:
             direction=Direction(plan.get("direction", Direction.FORWARD)),
             mapping=OffsetMapping(plan.get("mapping", OffsetMapping.OFFSET_SYNCS)),
         )
+
+
+def shown_counts(counts: Mapping[Status, int]) -> dict[str, int]:
+    """Return counts by status as plans show them: ``not_safe`` only where it is not 0.
+
+    So a plan by the strategy safe is the same JSON, with the same digest, as in earlier releases.
+    """
+    return {
+        status.value: count
+        for status, count in counts.items()
+        if count or status is not Status.NOT_SAFE
+    }
 
 
 def digest_of(plan: Mapping[str, Any]) -> str:

@@ -15,6 +15,8 @@ class Status(StrEnum):
     """The truth lies in [low, high]. A job that starts at low loses no record."""
     REFUSED = "refused"
     """For no target position is it known that no record is lost."""
+    NOT_SAFE = "not_safe"
+    """The target position is above the lower bound: a job that starts there may lose records."""
 
 
 class Strategy(StrEnum):
@@ -93,6 +95,19 @@ class Translation:
         if self.target is None or self.low is None:
             return 0
         return max(0, self.target - self.low)
+
+    def starting_at(self, target: int, strategy: Strategy) -> "Translation":
+        """Return the answer with the target position of another strategy than safe."""
+        answer = replace(self, target=target)
+        if target == self.low:
+            return answer
+        if not answer.max_lost:
+            return replace(answer, status=Status.BOUNDED)
+        problem = (
+            f"strategy {strategy} answers {target}, so up to {answer.max_lost} records may be "
+            f"lost; strategy safe answers {self.low}"
+        )
+        return replace(answer, status=Status.NOT_SAFE, reason=f"{self.reason}; {problem}")
 
     def refused(self, basis: Basis, reason: str) -> "Translation":
         """Return the refusal of the same position."""

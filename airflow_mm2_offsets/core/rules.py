@@ -66,7 +66,8 @@ def translate(
         answer = replace(answer, reason=describe_older_copies(0, answer.high, syncs))
     if strategy is not Strategy.SAFE:
         assert bracket.before is not None  # noqa: S101 - a position before all was refused above
-        answer = replace(answer, target=unsafe_offset(bracket.before, position, strategy))
+        target = unsafe_offset(bracket.before, position, strategy)
+        answer = answer.starting_at(target, strategy)
     return refuse_outside_target(answer, syncs.last, evidence.target)
 
 

@@ -84,7 +84,7 @@ def summarize_folded(plan: FailoverPlan, shown: Sequence[PartitionPlan], rest: s
 
 def _verdict(plan: FailoverPlan) -> str:
     again = "an unknown number of" if plan.max_reread is None else f"at most {plan.max_reread}"
-    counts = ", ".join(f"{plan.count(status)} {status.value}" for status in Status)
+    counts = ", ".join(f"{count} {_words(status)}" for status, count in plan.counts().items())
     if plan.fallbacks:
         counts += f"; {plan.fallbacks} start by a chosen fallback, with no proof"
     archived = plan.syncs_as_of
@@ -92,9 +92,13 @@ def _verdict(plan: FailoverPlan) -> str:
     count = len(plan.partitions)
     partitions = "1 partition" if count == 1 else f"{count} partitions"
     return (
-        f"{plan.verdict.value.upper()}: {partitions} ({counts}), "
+        f"{_words(plan.verdict).upper()}: {partitions} ({counts}), "
         f"{again} records processed again.{_danger(plan)}{alone}{_evidence(plan)}"
     )
+
+
+def _words(value: str) -> str:
+    return value.replace("_", " ")
 
 
 def _is_worth_a_word(line: PartitionPlan) -> bool:
@@ -115,8 +119,10 @@ def _sentence(line: PartitionPlan) -> str:
 
 
 def _danger(plan: FailoverPlan) -> str:
-    lost = sum(line.translation.max_lost for line in plan.partitions if not line.fallback)
-    return f" NOT SAFE: by strategy {plan.strategy} up to {lost} may be lost." if lost else ""
+    lost = sum(answer.max_lost for answer in plan.not_safe)
+    if not lost:
+        return ""
+    return f" By strategy {plan.strategy} up to {lost} may be lost; strategy safe loses none."
 
 
 def _evidence(plan: FailoverPlan) -> str:
@@ -141,7 +147,7 @@ def _row(partition: PartitionPlan) -> tuple[object, ...]:
         answer.topic_partition,
         answer.position,
         "-" if partition.start is None else partition.start,
-        f"by {partition.fallback.kind}" if partition.fallback else answer.status.value,
+        f"by {partition.fallback.kind}" if partition.fallback else _words(answer.status),
         shift,
         "-" if answer.status is Status.REFUSED else again,
     )

@@ -16,6 +16,7 @@ from airflow_mm2_offsets.core import FailoverPlan, Positions, Status, TopicParti
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
+from airflow_mm2_offsets.core.plan import shown_counts
 from airflow_mm2_offsets.core.positions import by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.fleet.job import FleetJob
@@ -25,7 +26,8 @@ from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 from airflow_mm2_offsets.planning.plan import STILL_COPYING, plan_failover
-from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +81,15 @@ class JobPreview:
 
     @property
     def at_risk(self) -> int | None:
-        """The most records at risk: none while the source is there; None: not known."""
+        """The most records at risk: none while the source is there, unless an answer is not safe.
+
+        None: not known.
+        """
         if self.forecast is not None:
             return self.forecast.at_risk.at_most
-        return None if self.problem else 0
+        if self.problem or self.plan is None:
+            return None if self.problem else 0
+        return sum(answer.max_lost for answer in self.plan.not_safe)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +121,7 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
         try:
             moved = moved_before(job, request.open_place, mode=request.mode)
             if moved is None:
-                stands[job.name] = read_checkpoint(request.open_place(job.checkpoint))
+                stands[job.name] = _read(job, request)
             else:
                 found[job.name] = JobPreview(job=job, moved=moved)
         except Mm2OffsetsError as error:
@@ -127,6 +134,16 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
     for batch in _batches([job for job in jobs if job.name in stands], stands):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)
+
+
+def _read(job: FleetJob, request: PreviewRequest) -> Checkpoint:
+    return read_checkpoint_of(
+        request.pair,
+        request.open_place(job.checkpoint),
+        open_path=request.open_place,
+        # A lost source would cost each job a timeout.
+        ask_source=request.options.read_source and request.mode is not FailoverMode.DISASTER,
+    )
 
 
 def _batches(
@@ -217,7 +234,7 @@ def preview_to_json(previews: Sequence[JobPreview]) -> dict[str, Any]:
             "jobs": len(previews),
             "moved_before": sum(each.moved is not None for each in previews),
             "partitions": sum(each.partitions for each in previews),
-            **{status.value: sum(each.count(status) for each in previews) for status in Status},
+            **shown_counts({one: sum(each.count(one) for each in previews) for one in Status}),
             "not_copied_yet": sum(each.not_copied_yet for each in previews),
             **totals,
             "max_reread": totals["read_again"],
@@ -236,7 +253,7 @@ def _job_to_json(preview: JobPreview) -> dict[str, Any]:
         "name": preview.job.name,
         "wave": preview.job.wave,
         "partitions": preview.partitions,
-        **{status.value: preview.count(status) for status in Status},
+        **shown_counts({status: preview.count(status) for status in Status}),
         "not_copied_yet": preview.not_copied_yet,
         **{name: getattr(preview, name) for name in ("refused", "read_again", "at_risk")},
         "moved": preview.moved,

@@ -3,7 +3,8 @@
 ``MigrateSparkCheckpointOperator`` calls ``migrate_checkpoint``.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self
@@ -11,7 +12,8 @@ from typing import Any, Self
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.errors import CheckpointError, NotReadyError
+from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.errors import CheckpointError, HandoverError, NotReadyError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.migration.new_partitions import new_partitions
 from airflow_mm2_offsets.migration.new_topics import new_topics
@@ -25,6 +27,8 @@ from airflow_mm2_offsets.migration.plan import (
 from airflow_mm2_offsets.migration.report import SCHEMA_VERSION, report
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
+from airflow_mm2_offsets.positions.checkpoint import open_checkpoint, read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import (
     MARKER,
     METADATA,
@@ -34,9 +38,12 @@ from airflow_mm2_offsets.spark.checkpoint_copy import (
     is_temporary,
 )
 from airflow_mm2_offsets.spark.logs import CheckpointLogs, read_logs
+from airflow_mm2_offsets.spark.position_ids import note_ids
 from airflow_mm2_offsets.spark.rewriting import OffsetFile, kafka_sources, offset_files
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 from airflow_mm2_offsets.spark.state_metadata import StateMetadata, read_state_metadata
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +71,8 @@ class MigrationOptions:
     """The name under which the job writes there, see ``SinkWriter``."""
     target_uri: str | None = None
     """How Spark spells the copy's location, if the original's spelling does not tell."""
+    open_path: Callable[[str], UPath] = open_checkpoint
+    """Makes a path of a location that a file beside the original names."""
 
 
 DEFAULT_OPTIONS = MigrationOptions()
@@ -90,6 +99,8 @@ def migrate_checkpoint(
         What was done, as plain JSON; see ``docs/checkpoints.md``.
 
     Raises:
+        ForeignPositionsError: A file beside the original says that its positions are of another
+            cluster than the source, or of a topic that was recreated since.
         CheckpointError: The original can't be read or is being written to, something else is at
             the target, or a storage failed.
         NotReadyError: The sink has batches that the checkpoint does not know.
@@ -97,6 +108,9 @@ def migrate_checkpoint(
         Mm2OffsetsError: See ``planning.plan.plan_failover``.
     """
     _check_apart(original, target)
+    read_checkpoint_of(
+        pair, original, open_path=options.open_path, ask_source=options.plan.read_source
+    )
     checkpoint = _Original.read(original)
     copy = CheckpointCopy.open(target, checkpoint.identity(pair))
     if copy.report is not None:
@@ -109,7 +123,19 @@ def migrate_checkpoint(
     sizes = checkpoint.copy_to(copy, plan, state_texts)
     done = report(checkpoint.logs, required, plan, target) | sizes
     copy.finish(original, done)
+    _note_cluster(target, plan)
     return done
+
+
+def _note_cluster(target: UPath, plan: MigrationPlan) -> None:
+    """Note beside the copy that its positions are of the target; see ``positions.checkpoint``."""
+    try:
+        for each in plan.plans[:1]:
+            ids = PairIds(source=each.ids.target)
+            note_ids(target, read_checkpoint(target), "migration", ids)
+    except (CheckpointError, HandoverError) as error:
+        # The copy is whole, and its job says itself which brokers it reads.
+        log.warning("The cluster of the copy is not noted: %s", error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ def _refusal(required: RequiredPosition, plan: PartitionPlan, *, allow_bounded: 
     translation = plan.translation
     reason = f"{translation.status}: {translation.reason}"
     is_accepted = translation.status is Status.EXACT or (
-        allow_bounded and translation.status is not Status.REFUSED
+        allow_bounded and translation.status is Status.BOUNDED
     )
     match required.role:
         case OffsetRole.HISTORY:

@@ -64,7 +64,7 @@ METRICS: Mapping[str, Metric] = {
         "mode",
     ),
     "positions": _gauge(
-        "Partitions of the plan with this status: exact, bounded or refused",
+        "Partitions of the plan with this status: exact, bounded, refused or not_safe",
         "conn_id",
         "mode",
         "status",

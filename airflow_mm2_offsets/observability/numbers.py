@@ -13,7 +13,7 @@ from opentelemetry import trace
 
 from airflow_mm2_offsets.observability.metrics import NOT_KNOWN, emit
 
-_STATUSES = ("exact", "bounded", "refused")
+_STATUSES = ("exact", "bounded", "refused", "not_safe")
 _COMMIT_STATUSES = ("committed", "unchanged", "kept", "refused", "failed")
 _READINESS = {
     "replication_lag": "replication_lag_records",

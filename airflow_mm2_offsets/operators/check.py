@@ -22,6 +22,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_result_options import LongResultOptions
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, with_first_plan
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
 from airflow_mm2_offsets.operators.settings import given, is_true, parse_mode, parse_truth
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, tells_of_dags
 from airflow_mm2_offsets.readiness import ReadinessRequest, check_readiness
@@ -103,6 +104,7 @@ class CheckFailoverOperator(BaseOperator):
         ``table`` (a list of lines).
 
     Raises:
+        ConfigurationError: The conf of the run has a key that no param of the DAG has.
         NotReadyError: Checks have failed; each is named. The report is pushed.
     """
 
@@ -194,6 +196,7 @@ class CheckFailoverOperator(BaseOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the report; raise if a check has failed."""
+        check_run_conf(context)
         report = check_readiness(self._request(context))
         push = context["ti"].xcom_push
         summary = report.summary()

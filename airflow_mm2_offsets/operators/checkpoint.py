@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
+from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.ids import PairIds
@@ -22,6 +23,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.settings import check_location, given, leaves_job_alone
 from airflow_mm2_offsets.planning.ids import read_known_ids
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
 from airflow_mm2_offsets.spark.fence import Fence, read_fence
@@ -67,6 +69,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         CheckpointError: The checkpoint is missing, damaged, or not of a Kafka source; in a disaster
             nothing stands in for it, or the job was moved or recreated since its positions were
             saved.
+        ForeignPositionsError: A file beside the checkpoint says that the job reads another cluster.
         HandoverError: A cluster or topic has another id than when the positions were saved.
         StopError: The control location can't be read.
         ClusterUnreachableError: The target does not answer.
@@ -121,7 +124,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         # The driver first: a driver that starts before the checkpoint is read is then noticed.
         driver = self._read_driver()
         try:
-            positions = self._of_checkpoint(read_checkpoint(storage_path(self.checkpoint)))
+            positions = self._of_checkpoint(self._read_checkpoint())
         except (CheckpointError, ConfigurationError) as error:
             positions = self._of_substitute(self._substitute(error, driver))
         return {
@@ -155,6 +158,27 @@ class ReadSparkCheckpointOperator(BaseOperator):
             "as_of": None,
             "origin": "checkpoint",
         }
+
+    def _read_checkpoint(self) -> Checkpoint:
+        location = storage_path(self.checkpoint)
+        if self.mm2_conn_id is None:
+            return read_checkpoint(location)
+        return read_checkpoint_of(
+            pair_of(self),
+            location,
+            open_path=storage_path,
+            control=self._reachable_control(),
+            compare_topics=False,  # ``clusters`` has their ids, and later steps compare them.
+        )
+
+    def _reachable_control(self) -> UPath | None:
+        """Return the control location; None in a disaster that has lost it."""
+        try:
+            return storage_path(self.control) if self.control else None
+        except ConfigurationError:
+            if not self._is_disaster:
+                raise
+            return None
 
     @property
     def _is_disaster(self) -> bool:

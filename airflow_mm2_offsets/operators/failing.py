@@ -1,6 +1,7 @@
 """Decides which errors Airflow retries; every operator and sensor runs under it.
 
-What runs under it is a step, too: it has a span, and its log names the run.
+What runs under it is a step, too: it has a span, its log names the run, and a mode that names no
+mode is refused before it begins.
 """
 
 from collections.abc import Callable
@@ -9,10 +10,15 @@ from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSensorTimeout
+from airflow.providers.common.compat.sdk import (
+    AirflowFailException,
+    AirflowSensorTimeout,
+    BaseOperator,
+)
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, as_class
 from airflow_mm2_offsets.observability import run_step
+from airflow_mm2_offsets.operators.settings import check_mode
 from airflow_mm2_offsets.operators.step import find_step
 
 P = ParamSpec("P")
@@ -39,11 +45,15 @@ class _FailsAtOnce:
 
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
-            step = find_step([*args, *kwargs.values()])
+            arguments = [*args, *kwargs.values()]
+            step = find_step(arguments)
             with ExitStack() as stack:
                 if step is not None:
                     stack.enter_context(run_step(step))
                 stack.enter_context(self)
+                for each in arguments:
+                    if isinstance(each, BaseOperator):
+                        check_mode(each)
                 return function(*args, **kwargs)
 
         return run

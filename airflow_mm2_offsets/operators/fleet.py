@@ -23,6 +23,7 @@ from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
 from airflow_mm2_offsets.operators.settings import given, parse_mode
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -47,8 +48,8 @@ class ReadFleetManifestOperator(BaseOperator):
         which they begin.
 
     Raises:
-        ConfigurationError: The file is not there or is no manifest (see ``parse_manifest``), or
-            jobs share a folder.
+        ConfigurationError: The file is not there or is no manifest (see ``parse_manifest``), jobs
+            share a folder, or the conf of the run has a key that no param of the DAG has.
     """
 
     operator_extra_links = page_links("run")
@@ -71,6 +72,7 @@ class ReadFleetManifestOperator(BaseOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Read and check."""
+        check_run_conf(context)
         if parse_mode(self.task_id, self.mode) not in FLEET_MODES:
             raise ConfigurationError(
                 f"task {self.task_id}: mode is {self.mode!r}, and a fleet is moved by "

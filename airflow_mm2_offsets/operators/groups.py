@@ -7,6 +7,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core.group_offsets import GroupRules
 from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -26,7 +27,8 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.settings import check_location, given, is_true
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 
 _MAX_LINES = 1000
 """Offsets that an XCom lists: Airflow keeps one for each run in its database."""
@@ -171,6 +173,7 @@ class PublishPositionsOperator(BaseOperator):
     Raises:
         AirflowSkipException: No checkpoint is named.
         CheckpointError: The checkpoint can't be read.
+        ForeignPositionsError: The job of the checkpoint reads another cluster.
         Mm2OffsetsError: See ``groups.publish.publish_positions``.
     """
 
@@ -220,12 +223,19 @@ class PublishPositionsOperator(BaseOperator):
         report = publish_positions(
             pair.source if self.side == "source" else pair.target,
             self.group_id,
-            read_checkpoint(storage_path(self.checkpoint)).positions,
+            self._read(pair).positions,
             self.checkpoint,
             rules=_rules(self),
             is_dry_run=is_true(self, "is_dry_run"),
         )
         return _show(self, context, report)
+
+    def _read(self, pair: ClusterPair) -> Checkpoint:
+        return read_checkpoint_of(
+            pair if self.side == "source" else pair.exchanged(),
+            storage_path(self.checkpoint),
+            open_path=storage_path,
+        )
 
 
 def _rules(task: BaseOperator) -> GroupRules:

@@ -139,7 +139,12 @@ class HandOver(BaseOperator):
             confirm_own_lock(self, source_may_be_gone=is_true(self, "source_is_gone"))
         arguments = self.make_arguments(context, plan)
         target = storage_path(self.target_checkpoint)
-        claim_target(target, self.request_id, has_fence=control is not None)
+        claim_target(
+            target,
+            self.request_id,
+            has_fence=control is not None,
+            cluster_id=plan.ids.target.cluster_id,
+        )
         if control is not None:
             mark_moved(control, self.request_id, self.moved_to, plan=self.plan_path)
         if home is not None:

@@ -164,6 +164,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
             sink=storage_path(self.sink) if self.sink else None,
             txn_app_id=self.txn_app_id,
             target_uri=self.target_uri,
+            open_path=storage_path,
         )
 
     def _source_patterns(self) -> tuple[str, ...]:

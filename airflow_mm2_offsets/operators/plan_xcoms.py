@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_mm2_offsets.core import FailoverPlan, summarize
+from airflow_mm2_offsets.core import FailoverPlan, Verdict, summarize
 from airflow_mm2_offsets.core.brief import (
     brief_plan,
     rest_of,
@@ -22,19 +22,20 @@ from airflow_mm2_offsets.operators.long_results import LongResults
 
 
 def keep_plan(results: LongResults, plan: FailoverPlan, path: str | None) -> dict[str, Any]:
-    """Return what XCom gets of a plan; a refused one must not lie where a retry looks.
+    """Return what XCom gets of a plan; one that is not ready must not lie where a retry looks.
 
     Args:
         results: What is done with long results.
         plan: The plan.
-        path: The file that it is kept in unless it is refused; None: it is not kept.
+        path: The file that it is kept in if it is ready; None: it is not kept.
     """
-    refused = f"{path.removesuffix('.json')}.refused.json" if path and plan.refused else None
+    is_ready = plan.verdict is Verdict.READY
+    refused = f"{path.removesuffix('.json')}.refused.json" if path and not is_ready else None
     return results.keep(
         plan.to_json(),
         "plan",
         brief_plan,
-        kept_at=None if plan.refused else path,
+        kept_at=path if is_ready else None,
         beside=refused,
     )
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
+from upath import UPath
 
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -12,7 +13,8 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.planning.ids import read_known_ids
-from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.saved_positions import save_positions, saved_positions_path
 
@@ -36,6 +38,7 @@ class SaveSparkPositionsOperator(BaseOperator):
     Raises:
         AirflowSkipException: No checkpoint is named, or the job was moved to another cluster.
         CheckpointError: The checkpoint or the folder can't be read.
+        ForeignPositionsError: The job of the checkpoint reads another cluster than the source.
     """
 
     operator_extra_links = page_links("connection")
@@ -63,12 +66,19 @@ class SaveSparkPositionsOperator(BaseOperator):
         self._check_wanted()
         location, folder = storage_path(self.checkpoint), storage_path(self.save_to)
         read_at = datetime.now(UTC)
-        checkpoint = read_checkpoint(location)
+        checkpoint = self._read(location)
         saved = save_positions(
             folder, location, checkpoint, self._ids(list(checkpoint.positions)), read_at
         )
         self.log.info("Saved the positions of batch %s", saved.committed_batch)
         return {**saved.to_json(), "path": str(saved_positions_path(folder, location))}
+
+    def _read(self, location: UPath) -> Checkpoint:
+        if not self.mm2_conn_id:
+            return read_checkpoint(location)
+        control = storage_path(self.control) if self.control else None
+        pair = Mm2OffsetHook(self.mm2_conn_id).get_conn()
+        return read_checkpoint_of(pair, location, open_path=storage_path, control=control)
 
     def _check_wanted(self) -> None:
         if not self.checkpoint:

@@ -3,7 +3,7 @@
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.hooks.storage import storage_path
 
 _SHARED_TRUTHS = (
@@ -43,9 +43,18 @@ def parse_mode(task_id: str, value: object) -> FailoverMode:
     try:
         return FailoverMode(str(value))
     except ValueError as error:
+        modes = [*FailoverMode]
+        similar = did_you_mean(str(value), modes, otherwise="")
         raise ConfigurationError(
-            f"task {task_id}: mode is {value!r}; give one of {', '.join(FailoverMode)}"
+            f"task {task_id}: mode is {value!r}; {similar}{similar and ' '}give one of "
+            f"{', '.join(modes)}"
         ) from error
+
+
+def check_mode(task: BaseOperator) -> None:
+    """Raise ConfigurationError where a task has a failover's mode that names none."""
+    if "mode" in task.template_fields:  # a sensor's mode is Airflow's
+        parse_mode(task.task_id, getattr(task, "mode", None))
 
 
 def parse_common_settings(task: BaseOperator) -> None:
@@ -57,8 +66,7 @@ def parse_common_settings(task: BaseOperator) -> None:
     for field in _SHARED_TRUTHS:
         if hasattr(task, field):
             is_true(task, field)
-    if "mode" in task.template_fields:  # a sensor's mode is Airflow's
-        parse_mode(task.task_id, getattr(task, "mode", None))
+    check_mode(task)
 
 
 def whole_number(task: BaseOperator, field: str) -> int:

@@ -14,6 +14,7 @@ from airflow_mm2_offsets.core import (
     OnUnmapped,
     Positions,
     Strategy,
+    Verdict,
 )
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.mode import FailoverMode
@@ -45,7 +46,8 @@ from airflow_mm2_offsets.planning.lost_parts import LostParts, with_what_is_left
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_without
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
-from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
+from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
+from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.handover import check_unmoved
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets, to_positions
@@ -80,7 +82,8 @@ class TranslateOffsetsOperator(BaseOperator):
         plan_path: A file to keep the plan in, for retries and for auditors. A retry returns that
             plan if it is whole, of these positions, clusters and topics, and not contradicted by
             what MirrorMaker 2 has copied since.
-        strategy: ``safe`` loses nothing; see ``core.Strategy``.
+        strategy: ``safe`` loses nothing. A plan by ``linear`` or ``kafka`` that may lose records is
+            not safe, and refused as one without an answer; see ``core.Strategy``.
         read_source: Ask the source too: positions are checked against it, and records are
             matched by content.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. It adds syncs that
@@ -108,8 +111,10 @@ class TranslateOffsetsOperator(BaseOperator):
         commas). docs/xcom.md says what is long.
 
     Raises:
-        TranslationRefusedError: Partitions without an answer, by name. Plan and summary are
-            pushed.
+        TranslationRefusedError: Partitions without an answer, or with one that is not safe, by
+            name. Plan and summary are pushed.
+        ForeignPositionsError: A file beside the checkpoint says that it is of another cluster, or
+            of a topic that was recreated since.
         HandoverError: The checkpoint differs from ``positions``, or a cluster or topic has another
             id than in ``clusters``.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
@@ -193,7 +198,7 @@ class TranslateOffsetsOperator(BaseOperator):
         emit_plan(content)
         push = context["ti"].xcom_push
         self.log.info("%s", tell_plan(push, plan, content))
-        if plan.refused:
+        if plan.verdict is not Verdict.READY:
             # A task that fails returns nothing, and its user needs the plan all the more.
             push(key="return_value", value=content)
         targets = plan.target_positions()
@@ -212,7 +217,7 @@ class TranslateOffsetsOperator(BaseOperator):
                 f"task {self.task_id}: give positions, checkpoint or both; neither is given"
             )
         if self.positions is None:
-            checkpoint = read_checkpoint(storage_path(str(self.checkpoint)))
+            checkpoint = self._read_checkpoint(storage_path(str(self.checkpoint)))
             return checkpoint.positions, checkpoint.pending
         positions = self._parse("positions")
         pending = self._parse("pending") if self.pending else None
@@ -234,7 +239,16 @@ class TranslateOffsetsOperator(BaseOperator):
         if self._mode() is FailoverMode.DISASTER and (lost := why_lost(location)):
             self.log.warning("The positions are not compared with the checkpoint: %s", lost)
             return
-        check_unmoved(read_checkpoint(location), positions, pending)
+        check_unmoved(self._read_checkpoint(location), positions, pending)
+
+    def _read_checkpoint(self, location: UPath) -> Checkpoint:
+        return read_checkpoint_of(
+            pair_of(self),
+            location,
+            open_path=storage_path,
+            ask_source=is_true(self, "read_source"),
+            compare_topics=not self.clusters,
+        )
 
     def _mode(self) -> FailoverMode:
         return parse_mode(self.task_id, self.mode)
@@ -270,7 +284,7 @@ class TranslateOffsetsOperator(BaseOperator):
             self.log.info("Took the plan of %s from %s", kept.created_at, path)
             return kept
         plan = replace(plan, run_id=run_id)
-        if path is not None and not plan.refused:
+        if path is not None and plan.verdict is Verdict.READY:
             save_plan(path, plan)
         return plan
 

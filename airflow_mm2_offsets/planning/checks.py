@@ -11,7 +11,7 @@ from typing import NamedTuple
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient, ConnectorStatus
 from airflow_mm2_offsets.core import Basis, FailoverPlan, Positions
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.config import BOOTSTRAP_SERVERS
 from airflow_mm2_offsets.planning.mirror_config import as_connectors, that_copy
@@ -101,14 +101,17 @@ def _cluster_problems(cluster: KafkaCluster) -> list[str]:
 def job_cluster_problems(pair: ClusterPair, reads_from: Collection[str]) -> list[str]:
     """Return that the job reads the target, if it does; ``reads_from`` are its brokers."""
     servers = set(reads_from)
-    if not servers or servers & _addresses(pair.source):
+    if not servers or servers & _configured(pair.source):
         return []
-    listed = ", ".join(sorted(servers))
+    addresses = _addresses(pair.source)
+    if servers & addresses:
+        return []
+    listed, source = ", ".join(sorted(servers)), ", ".join(sorted(addresses))
     if servers & _addresses(pair.target):
         problem = (
             f"the job reads {listed}, which is the {pair.target.name} and not the "
-            f"{pair.source.name}: give the checkpoint and the control location of the job on the "
-            f"source, or the connection that names the clusters the other way round"
+            f"{pair.source.name} ({source}): give the checkpoint and the control location of the "
+            f"job on the source, or the connection that names the clusters the other way round"
         )
         return [problem]
     # A broker has other names in other networks: different addresses prove nothing.
@@ -116,15 +119,21 @@ def job_cluster_problems(pair: ClusterPair, reads_from: Collection[str]) -> list
         "The job reads %s, and the %s calls itself %s: see that they are one cluster",
         listed,
         pair.source.name,
-        ", ".join(sorted(_addresses(pair.source))),
+        source,
     )
     return []
 
 
 def _addresses(cluster: KafkaCluster) -> set[str]:
     """Return a cluster's addresses: those that are configured, and those that it advertises."""
-    configured = str(cluster.config[BOOTSTRAP_SERVERS]).split(",")
-    return {server.strip() for server in configured} | set(cluster.describe().brokers)
+    try:
+        return _configured(cluster) | set(cluster.describe().brokers)
+    except ClusterUnreachableError:
+        return _configured(cluster)
+
+
+def _configured(cluster: KafkaCluster) -> set[str]:
+    return {server.strip() for server in str(cluster.config[BOOTSTRAP_SERVERS]).split(",")}
 
 
 def _connect_problems(pair: ClusterPair, connect: ConnectClient, positions: Positions) -> list[str]:
@@ -233,9 +242,9 @@ def _translation_problems(
 
 
 def refusals(plan: FailoverPlan) -> list[str]:
-    """Return each partition that a plan refuses, with the next step."""
+    """Return each partition that is refused, or whose answer is not safe, with the next step."""
     problems = []
-    for answer in plan.refused:
+    for answer in (*plan.refused, *plan.not_safe):
         step = _REFUSAL_STEPS.get(answer.basis)
         problems.append(
             f"{answer.topic_partition} at {answer.position}: {answer.reason}"

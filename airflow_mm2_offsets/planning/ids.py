@@ -31,8 +31,8 @@ def read_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool) -> P
     """
     names = sorted(set(topics))
     ids = PairIds(
-        source=_ids(pair.source, names) if ask_source else ClusterIds(),
-        target=_ids(pair.target, [pair.naming.target_topic(name) for name in names]),
+        source=read_cluster_ids(pair.source, names) if ask_source else ClusterIds(),
+        target=read_cluster_ids(pair.target, map(pair.naming.target_topic, names)),
     )
     check_two_clusters(pair, ids.source.cluster_id, ids.target.cluster_id)
     return ids
@@ -53,7 +53,12 @@ def read_known_ids(pair: ClusterPair, topics: Iterable[str], *, ask_source: bool
         return ids
 
 
-def _ids(cluster: KafkaCluster, names: Iterable[str]) -> ClusterIds:
+def read_cluster_ids(cluster: KafkaCluster, names: Iterable[str]) -> ClusterIds:
+    """Return the ids of a cluster and of topics there; a topic that does not exist is left out.
+
+    Raises:
+        ClusterUnreachableError: The cluster does not answer.
+    """
     topics = cluster.topics(names)
     return ClusterIds(
         cluster_id=cluster.describe().cluster_id,

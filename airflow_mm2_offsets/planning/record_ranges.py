@@ -2,7 +2,7 @@
 
 from operator import attrgetter
 
-from airflow_mm2_offsets.core import Basis, Evidence, Status, SyncIndex, Translation, Watermarks
+from airflow_mm2_offsets.core import Basis, Evidence, SyncIndex, Translation, Watermarks
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -23,7 +23,7 @@ def find_range_to_end(
 ) -> OffsetRange | None:
     """Return what to read of the source up to its end; None if nothing helps or it is too much."""
     source = evidence.source
-    if answer.status is not Status.BOUNDED or answer.basis is not Basis.CONTENT or not source:
+    if answer.low == answer.high or answer.basis is not Basis.CONTENT or not source:
         return None
     # All of it, if that is little: a rewind that no sync shows may go back anywhere.
     to_end = OffsetRange(source.low, source.high - 1)
@@ -62,7 +62,7 @@ def find_ranges(
     window = segments.search_range(bracket) or step
     if window is None:
         return None
-    is_bounded = answer.status is Status.BOUNDED
+    is_bounded = answer.low != answer.high
     duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
     first = bracket.before or SyncPoint(0, 0)
     if window is not step and segments.older_low(bracket) is not None:

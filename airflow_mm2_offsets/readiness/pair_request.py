@@ -15,6 +15,7 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.readiness.thresholds import Thresholds
+from airflow_mm2_offsets.spark.cluster_notes import ClusterNotes
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
@@ -72,8 +73,8 @@ class PairRequest:
     pending: Positions | None = None
     plan_options: PlanOptions = DEFAULT_OPTIONS
     """How the positions are to be translated, with the archive."""
-    reads_from: Collection[str] = ()
-    """The bootstrap servers in the job's options."""
+    notes: ClusterNotes = field(default_factory=ClusterNotes)
+    """What says which cluster the positions are of."""
     patterns: JobPatterns = field(default_factory=JobPatterns)
     argument_max_bytes: int | None = None
     syncs: Once[SyncsSnapshot]

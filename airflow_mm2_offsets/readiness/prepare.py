@@ -79,7 +79,7 @@ def make_pair_request(
         positions=checkpoint.positions if checkpoint else job.substitute,
         pending=checkpoint.pending if checkpoint else None,
         plan_options=replace(request.plan_options, archive=archive),
-        reads_from=driver.bootstrap_servers if driver else (),
+        notes=job.notes,
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
         argument_max_bytes=request.argument_max_bytes,
         syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),

@@ -7,10 +7,9 @@ from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition, Wa
 from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
-from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.errors import ForeignPositionsError, Mm2OffsetsError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, first_times
 from airflow_mm2_offsets.planning.checks import (
-    job_cluster_problems,
     refusals,
     source_partition_problems,
     target_partition_problems,
@@ -19,6 +18,7 @@ from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.subscribe_pattern import find_pattern_problems
 from airflow_mm2_offsets.planning.topic_settings import has_log_append_time
+from airflow_mm2_offsets.positions.checkpoint import check_cluster
 from airflow_mm2_offsets.readiness.answers import (
     GIVE_POSITIONS,
     NO_POSITIONS,
@@ -85,16 +85,27 @@ def _check_patterns(request: PairRequest, positions: Positions) -> Iterator[Read
 
 
 def _check_cluster(request: PairRequest) -> list[ReadinessCheck]:
-    if Part.SOURCE not in request.reached:
-        return [unknown(CheckName.JOB_CLUSTER, f"{Part.SOURCE} does not answer")]
-    if not request.reads_from:
-        return [not_asked(CheckName.JOB_CLUSTER, "the job does not say which brokers it reads")]
-    return asked(
+    notes, has_answered = request.notes.without_topics(), Part.SOURCE in request.reached
+    if not notes.ids and not notes.servers:
+        value = "nothing beside the checkpoint says which cluster the job reads"
+        return [not_asked(CheckName.JOB_CLUSTER, value)]
+
+    def find() -> list[str]:
+        try:
+            check_cluster(request.pair, notes, ask_source=has_answered)
+        except ForeignPositionsError as error:
+            return [str(error)]
+        return []
+
+    found = asked(
         CheckName.JOB_CLUSTER,
-        lambda: job_cluster_problems(request.pair, request.reads_from),
-        otherwise="the job does not read the target",
+        find,
+        otherwise="the positions are not those of another cluster",
         may_be_lost=request.mode is FailoverMode.DISASTER,
     )
+    if not has_answered and all(each.status is CheckStatus.OK for each in found):
+        return [unknown(CheckName.JOB_CLUSTER, f"{Part.SOURCE} does not answer")]
+    return found
 
 
 def _check_partitions(request: PairRequest, positions: Positions) -> Iterator[ReadinessCheck]:

@@ -12,6 +12,7 @@ from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
+from airflow_mm2_offsets.positions.checkpoint import check_cluster
 from airflow_mm2_offsets.readiness.answers import (
     GIVE_POSITIONS,
     NO_POSITIONS,
@@ -66,6 +67,7 @@ def check_kept_ids(
         return []
 
     def find_id_problems() -> Iterable[str]:
+        check_cluster(pair, job.notes.without_topics(), ask_source=ask_source)
         location, run = request.open(str(request.checkpoint)), request.request_id
         check_ids(note_ids(location, checkpoint, run, ids, is_kept=request.note_ids), ids)
         return []

@@ -18,7 +18,7 @@ from airflow_mm2_offsets.fleet.order_now import check_order_now
 from airflow_mm2_offsets.fleet.progress import is_of_run, moved_before
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.settings import whole_number
+from airflow_mm2_offsets.operators.settings import parse_mode, whole_number
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.triggers.fleet import FleetTurnTrigger
@@ -81,6 +81,7 @@ class FleetTurnSensor(PollingSensor):
     @fails_at_once()
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
         """Wait for the turn; then see whether the job was moved before."""
+        parse_mode(self.task_id, self.failover_mode)
         instance: Any = context["ti"]
         self._of_run = instance.dag_id, instance.run_id, instance.map_index
         # The tasks after a failed turn need it, too: they say what is left to do.

@@ -41,6 +41,19 @@ def read_claim(target_checkpoint: UPath) -> str | None:
     return next(iter(run_files(_claims_folder(target_checkpoint))), None)
 
 
+def read_cluster_claims(target_checkpoint: UPath) -> dict[str, str]:
+    """Return the id of the cluster that a job at a checkpoint location reads, by each claim's file.
+
+    A claim of an earlier release names no cluster, and is left out.
+
+    Raises:
+        HandoverError: A claim can't be read.
+    """
+    claims = run_files(_claims_folder(target_checkpoint)).values()
+    named = {str(claim.path): claim.values.get("cluster_id") for claim in claims}
+    return {file: str(cluster_id) for file, cluster_id in named.items() if cluster_id}
+
+
 def has_claimed(target_checkpoint: UPath, request_id: str, *, without_fence: bool = False) -> bool:
     """Tell whether a failover has claimed a checkpoint location.
 
@@ -58,19 +71,27 @@ def claim_file(target_checkpoint: UPath, request_id: str) -> UPath:
     return run_file(_claims_folder(target_checkpoint), request_id)
 
 
-def claim_target(target_checkpoint: UPath, request_id: str, *, has_fence: bool = True) -> None:
+def claim_target(
+    target_checkpoint: UPath,
+    request_id: str,
+    *,
+    has_fence: bool = True,
+    cluster_id: str | None = None,
+) -> None:
     """Claim a target's checkpoint location for a run, by a file beside it.
 
     A roll-back of the run that has begun wins, and the claim is dropped; see ``rollback_mark``.
     Without ``has_fence`` no fence can be marked as moved, so the claim says that it is the point of
-    no return: a fence that comes back with its storage does not know.
+    no return: a fence that comes back with its storage does not know. ``cluster_id`` is the cluster
+    that the job reads there: whoever reads that checkpoint later compares it.
 
     Raises:
         HandoverError: Another run has claimed it, the run was rolled back, or the claim can't be
             written.
     """
     folder = _claims_folder(target_checkpoint)
-    is_new, other = hold_alone(folder, request_id, {"has_fence": has_fence})
+    values = {"has_fence": has_fence, "cluster_id": cluster_id}
+    is_new, other = hold_alone(folder, request_id, values)
     if other is not None:
         raise HandoverError(
             f"{target_checkpoint} is the target of the run {other.request_id!r} already, and two "
@@ -78,7 +99,7 @@ def claim_target(target_checkpoint: UPath, request_id: str, *, has_fence: bool =
             f"has started no job there"
         )
     if not is_new and not has_fence:
-        write_run_file(folder, request_id, {"has_fence": has_fence})
+        write_run_file(folder, request_id, values)
     mark = read_mark(mark_path(None, target_checkpoint, request_id), request_id)
     # A roll-back that is not decided yet gives way to an earlier call.
     if mark is not None and (is_new or mark.is_decided):

@@ -16,7 +16,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions, check_positions
-from airflow_mm2_offsets.core.ids import PairIds
+from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.locations import beside
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
@@ -101,6 +101,24 @@ def note_ids(
     return first
 
 
+def read_noted_ids(location: UPath, checkpoint: Checkpoint) -> ClusterIds | None:
+    """Return which source the positions of a checkpoint are of, as the note beside it says.
+
+    Of its topics those are there of which the job has begun no batch since. The cluster stays the
+    same as long as the checkpoint does. None: no note is there, or one of another query.
+
+    Raises:
+        HandoverError: The note can't be read.
+    """
+    note = _read(_note_path(location))
+    if note is None or note.query_id != checkpoint.query_id:
+        return None
+    return replace(
+        note.clusters.source,
+        topic_ids=_unmoved(note.clusters, note.read_until, checkpoint.read_until),
+    )
+
+
 def ids_of_positions(
     noted: PairIds, noted_until: Positions, read_until: Positions, now: PairIds
 ) -> PairIds:
@@ -114,15 +132,22 @@ def ids_of_positions(
         read_until: The same now.
         now: The current ids.
     """
-    unmoved = {
-        topic: topic_id
-        for topic, topic_id in noted.source.topic_ids.items()
-        if noted_until.get(topic) == read_until.get(topic)
-    }
+    unmoved = _unmoved(noted, noted_until, read_until)
     if not unmoved:
         return now
     source = replace(noted.source, topic_ids=unmoved).completed_by(now.source)
     return replace(now, source=source)
+
+
+def _unmoved(
+    noted: PairIds, noted_until: Positions, read_until: Positions
+) -> dict[str, str | None]:
+    """Return the noted ids of the source's topics of which the job has begun no batch since."""
+    return {
+        topic: topic_id
+        for topic, topic_id in noted.source.topic_ids.items()
+        if noted_until.get(topic) == read_until.get(topic)
+    }
 
 
 def check_ids(first: PairIds, now: PairIds) -> None:

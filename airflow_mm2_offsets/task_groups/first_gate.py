@@ -18,6 +18,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.plan_settings import plan_settings_of
+from airflow_mm2_offsets.operators.run_conf import check_run_conf
 from airflow_mm2_offsets.operators.settings import parse_common_settings, parse_mode
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.task_groups.gates import Gate
@@ -45,9 +46,11 @@ class FirstGate:
         """Raise AirflowSkipException as ``gate`` does.
 
         Raises:
-            ConfigurationError: Settings can't be used; each is named with its value.
+            ConfigurationError: The conf of the run has a key that no param has, or settings can't
+                be used; each is named.
         """
         self.gate(context)
+        check_run_conf(context)
         task: Any = context["task"]
         self._check_mode(task, context)
         pulled: dict[str, Any] = {}

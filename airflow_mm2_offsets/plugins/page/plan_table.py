@@ -31,6 +31,7 @@ class Filter(StrEnum):
     ALL = "all"
     EXACT = "exact"
     BOUNDED = "bounded"
+    NOT_SAFE = "not_safe"
     REFUSED = "refused"
     """Without an answer and without a fallback."""
     FALLBACK = "fallback"

@@ -38,7 +38,9 @@ def test_an_answer_has_their_fields_and_ours(api: ApiHarness) -> None:
 @pytest.mark.parametrize(("strategy", "target"), [("safe", 99), ("linear", 148), ("kafka", 99)])
 def test_the_strategy_is_the_callers(api: ApiHarness, strategy: str, target: int) -> None:
     """Linear is mm2-offset-map's own formula."""
-    assert ask(api, strategy=strategy).json()["targetOffset"] == target
+    answer = ask(api, strategy=strategy).json()
+    assert answer["targetOffset"] == target
+    assert answer["status"] == ("not_safe" if strategy == "linear" else "bounded")
 
 
 @pytest.mark.parametrize("path", ["", "/latest"])

@@ -25,6 +25,15 @@ def test_a_lost_source_is_told_with_what_would_bound_it(line: CommandLine) -> No
     assert told["request"]["max_rate"] == 5
 
 
+def test_a_plan_that_is_not_safe_is_told_by_the_code(line: CommandLine) -> None:
+    """By the straight line records are lost though the source is there."""
+    options = ("--positions", HELD, "--strategy", "linear")
+    told = line.data("forecast", *options, code=ExitCode.REFUSED)
+    assert told["verdict"] == "not_safe"
+    assert int(told["totals"]["at_risk"]["at_most"]) > 0
+    assert line.run("forecast", *options).stdout.startswith("NOT SAFE: at risk: ")
+
+
 def test_a_refused_plan_is_told_by_the_code(line: CommandLine) -> None:
     """The numbers are printed all the same."""
     beyond = '{"orders": {"0": 4711}}'

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.core import Strategy
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.planning.plan_file import read_plan
+from tests.support.foreign_checkpoints import NOTINGS, Noting
 from tests.unit.cli.conftest import CommandLine
 from tests.unit.spark import checkpoints
 
@@ -49,7 +50,7 @@ def test_people_get_the_table_and_the_reasons(line: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("options", "service"),
     [
-        (("--strategy", "linear"), PlanOptions(strategy=Strategy.LINEAR)),
+        (("--strategy", "kafka"), PlanOptions(strategy=Strategy.KAFKA)),
         (("--no-read-source",), PlanOptions(read_source=False)),
         (("--sole-writer", "--no-read-source"), PlanOptions(sole_writer=True, read_source=False)),
         (("--max-evidence-bytes", "0"), PlanOptions(max_evidence_bytes=0)),
@@ -70,6 +71,32 @@ def test_every_option_is_offered(command: str) -> None:
     """Under its name everywhere, with a dash for each underscore."""
     shown = CliRunner().invoke(app, [command, "--help"]).stdout
     assert [name for name in PLAN_OPTIONS if name.replace("_", "-") not in shown] == []
+
+
+@pytest.mark.parametrize("command", [("translate", "orders:0:50"), ("plan", "--positions", HELD)])
+def test_a_strategy_that_may_lose_records_is_not_safe(
+    line: CommandLine, command: tuple[str, ...]
+) -> None:
+    """Status, verdict and code say so, and there are no offsets to start from."""
+    arguments = (*command, "--strategy", "linear")
+    given = line.data(*arguments, code=ExitCode.REFUSED)
+    assert given["verdict"] == "not_safe"
+    assert given["partitions"][0]["status"] == "not_safe"
+    assert given["partitions"][0]["target"] > given["partitions"][0]["low"]
+    assert given["starting_offsets"] is None
+    shown = line.run(*arguments).stdout
+    assert shown.startswith("NOT SAFE: 1 partition (0 exact, 0 bounded, 0 refused, 1 not safe)")
+    assert "startingOffsets" not in shown
+
+
+def test_a_plan_that_is_not_safe_is_not_written(line: CommandLine, tmp_path: Path) -> None:
+    """A job would start from the file."""
+    out = tmp_path / "plan.json"
+    options = ("--positions", HELD, "--strategy", "linear", "--out", str(out))
+    result = line.run("plan", *options)
+    assert result.exit_code == ExitCode.REFUSED
+    assert "was not written" in result.stdout
+    assert not out.exists()
 
 
 def test_a_refusal_is_printed_and_told_by_the_code(line: CommandLine) -> None:
@@ -217,3 +244,15 @@ def test_the_text_of_a_wrong_positions_file_is_not_shown(line: CommandLine, tmp_
     for source in (str(wrong), "connect.password=hunter2\nserve.port=1"):
         error = line.error("plan", "--positions", source, code=ExitCode.USAGE)
         assert "hunter2" not in error
+
+
+@pytest.mark.parametrize("command", ["plan", "forecast"])
+@pytest.mark.parametrize("note", NOTINGS)
+def test_a_checkpoint_of_the_target_is_refused(
+    line: CommandLine, tmp_path: Path, command: str, note: Noting
+) -> None:
+    """The file beside it that says so is named; it printed READY, exact."""
+    root = checkpoints.simple(tmp_path / "checkpoint")
+    file = note(root, line.pair.target)
+    error = line.error(command, "--checkpoint", str(root), code=ExitCode.USAGE)
+    assert file in error

@@ -33,7 +33,9 @@ def _plan(strategy: Strategy) -> FailoverPlan:
 def test_what_an_unsafe_strategy_can_lose_is_said() -> None:
     """The straight line takes 29 where the truth is from 22 on: seven records may be lost."""
     summary = summarize(_plan(Strategy.LINEAR))
-    assert "NOT SAFE: by strategy linear up to 7 may be lost." in summary
+    assert summary.startswith("NOT SAFE: 1 partition (0 exact, 0 bounded, 0 refused, 1 not safe)")
+    assert "By strategy linear up to 7 may be lost; strategy safe loses none." in summary
+    assert "READY" not in summary
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SAFE, Strategy.KAFKA])
@@ -49,7 +51,7 @@ def test_a_folded_plan_is_one_paragraph() -> None:
     plan = _plan(Strategy.LINEAR)
     text = summarize_folded(plan, plan.partitions, "9 partitions more: s3://lake/plan.json")
     assert "\n" not in text
-    assert text.startswith("READY: 1 partition (")
+    assert text.startswith("NOT SAFE: 1 partition (")
     assert "Worst: orders[0] at 40 starts at 29, may lose 7, and reads " in text
     assert text.endswith(" 9 partitions more: s3://lake/plan.json.")
     assert summarize(plan, (), "9 more").endswith("\n\n9 more")

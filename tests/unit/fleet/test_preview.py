@@ -15,6 +15,7 @@ from airflow_mm2_offsets.kafka import sync_log
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import Mm2Simulation, Record
+from tests.support.foreign_checkpoints import NOTINGS, Noting
 from tests.unit.fleet.manifests import job
 from tests.unit.operators.clusters import _NAMING
 from tests.unit.spark import checkpoints
@@ -135,3 +136,17 @@ def test_a_disaster_forecasts_each_job(fleet: Fleet) -> None:
     first, second, *_ = fleet.preview(mode=FailoverMode.DISASTER)
     assert (first.at_risk, second.at_risk) == (3, 0)
     assert first.not_copied_yet == 0
+
+
+@pytest.mark.parametrize("mode", [FailoverMode.PLANNED, FailoverMode.DISASTER])
+@pytest.mark.parametrize("note", NOTINGS)
+def test_a_job_that_reads_the_target_is_not_planned(
+    fleet: Fleet, note: Noting, mode: FailoverMode
+) -> None:
+    """Its checkpoint is of the other cluster: the preview names the file that says so."""
+    file = note(Path(fleet.jobs[0].checkpoint), fleet.simulation.target)
+    first, *others = fleet.preview(mode=mode)
+    assert first.plan is None
+    assert first.problem is not None
+    assert file in first.problem
+    assert all(each.problem is None for each in others)

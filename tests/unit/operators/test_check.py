@@ -140,7 +140,8 @@ def test_a_job_that_reads_the_target_is_refused(
     source, target = all_copied.source.bootstrap_servers, all_copied.target.bootstrap_servers
     job.beat(2, bootstrap_servers=["elsewhere:9092", target])
     (problem,) = problems(worker, check(job))
-    assert problem.startswith(f"the job reads elsewhere:9092, {target}, which is the target")
+    sentence = f"the job reads elsewhere:9092, {target}, which is the target"
+    assert problem.startswith(f"{job.control}/driver.json: {sentence}")
     assert "give the checkpoint and the control location of the job on the source" in problem
 
     job.beat(3, bootstrap_servers=[source])

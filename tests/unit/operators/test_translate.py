@@ -106,6 +106,21 @@ def test_a_strategy_that_is_none_is_refused(worker: Worker) -> None:
         worker.run(translate(positions=AT_4, strategy="fast"))
 
 
+def test_a_plan_that_may_lose_records_is_refused(
+    worker: Worker, clusters: Clusters, tmp_path: Path
+) -> None:
+    """Its user sees it; no file keeps it, and no job gets its offsets."""
+    clusters.target.produce("orders", 0, RECORDS)
+    clusters.sync(20, 20)
+    path = tmp_path / "plan.json"
+    settings = {"positions": {"orders": {"0": 15}}, "strategy": "linear", "read_source": False}
+    with pytest.raises(TranslationRefusedError, match="strategy linear answers 20"):
+        worker.run(translate(**settings, plan_path=str(path)))
+    assert worker.xcoms["translate", "return_value"]["verdict"] == "not_safe"
+    assert ("translate", "starting_offsets") not in worker.xcoms
+    assert not path.exists()
+
+
 def test_each_templated_field_is_rendered(worker: Worker, tmp_path: Path) -> None:
     """Templates stand wherever a value may differ from run to run."""
     worker.conf = {"mm2": "mm2_default", "at": "4", "folder": str(tmp_path), "how": "kafka"}
