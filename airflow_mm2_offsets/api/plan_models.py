@@ -58,6 +58,7 @@ class PlanRequest(BaseModel):
     on_unmapped: OnUnmapped = _option("on_unmapped")
     unmapped_time: AwareDatetime | None = _option("unmapped_time")
     unmapped_margin: float = _option("unmapped_margin")
+    give_up: int = _option("give_up", maximum=2**63 - 1)
 
     def options(self) -> PlanOptions:
         """Return the options for the planner."""

@@ -65,10 +65,12 @@ def concern_of(row: Mapping[str, Any]) -> tuple[int, ...]:
     """Return how much a plan's partition, as JSON, concerns a person; the worst is the greatest."""
     start, low, again = row["target"], row["low"], row["max_reread"]
     is_proved = start is not None and low is not None and not row["fallback"]
+    uncopied = row.get("uncopied") or {}
+    given_up = uncopied["at_most"] if uncopied.get("is_given_up") else 0
     return (
         start is None,
         bool(row["fallback"]),
-        max(0, int(start) - int(low)) if is_proved else 0,  # what may be lost
+        given_up + (max(0, int(start) - int(low)) if is_proved else 0),  # what may be lost
         again is None,
         again or 0,
     )

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.result import Uncopied
 
 
 class Extras(StrEnum):
@@ -159,6 +160,8 @@ class Evidence:
     copied_to: int | None = None
     """The last source offset that Connect has committed as copied, if the source held no record
     after it once the syncs had been read. Then MirrorMaker 2 has caught up with itself."""
+    uncopied: Uncopied | None = None
+    """Records from the position on that MirrorMaker 2 has passed over, and no transform dropped."""
 
 
 NO_EVIDENCE = Evidence()

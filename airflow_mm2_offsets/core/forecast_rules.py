@@ -13,6 +13,7 @@ from math import ceil
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.forecast import CountRange
+from airflow_mm2_offsets.core.result import Uncopied
 
 RATE_FACTOR = 2.0
 """The archive knows average rates between two runs; a burst in between may be faster."""
@@ -110,6 +111,36 @@ def _of_live_source(facts: RiskFacts, end: int) -> Estimate:
         return Estimate(CountRange(at_most=max(0, end - facts.first_at_risk)), basis)
     records = CountRange(at_least=_surely_lost(facts, facts.uncopied), at_most=len(facts.uncopied))
     return Estimate(records, basis)
+
+
+def with_uncopied(estimate: Estimate, uncopied: Uncopied, *, has_gone_on: bool) -> Estimate:
+    """Return an estimate with the records that MirrorMaker 2 has passed over.
+
+    Args:
+        estimate: Without them.
+        uncopied: As the plan found them.
+        has_gone_on: Whether the job may have read some of them since.
+    """
+    most = estimate.records.at_most
+    surely = 0 if has_gone_on else uncopied.at_least
+    records = CountRange(
+        at_least=estimate.records.at_least + surely,
+        at_most=None if most is None else most + uncopied.at_most,
+    )
+    return Estimate(
+        records,
+        f"{estimate.basis}; {uncopied} from offset {uncopied.first} to {uncopied.last} were never "
+        f"copied",
+    )
+
+
+def with_gaps(estimate: Estimate, offsets: int) -> Estimate:
+    """Return an estimate with source offsets that the syncs show not to be copied.
+
+    A source that is lost no longer shows whether they held records.
+    """
+    held = "at most {} offsets that were not copied in between may have held records"
+    return _with_more(estimate, offsets, held)
 
 
 def _surely_lost(facts: RiskFacts, uncopied: Sequence[int]) -> int:

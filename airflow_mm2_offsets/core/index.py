@@ -9,6 +9,7 @@ from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
 from airflow_mm2_offsets.core.positions import TopicPartition, check_position
 from airflow_mm2_offsets.core.result import Strategy, Translation
 from airflow_mm2_offsets.core.rules import translate
+from airflow_mm2_offsets.core.uncopied import settle_uncopied
 from airflow_mm2_offsets.core.wire import OffsetSync
 
 
@@ -94,11 +95,13 @@ class SyncIndex:
         """
         if extras is not None:
             evidence = replace(evidence, extras=Extras(extras))
-        return translate(
-            self._partitions.get(TopicPartition(topic, partition)),
+        syncs = self._partitions.get(TopicPartition(topic, partition))
+        answer = translate(
+            syncs,
             topic,
             partition,
             check_position(topic, partition, position),
             strategy=Strategy(strategy),
             evidence=evidence,
         )
+        return settle_uncopied(answer, syncs, evidence)

@@ -1,14 +1,14 @@
 """One partition's line of a failover plan, and its JSON form; ``plan`` holds the lines."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from airflow_mm2_offsets.core.naming import Naming
 from airflow_mm2_offsets.core.positions import Positions, TopicPartition
-from airflow_mm2_offsets.core.result import Basis, Status, Translation
+from airflow_mm2_offsets.core.result import Basis, Status, Translation, Uncopied
 
 
 class OnUnmapped(StrEnum):
@@ -58,6 +58,12 @@ class PartitionPlan:
         return None if self.start is None else self.start - self.translation.position
 
     @property
+    def given_up(self) -> int:
+        """The most records that are lost because the user gave them up: never copied."""
+        uncopied = self.translation.uncopied
+        return uncopied.at_most if uncopied and uncopied.is_given_up else 0
+
+    @property
     def max_reread(self) -> int | None:
         """The most records that the target job can process again; None when not known."""
         again = self.translation.max_reread
@@ -98,7 +104,7 @@ def pending_records(answer: Translation, ends: Positions | None) -> int:
 def partition_to_json(plan: PartitionPlan) -> dict[str, Any]:
     """Return a partition as plain JSON; offsets are text."""
     answer = plan.translation
-    return {
+    line = {
         "topic": answer.topic,
         "partition": answer.partition,
         "target_topic": plan.target_topic,
@@ -114,6 +120,9 @@ def partition_to_json(plan: PartitionPlan) -> dict[str, Any]:
         "fallback": _fallback_to_json(plan.fallback),
         "max_reread": plan.max_reread,
     }
+    if answer.uncopied is not None:  # Plans without the field stay as they are.
+        line["uncopied"] = _uncopied_to_json(answer.uncopied)
+    return line
 
 
 def partition_from_json(plan: Mapping[str, Any]) -> PartitionPlan:
@@ -129,6 +138,7 @@ def partition_from_json(plan: Mapping[str, Any]) -> PartitionPlan:
             target=None if plan.get("fallback") else _number(plan["target"]),
             low=_number(plan["low"]),
             high=_number(plan["high"]),
+            uncopied=_uncopied_from_json(plan.get("uncopied")),
         ),
         target_topic=plan["target_topic"],
         pending=plan["pending"],
@@ -172,6 +182,16 @@ def _fallback_from_json(plan: Mapping[str, Any]) -> Fallback | None:
     return Fallback(
         kind=OnUnmapped(chosen["kind"]), position=int(plan["target"]), reason=chosen["reason"]
     )
+
+
+def _uncopied_to_json(uncopied: Uncopied) -> dict[str, Any]:
+    return {**asdict(uncopied), "first": str(uncopied.first), "last": str(uncopied.last)}
+
+
+def _uncopied_from_json(uncopied: Mapping[str, Any] | None) -> Uncopied | None:
+    if uncopied is None:
+        return None
+    return Uncopied(**{**uncopied, "first": int(uncopied["first"]), "last": int(uncopied["last"])})
 
 
 def _text(offset: int | None) -> str | None:

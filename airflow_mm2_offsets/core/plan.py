@@ -96,6 +96,11 @@ class FailoverPlan:
         return sum(plan.fallback is not None for plan in self.partitions)
 
     @property
+    def given_up(self) -> int:
+        """The most records that are lost because the user gave them up: never copied."""
+        return sum(plan.given_up for plan in self.partitions)
+
+    @property
     def verdict(self) -> Verdict:
         """Ready, unless a partition is refused or its answer is not safe."""
         if self.refused:
@@ -178,6 +183,8 @@ class FailoverPlan:
             "clusters": self.ids.to_json(),
             "partitions": [partition_to_json(partition) for partition in self.partitions],
         }
+        if self.given_up:
+            plan["totals"]["given_up"] = self.given_up
         if self.run_id is not None:
             plan["run_id"] = self.run_id
         if self.left_out:

@@ -42,6 +42,7 @@ class Basis(StrEnum):
     DRAINED = "drained"
     COPYING_AGAIN = "copying-again"
     NEVER_REPLICATED = "never-replicated"
+    NEVER_COPIED = "never-copied"
     HISTORY_CUT = "history-cut"
     EXPIRED = "expired"
     NOT_REPLICATED_YET = "not-replicated-yet"
@@ -55,6 +56,31 @@ class Basis(StrEnum):
     NOT_COMPARED = "not-compared"
     BY_WORD = "by-word"
     OPEN_TRANSACTION = "open-transaction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncopied:
+    """Records from a position on that the source holds and that MirrorMaker 2 has passed over."""
+
+    at_least: int
+    """So many were read on the source and have no copy."""
+    at_most: int
+    """With those that may have a copy where none can be seen, and the offsets that were not read.
+    """
+    first: int
+    """The first one's offset on the source."""
+    last: int
+    """The last one's that was read."""
+    cause: str
+    """What Connect's configuration says of it, or that Connect was not asked."""
+    is_given_up: bool = False
+    """The user has named at least as many records (``give_up``): they are lost."""
+
+    def __str__(self) -> str:
+        """Return the number in words."""
+        if self.at_least == self.at_most:
+            return "1 record" if self.at_most == 1 else f"{self.at_most} records"
+        return f"{self.at_least} to {self.at_most} records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +102,8 @@ class Translation:
     """The truth is not below it; None when refused."""
     high: int | None = None
     """The truth is not above it; None when refused, or while MirrorMaker 2 may copy more."""
+    uncopied: Uncopied | None = None
+    """Records from the position on that were never copied: an answer gives them up."""
 
     @property
     def topic_partition(self) -> TopicPartition:

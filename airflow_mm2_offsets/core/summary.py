@@ -87,6 +87,8 @@ def _verdict(plan: FailoverPlan) -> str:
     counts = ", ".join(f"{count} {_words(status)}" for status, count in plan.counts().items())
     if plan.fallbacks:
         counts += f"; {plan.fallbacks} start by a chosen fallback, with no proof"
+    if plan.given_up:
+        counts += f"; GIVES UP at most {plan.given_up} records that were never copied"
     archived = plan.syncs_as_of
     alone = f" Known from the archive alone, as of {archived}." if archived else ""
     count = len(plan.partitions)
@@ -102,7 +104,7 @@ def _words(value: str) -> str:
 
 
 def _is_worth_a_word(line: PartitionPlan) -> bool:
-    may_lose = line.translation.max_lost > 0
+    may_lose = line.translation.max_lost > 0 or line.given_up > 0
     return line.start is None or line.fallback is not None or may_lose or line.max_reread != 0
 
 
@@ -115,6 +117,7 @@ def _sentence(line: PartitionPlan) -> str:
         return f"{place} starts at {line.start} by {line.fallback.kind}, with no proof"
     again = "an unknown number of" if line.max_reread is None else f"at most {line.max_reread}"
     lost = f", may lose {answer.max_lost}," if answer.max_lost else ""
+    lost += f", gives up {line.given_up} never copied," if line.given_up else ""
     return f"{place} starts at {line.start}{lost} and reads {again} records again"
 
 

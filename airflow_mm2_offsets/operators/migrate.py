@@ -43,6 +43,8 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         changed_records: A transform changes records on the way, so that a record may differ from
             its copy. Needless where Connect can be asked.
         max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
+        give_up: How many records may be lost that MirrorMaker 2 passed over without copying them:
+            the number that the refusals name, for all topic-partitions together.
         allow_bounded: Where a position is not known exactly, take its lower bound: nothing is
             lost, and records may be counted twice.
         allow_new_partitions: Pass over partitions of the target that the checkpoint does not
@@ -92,6 +94,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         sole_writer: bool = False,
         changed_records: bool = False,
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_evidence_bytes,
+        give_up: int = 0,
         allow_bounded: bool = False,
         allow_new_partitions: bool = False,
         subscribe_pattern: str | None = None,
@@ -114,6 +117,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         self.sole_writer = sole_writer
         self.changed_records = changed_records
         self.max_evidence_bytes = max_evidence_bytes
+        self.give_up = give_up
         self.allow_bounded = allow_bounded
         self.allow_new_partitions = allow_new_partitions
         self.subscribe_pattern = subscribe_pattern
@@ -154,6 +158,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
                 sole_writer=self.sole_writer,
                 changed_records=self.changed_records,
                 max_evidence_bytes=self.max_evidence_bytes,
+                give_up=self.give_up,
                 archive=archive,
             ),
             allow_bounded=self.allow_bounded,

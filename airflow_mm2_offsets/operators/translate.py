@@ -102,6 +102,8 @@ class TranslateOffsetsOperator(BaseOperator):
         changed_records: A transform changes records on the way, so that a record may differ from
             its copy. Needless where Connect can be asked. May be a templated string.
         max_evidence_bytes: How much of each cluster's records may be read; 0 reads none.
+        give_up: How many records may be lost that MirrorMaker 2 passed over without copying them:
+            the number that the refusals name, for all topic-partitions together.
 
     Returns:
         The plan (``core.plan``); of a long one its brief (``core.brief``), and the whole plan lies
@@ -162,6 +164,7 @@ class TranslateOffsetsOperator(BaseOperator):
         sole_writer: bool = False,
         changed_records: bool | str = False,
         max_evidence_bytes: int = DEFAULT_OPTIONS.max_evidence_bytes,
+        give_up: int = 0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -187,6 +190,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.sole_writer = sole_writer
         self.changed_records = changed_records
         self.max_evidence_bytes = max_evidence_bytes
+        self.give_up = give_up
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 topic-partition, ``many_positions`` for several. What does not depend on a position is read once.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from airflow_mm2_offsets.core import Evidence, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
+from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import (
     PairWatermarks,
     gather_connect_progress,
@@ -21,6 +22,7 @@ from airflow_mm2_offsets.planning.offset_evidence import (
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
 from airflow_mm2_offsets.planning.sync_direction import require_direction
+from airflow_mm2_offsets.planning.uncopied_records import find_uncopied
 
 
 class EvidenceCollector:
@@ -156,6 +158,30 @@ class EvidenceCollector:
             for evidence in self.evidence.values()
             if evidence.source_window
         )
+
+    def find_uncopied(self, connectors: Sequence[MirrorConnector]) -> None:
+        """Look for records that MirrorMaker 2 has passed over, unless ``read_source`` is False.
+
+        The answers give them up if ``give_up`` names as many as all positions lose together.
+
+        Args:
+            connectors: Those of the pair; none: Connect was not asked.
+        """
+        if not self.options.read_source or not self.options.max_evidence_bytes:
+            return
+        before_end = [
+            key
+            for key, evidence in self.evidence.items()
+            if evidence.source
+            and key.position < evidence.source.high
+            and (evidence.contradiction is None or evidence.changed_records)
+        ]
+        uncopied = find_uncopied(
+            self.pair, self.index, before_end, connectors=connectors, options=self.options
+        )
+        gives_up = sum(each.at_most for each in uncopied.values()) <= self.options.give_up
+        for key, found in uncopied.items():
+            self._add(key, uncopied=replace(found, is_given_up=gives_up))
 
     def _add(self, key: PartitionPosition, **fields: Any) -> None:
         self.evidence[key] = replace(self.evidence[key], **fields)

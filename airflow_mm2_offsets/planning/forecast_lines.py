@@ -10,9 +10,12 @@ from airflow_mm2_offsets.core.forecast_rules import (
     Estimate,
     RiskFacts,
     estimate_at_risk,
+    with_gaps,
+    with_uncopied,
 )
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.reread_rules import RereadFacts, estimate_read_again
+from airflow_mm2_offsets.core.uncopied import count_lacking
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.planning.forecast_reads import CopyFacts, newest_times, seconds_between
 
@@ -60,7 +63,11 @@ def forecast_partitions(
                 partition=key.partition,
                 position=each.translation.position,
                 at_risk=risks[key].records,
-                at_risk_seconds=_known(risks[key].records, risk_seconds.get(key)),
+                # Records that were passed over may be as old as the position.
+                at_risk_seconds=_known(
+                    risks[key].records,
+                    None if each.translation.uncopied else risk_seconds.get(key),
+                ),
                 at_risk_basis=risks[key].basis,
                 read_again=again[key].records,
                 read_again_seconds=_known(again[key].records, again_seconds.get(key)),
@@ -75,6 +82,18 @@ def _known(records: CountRange, seconds: float | None) -> float | None:
 
 
 def _at_risk(plan: PartitionPlan, readings: Readings) -> Estimate:
+    """Return the records at risk: not copied yet, and those that MirrorMaker 2 has passed over."""
+    answer = plan.translation
+    estimate = _not_copied_yet(plan, readings)
+    if answer.uncopied is not None:
+        return with_uncopied(estimate, answer.uncopied, has_gone_on=readings.is_older)
+    syncs = readings.facts.index.partitions.get(answer.topic_partition)
+    if not syncs or readings.is_way_home or answer.topic_partition in readings.source_ends:
+        return estimate
+    return with_gaps(estimate, count_lacking(syncs, answer.position))
+
+
+def _not_copied_yet(plan: PartitionPlan, readings: Readings) -> Estimate:
     answer, facts = plan.translation, readings.facts
     key = answer.topic_partition
     skipped = (plan.start or 0) if plan.fallback else answer.max_lost

@@ -4,8 +4,9 @@ The pair's source is B, which the job leaves; its target is A, where MirrorMaker
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import (
@@ -23,15 +24,21 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.inverse import search_from, translate_back
 from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
 from airflow_mm2_offsets.core.positions import PartitionPosition
+from airflow_mm2_offsets.core.uncopied import find_unread_at_home, settle_at_home
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, PlanError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, read_ranges
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.contradictions import find_contradictions
+from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks, committed_by_connect
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import are_timed, contents, read_source_ranges
 from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
+from airflow_mm2_offsets.planning.uncopied_records import cause_of
+
+if TYPE_CHECKING:
+    from airflow_mm2_offsets.core.result import Uncopied
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +71,7 @@ class InverseCollector:
         self.positions = positions
         self.source_records = self.target_records = 0
         self._syncs = syncs
+        self._uncopied: dict[TopicPartition, Uncopied] = {}
         self._homes = {key: pair.on_target(key) for key in positions}
         committed = self._read_committed(connectors)
         self.watermarks = PairWatermarks.read(pair, positions, ask_source=True)
@@ -82,11 +90,29 @@ class InverseCollector:
     def translations(self) -> list[Translation]:
         """Return the answers by the evidence so far."""
         return [
-            translate_back(
-                self._syncs.partitions.get(self._homes[key]), key, position, self._evidence[key]
-            )
-            for key, position in self.positions.items()
+            settle_at_home(self._translate(key), self._uncopied.get(key)) for key in self.positions
         ]
+
+    def _translate(self, key: TopicPartition) -> Translation:
+        syncs = self._syncs.partitions.get(self._homes[key])
+        return translate_back(syncs, key, self.positions[key], self._evidence[key])
+
+    def find_uncopied(self, connectors: Sequence[MirrorConnector]) -> None:
+        """Look for records that the job has read nowhere; see ``EvidenceCollector``."""
+        found = {}
+        for key, evidence in self._evidence.items():
+            answer, cause = self._translate(key), cause_of(connectors, self._homes[key].topic)
+            if answer.target is None or cause is None:
+                continue
+            given_up = _given_up_until(self.options.first_plan, self._homes[key])
+            if unread := find_unread_at_home(
+                evidence, until=answer.target, cause=cause, given_up_until=given_up
+            ):
+                found[key] = unread
+        is_given_up = sum(each.at_most for each in found.values()) <= self.options.give_up
+        self._uncopied = {
+            key: replace(each, is_given_up=is_given_up) for key, each in found.items()
+        }
 
     def compare_records(self) -> None:
         """Compare syncs' records on both clusters: topics that differ are contradictions."""
@@ -213,6 +239,15 @@ def check_first_plan(first: FailoverPlan, pair: ClusterPair, ids: PairIds) -> No
             f"can be translated",
             setting="first_plan",
         )
+
+
+def _given_up_until(first: FailoverPlan | None, home: TopicPartition) -> int:
+    """Return the last offset on A that the user gave up with a plan; -1 without any."""
+    for planned in first.partitions if first else ():
+        uncopied = planned.translation.uncopied
+        if planned.translation.topic_partition == home and uncopied and uncopied.is_given_up:
+            return uncopied.last
+    return -1
 
 
 def _first_move(first: FailoverPlan | None, home: TopicPartition) -> FirstMove | None:

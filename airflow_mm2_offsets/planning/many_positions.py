@@ -68,6 +68,7 @@ def translate_many(
         collector.collect_all()
         if not connectors and number == 0:  # It has a position of every partition.
             collector.check_direction()
+        collector.find_uncopied(connectors)
         for answer in collector.translations():
             key = PartitionPosition(answer.topic_partition, answer.position)
             answers[key] = explain_recreation(answer, syncs)

@@ -45,6 +45,15 @@ DEFAULTS: Mapping[str, str] = {
 }
 """As Kafka Connect tells them of the plugin: ``MirrorSourceConfig`` and ``ConnectorConfig``."""
 
+_KAFKAS_TRANSFORMS = "org.apache.kafka.connect.transforms."
+_KEEPING = frozenset(
+    {
+        *("Cast", "DropHeaders", "ExtractField", "Flatten", "HeaderFrom", "HoistField"),
+        *("InsertField", "InsertHeader", "MaskField", "ReplaceField", "SetSchemaMetadata"),
+        *("TimestampConverter", "ValueToKey"),
+    }
+)
+"""Kafka's transforms that hand on each record, to its own topic."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLAGS = {"true": True, "false": False}
 _ELSEWHERE = "${"
@@ -109,6 +118,24 @@ class MirrorConnector:
             name: self.config.get(f"transforms.{name}.type", "").strip()
             for name in self.words("transforms")
         }
+
+    @property
+    def may_drop_records(self) -> bool:
+        """Whether a transform may drop records, or send them to another topic.
+
+        Of the transforms that are not Kafka's own nothing is known.
+        """
+        return any(
+            kind.rpartition(".")[2].partition("$")[0] not in _KEEPING
+            or not kind.startswith(_KAFKAS_TRANSFORMS)
+            for kind in self.transforms.values()
+        )
+
+    @property
+    def begins_at_end(self) -> bool:
+        """Whether it copies only what is written later where it has no offset, or an old one."""
+        prefixes = ("consumer.", "source.consumer.", "consumer.override.")
+        return any(self.text(f"{each}auto.offset.reset").lower() == "latest" for each in prefixes)
 
     @property
     def changes_records(self) -> bool:

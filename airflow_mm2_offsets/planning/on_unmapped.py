@@ -24,11 +24,17 @@ def choose_fallbacks(
 ) -> dict[TopicPartition, Fallback]:
     """Return a fallback for each refused translation; empty if ``on_unmapped`` is ``fail``.
 
+    None for one that passes over records which were never copied: only ``give_up`` gives them up.
+
     Raises:
         ConfigurationError: The time of a position is unknown, and ``unmapped_time`` is not set.
         ClusterUnreachableError: A cluster does not answer.
     """
-    answers = {answer.topic_partition: answer for answer in refused}
+    answers = {
+        answer.topic_partition: answer
+        for answer in refused
+        if answer.uncopied is None or answer.uncopied.is_given_up
+    }
     if options.on_unmapped is OnUnmapped.FAIL:
         return {}
     if options.on_unmapped is OnUnmapped.TIMESTAMP:

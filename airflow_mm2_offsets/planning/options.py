@@ -88,6 +88,14 @@ class PlanOptions:
             maximum=10**7,
         ),
     )
+    give_up: int = field(
+        default=0,
+        metadata=_metadata(
+            "How many records may be lost that MirrorMaker 2 passed over without copying them: "
+            "the number that the refusals name, for all topic-partitions together.",
+            minimum=0,
+        ),
+    )
     archive: "SyncArchive | None" = None
     """Holds syncs that the topic has no more. Without ``read_source`` it stands in for a syncs
     topic that lies on the source."""

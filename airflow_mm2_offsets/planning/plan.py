@@ -103,6 +103,8 @@ def plan_failover(
     )
     if not connectors and isinstance(collector, EvidenceCollector):
         collector.check_direction()
+    if not isinstance(collector, IdentityCollector):
+        collector.find_uncopied(connectors)
     return _make_plan(collector, syncs, ids, pending)
 
 

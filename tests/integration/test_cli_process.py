@@ -71,12 +71,12 @@ KafkaCluster.topics = lambda *_: {}
 
 @pytest.fixture
 def line(tmp_path: Path) -> Iterator[CommandLine]:
-    """Settings for two mock brokers; every third record of orders[0] was dropped on the way."""
+    """Settings for two mock brokers; MirrorMaker 2 began at orders[0]'s record 17."""
     source, target = MockBroker(), MockBroker()
     numbers = range(100)
     source.write("orders", [(b"%d" % number, b"v") for number in numbers])
-    target.write("orders", [(b"%d" % number, b"v") for number in numbers if number % 3])
-    target.write(SYNCS, _syncs("orders", (1, 0), (40, 26), (70, 46), (98, 65)))
+    target.write("orders", [(b"%d" % number, b"v") for number in numbers if number >= 17])
+    target.write(SYNCS, _syncs("orders", (17, 0), (40, 23), (70, 53), (98, 81)))
     config = tmp_path / "mm2.toml"
     config.write_text(settings_text(source.servers, target.servers))
     yield CommandLine(target=target, config=config)

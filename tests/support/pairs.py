@@ -19,6 +19,12 @@ STOPPED = InMemoryCluster(cluster_id="stopped", is_running=False)
 STOPPED_CONNECT = SimulatedConnect(config={}, is_running=False)
 """A Connect worker that never answers."""
 
+FILTERING: Mapping[str, str] = {
+    "transforms": "drop",
+    "transforms.drop.type": "org.apache.kafka.connect.transforms.Filter",
+}
+"""What a connector's configuration says of a filter."""
+
 
 class Pair:
     """A source, a target, and offset syncs on the target."""
@@ -35,6 +41,12 @@ class Pair:
     def copy(self, topic: str, numbers: Iterable[int], partition: int = 0) -> None:
         """Write numbered records to the target."""
         _write(self.target, topic, numbers, partition)
+
+    def filter(self) -> None:
+        """Let Connect say that a filter drops records."""
+        worker = self.simulation.connect
+        worker.config = {**worker.config, **FILTERING}
+        self.pair = replace(self.pair, connect=worker.client())
 
     def sync(self, topic: str, *syncs: tuple[int, int], partition: int = 0) -> None:
         """Write offset syncs."""

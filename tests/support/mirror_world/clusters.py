@@ -15,6 +15,7 @@ from airflow_mm2_offsets.testing import InMemoryCluster, InMemoryTopic, Simulate
 from airflow_mm2_offsets.testing.connect import mirror_config
 from airflow_mm2_offsets.testing.logs import FIRST_TIMESTAMP, PartitionLog, Record, SourceLog
 from tests.support.mirror_world.world import MirrorWorld
+from tests.support.pairs import FILTERING
 
 TOPIC = "orders"
 _NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.IDENTITY)
@@ -88,8 +89,9 @@ class WorldClusters:
         numbers = range(self.reach.partitions) if last is not None else ()
         offsets = {TopicPartition(TOPIC, number): last or 0 for number in numbers}
         policy = ReplicationPolicy.DEFAULT if self.reach.misnamed else ReplicationPolicy.IDENTITY
+        filtering = FILTERING if self.world.mirror.settings.dropped else {}
         return SimulatedConnect(
-            config=mirror_config(replace(_NAMING, policy=policy), on),
+            config={**mirror_config(replace(_NAMING, policy=policy), on), **filtering},
             committed_offsets=lambda: offsets,
         )
 

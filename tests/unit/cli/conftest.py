@@ -59,6 +59,8 @@ def line(tmp_path: Path) -> CommandLine:
     pair.write("orders", range(100))
     pair.copy("orders", [number for number in range(100) if number % 3])
     pair.sync("orders", (1, 0), (40, 26), (70, 46), (98, 65))
+    pair.filter()
     config = tmp_path / "mm2.toml"
-    config.write_text(settings_text(pair.source.bootstrap_servers, pair.target.bootstrap_servers))
+    text = settings_text(pair.source.bootstrap_servers, pair.target.bootstrap_servers)
+    config.write_text(f'{text}connect.url = "{pair.simulation.connect.url}"\n')
     return CommandLine(pair=pair, config=config)

@@ -148,6 +148,8 @@ def test_check_connection_tells_each_part(line: CommandLine) -> None:
         data["parts"][2]["part"],
         "source: rights",
         "target: rights",
+        "Connect",
+        "Connect: settings",
     ]
     assert all(each["ok"] for each in data["parts"])
     assert data["parts"][2]["answer"] == "syncs: 4, partitions: 1"
