@@ -160,6 +160,7 @@ class Demo:
 
         Raises:
             ProgramError: A part of Airflow died repeatedly.
+            UnansweredError: A run asks a person meanwhile.
             WaitTimeoutError: The deadline passed.
         """
 
@@ -169,6 +170,7 @@ class Demo:
 
         def say(line: str) -> None:
             self.progress(line + now())
+            self.airflow.api.refuse_questions()
 
         wait_until(is_met, what, seconds=seconds, progress=say)
 

@@ -56,8 +56,9 @@ class Clearing:
         """
         self.failover.start_stream()
         with self._paused():
-            # Nothing is rolled back: the failed tasks are to be cleared.
-            self.failover.trigger(on_failure="keep")
+            # Nothing is rolled back: the failed tasks are to be cleared. Nobody is asked: a plan of
+            # the job that runs again may read a batch again.
+            self.failover.trigger(on_failure="keep", approve="never")
             self._wait_deferred("stop_source")
             self._mark_failed("stop_source")
         self.wait_batches()
