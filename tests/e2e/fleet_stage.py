@@ -128,7 +128,11 @@ class FleetStage:
             assert not self.cluster.errors, self.cluster.errors
             return bool(condition())
 
-        wait_until(is_met, what, seconds=seconds, progress=print)
+        def say(line: str) -> None:
+            print(line)  # noqa: T201 - it speaks to whoever has started it
+            self.airflow.api.refuse_questions()
+
+        wait_until(is_met, what, seconds=seconds, progress=say)
 
     def stop_writing(self) -> None:
         self._stopping.set()
@@ -149,6 +153,11 @@ class FleetStage:
             assert after, name
             assert max(before) < min(after), name
         assert not self.cluster.refused, self.cluster.refused
+
+    @property
+    def written(self) -> int:
+        """How many records all topics have."""
+        return sum(self.numbers.values())
 
     def _write(self) -> None:
         producer = Producer({"bootstrap.servers": self.stack.source})

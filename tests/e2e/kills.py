@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from demo.environment import Demo
 from demo.failover import FAILOVER, VERIFY, Failover
 from tests.e2e.drivers import source_job
+from tests.soaks import add_figures
 
 SECONDS = 180
 
@@ -29,6 +30,7 @@ def kill_worker(failover: Failover, task_id: str) -> str:
         if task.state != "running" or task.pid is None:
             return False
         os.kill(task.pid, signal.SIGKILL)
+        add_figures(kills=1)
         return True
 
     def ended() -> bool:
@@ -53,6 +55,7 @@ def kill_after_each(failover: Failover, tasks: Iterable[str], kill: Callable[[],
     for task_id in tasks:
         failover.wait_for_task(task_id)
         kill()
+        add_figures(kills=1)
 
 
 def wait_for_end(failover: Failover) -> None:

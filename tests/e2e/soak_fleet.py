@@ -1,4 +1,4 @@
-"""Moves a fleet of light jobs, one of them broken, while Airflow is killed; ``make soak-fleet``.
+"""Moves light jobs, one of them broken, while Airflow is killed; ``make soak NAME=fleet``.
 
 It prints how long the fleet and each job took. ``--jobs`` says how many there are, in three waves;
 ``--undisturbed`` kills nothing and breaks nothing.
@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.e2e.fleet_stage import FLEET, FleetStage
+from tests.soaks import add_figures
 
 WAVES = 3
 
@@ -40,6 +41,7 @@ def main() -> None:
             tell(stage, run_id)
         stage.check_all_once()
         say(f"{options.jobs} jobs: every record was written once, by one job at a time")
+        add_figures(jobs=options.jobs, runs=len(runs), records_written_once=stage.written)
 
 
 def say(text: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.fleet_stage import FleetStage
+from tests.soaks import add_figures
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -30,3 +31,4 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
         assert stage.wait_end(second) == "success"
         assert stage.outcomes(second) == {well: "moved_before", broken: "moved", later: "moved"}
         stage.check_all_once()
+        add_figures(jobs=3, runs=2, records_written_once=stage.written)

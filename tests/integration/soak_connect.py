@@ -25,6 +25,7 @@ from stack.mirror import Stack
 from tests.integration.conftest import BUILD
 from tests.integration.connect_workers import older_worker
 from tests.integration.managed_mirror import ManagedMirror, NumberedWriter, Truth
+from tests.soaks import add_figures
 from tests.unit.operators.worker import Worker
 
 pytestmark = pytest.mark.timeout(3600)
@@ -125,6 +126,8 @@ def test_no_plan_is_above_the_truth(managed: ManagedMirror) -> None:
             _change_and_put_back(managed, topic, judge, kind, number)
         _copy_twice(managed, judge)
     print(managed.connect.check(), judge.report(), sep="\n")  # noqa: T201 - the report
+    total = sum(judge.counts.values(), Counter())
+    add_figures(answers=total.total(), **dict(sorted(total.items())), wrong=len(judge.wrong))
     assert judge.wrong == []
 
 

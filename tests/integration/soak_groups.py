@@ -1,6 +1,6 @@
 """Consumer groups beside MirrorMaker 2's own sync, in one run: what each reads again and loses.
 
-``make soak-groups`` prints the tables of docs/consumer-groups.md.
+``make soak NAME=groups`` prints the tables of docs/consumer-groups.md.
 """
 
 import time
@@ -26,6 +26,7 @@ from airflow_mm2_offsets.kafka.error_codes import is_unanswered
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
+from tests.soaks import add_figures
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.groups.report import GroupsReport
@@ -223,6 +224,12 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
         print(f"\n{GROUPS} groups, {PARTITIONS} partitions of {RECORDS} records\n")  # noqa: T201
         print(_table(scores))  # noqa: T201
         print(f"reads: {report.reads}; {by_checkpoints.reads}")  # noqa: T201
+    add_figures(
+        groups=GROUPS,
+        read_again_by_MirrorMaker_2=scores[0].read_again,
+        read_again_by_ours=scores[-1].read_again,
+        lost=sum(each.lost for each in scores),
+    )
     assert [each.lost for each in scores] == [0, 0, 0]
     problems = [each.reason for each in by_checkpoints.decisions if each.commit is None]
     assert (problems, by_checkpoints.unconfirmed) == ([], 0)
