@@ -34,6 +34,8 @@ CODE = (
 UNCOMMITTED = "uncommitted"
 """The commit of a run whose code no commit holds."""
 PASSED = "passed"
+LONGEST = 4 * 3600
+"""Seconds for one test of a soak: each wait has a deadline, and the machine may be busy."""
 
 _FIGURES: Counter[str] = Counter()
 

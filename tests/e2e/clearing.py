@@ -70,7 +70,7 @@ class Clearing:
             self.clear("stop_source", downstream=True)
             self.demo.wait("the stop's trigger", heartbeat.exists)
             self._mark_failed("stop_source")
-            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None, 60)
+            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None)
         self.wait_batches()
 
     @contextmanager

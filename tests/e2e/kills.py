@@ -10,8 +10,6 @@ from demo.failover import FAILOVER, VERIFY, Failover
 from tests.e2e.drivers import source_job
 from tests.soaks import add_figures
 
-SECONDS = 180
-
 
 def kill_worker(failover: Failover, task_id: str) -> str:
     """SIGKILL the process that runs a task of the failover, as soon as there is one.
@@ -38,8 +36,8 @@ def kill_worker(failover: Failover, task_id: str) -> str:
         return seen[-1] in {"failed", "up_for_retry", "skipped"}
 
     seen: list[str | None] = []
-    failover.demo.wait(f"a worker in {task_id}", killed, SECONDS)
-    failover.demo.wait(f"{task_id} to have failed", ended, SECONDS)
+    failover.demo.wait(f"a worker in {task_id}", killed)
+    failover.demo.wait(f"{task_id} to have failed", ended)
     return str(seen[-1])
 
 

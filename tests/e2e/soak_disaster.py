@@ -14,9 +14,9 @@ from demo.disaster import Disaster, DisasterReport, make_demo
 from demo.environment import BUILD
 from stack.s3 import S3Storage
 from tests.e2e.drivers import DriverWatch
-from tests.soaks import add_figures
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 SEED = random.randrange(10**6)  # noqa: S311 - moments
 MOMENTS = 10

@@ -7,9 +7,9 @@ import pytest
 
 from demo.environment import Demo
 from tests.e2e.journey import Journey
-from tests.soaks import add_figures
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 ROUND_TRIPS = 5
 

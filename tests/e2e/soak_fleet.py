@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--undisturbed", action="store_true")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
-    with FleetStage(folder, options.jobs, stop_timeout=60.0).running() as stage:
+    with FleetStage(folder, options.jobs, stop_timeout=180.0).running() as stage:
         stage.write_manifest({name: wave_of(stage, name) for name in stage.names})
         began = time.monotonic()
         if options.undisturbed:

@@ -16,9 +16,9 @@ from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
 from tests.e2e.drivers import DriverWatch
 from tests.e2e.kills import kill_after_each, kill_each_worker, service, wait_for_end
-from tests.soaks import add_figures
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 BEFORE_START = (
     *("check", "stop_source", "read_positions", "wait_replicated", "translate"),

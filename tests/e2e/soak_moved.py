@@ -13,11 +13,11 @@ from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
 from stack.process import ProgramError
 from tests.e2e.drivers import DriverWatch, files, last_batch, send, source_job
-from tests.soaks import add_figures
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(LONGEST)
 
-START_SECONDS = 240
+START_SECONDS = 600
 """What a driver is given to end by itself: many JVMs may share the machine."""
 HEARTBEAT_TIMEOUT = 12
 """Seconds; the job's lease and a heartbeat are 10."""
