@@ -13,10 +13,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO
 
 ROOT = Path(__file__).parents[1]
@@ -157,7 +158,7 @@ class Soaks:
     def __init__(self, root: Path = ROOT, soaks: tuple[Soak, ...] = SOAKS) -> None:
         self.root, self.page = root, root / "CONTRIBUTING.md"
         self.soaks = {soak.name: soak for soak in soaks}
-        self.runs = {name: run for name, run in _rows(self.page) if name in self.soaks}
+        self.runs = dict(_rows(self.page))
 
     def is_proved(self, name: str) -> bool:
         """Tell whether a soak has passed since its code changed."""
@@ -177,15 +178,19 @@ class Soaks:
         began = time.monotonic()
         result = self._result(name)
         minutes = f"{(time.monotonic() - began) / 60:.0f}"
-        self.runs[name] = Run(date=today(), commit=commit, minutes=minutes, result=result)
-        self.write()
+        run = Run(
+            date=f"{datetime.now(UTC):%Y-%m-%d}", commit=commit, minutes=minutes, result=result
+        )
+        self.write({name: run})
 
     def log(self, name: str) -> Path:
         """Return where all that a soak prints is kept."""
         return self.root / "build" / "soaks" / f"{name}.log"
 
-    def write(self) -> None:
-        """Rewrite the table."""
+    def write(self, runs: Mapping[str, Run] = MappingProxyType({})) -> None:
+        """Rewrite the table with new runs."""
+        # Hours have passed: another soak may have written its row meanwhile.
+        self.runs = {**dict(_rows(self.page)), **runs}
         before, _, rest = self.page.read_text().partition(BEGIN)
         _, _, after = rest.partition(END)
         rows = "\n".join(map(self._row, self.soaks))
@@ -201,14 +206,15 @@ class Soaks:
         return f"{name:12} {run.date} {run.commit:>11} {run.minutes:>4} min  {run.result}{stale}"
 
     def _row(self, name: str) -> str:
-        run = self.runs.get(name) or Run(date="never", commit="", minutes="", result="")
-        changed = "changed" if self.has_changed(name, run.commit) else "the same"
-        cells = (name, self.soaks[name].does, run.date, run.commit, run.minutes, run.result)
-        return f"| {' | '.join((*cells, changed if run.commit else ''))} |"
+        cells = ("never", "", "", "", "")
+        if run := self.runs.get(name):
+            since = "changed" if self.has_changed(name, run.commit) else "the same"
+            cells = (run.date, run.commit, run.minutes, run.result, since)
+        return f"| {' | '.join((name, self.soaks[name].does, *cells))} |"
 
     def _result(self, name: str) -> str:
         self.log(name).parent.mkdir(parents=True, exist_ok=True)
-        with self.log(name).open("w+") as log:
+        with self.log(name).open("w+", errors="replace") as log:
             results = [self._execute(command, log) for command in self.soaks[name].commands]
         figures = "; ".join(filter(None, (figures for _, figures in results)))
         # A soak whose tests were skipped ends well, and has no figures.
@@ -239,15 +245,11 @@ class Soaks:
         )
 
 
-def today() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d}"
-
-
 def _rows(page: Path) -> Iterator[tuple[str, Run]]:
     """Yield the name and the last run of each soak that has run."""
     _, _, table = page.read_text().partition(BEGIN)
-    rows = (line for line in table.partition(END)[0].splitlines() if line.startswith("| "))
-    for row in rows:
+    rows = [line for line in table.partition(END)[0].splitlines() if line.startswith("| ")]
+    for row in rows[1:]:
         name, _, date, commit, minutes, result, _ = [each.strip() for each in row.split("|")[1:-1]]
         if commit:
             yield name, Run(date=date, commit=commit, minutes=minutes, result=result)

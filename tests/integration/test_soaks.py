@@ -118,6 +118,14 @@ def test_an_unknown_commit_proves_nothing(root: Path) -> None:
     assert not Soaks(root, PLAYED).is_proved("good")
 
 
+def test_a_row_that_was_written_meanwhile_stays(root: Path) -> None:
+    """Two soaks may run beside each other: each writes its own row only."""
+    long = Soaks(root, PLAYED)
+    _run(root, "pair")
+    long.run("good")
+    assert Soaks(root, PLAYED).runs.keys() == {"good", "pair"}
+
+
 def test_figures_are_added_up(capsys: pytest.CaptureFixture[str]) -> None:
     """The last line has the sums of all tests of the process, zeros included."""
     add_figures(failovers=1, read_again=1200, lost=0)
