@@ -24,6 +24,8 @@ from stack.waiting import Progress, wait_until
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build"
 TOPIC = "orders"
+LONGEST_WAIT = 1800.0
+"""Seconds: on a busy machine three drivers need more than ten minutes to start and end."""
 LAKE = "lake"
 """The connection to a storage."""
 STORED = "orders/source"
@@ -146,7 +148,7 @@ class Demo:
         self,
         what: str,
         condition: Callable[[], bool],
-        seconds: float = 600,
+        seconds: float = LONGEST_WAIT,
         *,
         now: Callable[[], str] = str,
     ) -> None:

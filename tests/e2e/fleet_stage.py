@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 
-from demo.environment import BUILD, ROOT
+from demo.environment import BUILD, LONGEST_WAIT, ROOT
 from stack import jars
 from stack.airflow import Airflow
 from stack.local import LocalStack
@@ -109,7 +109,7 @@ class FleetStage:
         }
         return self.airflow.api.trigger(FLEET, conf)
 
-    def wait_end(self, run_id: str, seconds: float = 1800) -> str:
+    def wait_end(self, run_id: str, seconds: float = 2 * LONGEST_WAIT) -> str:
         """Wait until a run has ended; return its state."""
         api = self.airflow.api
         ends = {"success", "failed"}
@@ -122,7 +122,9 @@ class FleetStage:
     def outcomes(self, run_id: str) -> dict[str, str]:
         return {job["name"]: job["outcome"] for job in self.report(run_id)["jobs"]}
 
-    def wait(self, what: str, condition: Callable[[], object], seconds: float = 600) -> None:
+    def wait(
+        self, what: str, condition: Callable[[], object], seconds: float = LONGEST_WAIT
+    ) -> None:
         def is_met() -> bool:
             self.airflow.check()
             assert not self.cluster.errors, self.cluster.errors

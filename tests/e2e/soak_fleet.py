@@ -32,7 +32,7 @@ def main() -> None:
         began = time.monotonic()
         if options.undisturbed:
             run_id = stage.trigger(at_once=options.at_once)
-            assert stage.wait_end(run_id, 3600) == "success"
+            assert stage.wait_end(run_id) == "success"
             runs = [run_id]
         else:
             runs = disturbed(stage, options.at_once)
@@ -64,14 +64,14 @@ def disturbed(stage: FleetStage, at_once: int) -> list[str]:
     stage.airflow.kill("scheduler")
     stage.wait("the second wave", lambda: ended(stage, first, "wave_2.turn"), 3600)
     kill_a_worker(stage, first, "wave_2.")
-    assert stage.wait_end(first, 3600) == "failed"
+    assert stage.wait_end(first) == "failed"
     outcomes = stage.outcomes(first)
     say(f"after the first run: {outcomes}")
     assert outcomes[stage.names[broken]] == "failed_before_stop"
     assert all(stage.outcomes(first)[name] == "moved" for name in stage.names[:2])
     stage.cluster.jobs[broken].is_deaf.clear()
     second = stage.trigger(at_once=at_once)
-    assert stage.wait_end(second, 3600) == "success"
+    assert stage.wait_end(second) == "success"
     return [first, second]
 
 

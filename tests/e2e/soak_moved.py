@@ -88,11 +88,7 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
             send(source, signal.SIGCONT)
         demo.wait("the driver's end", lambda: not watch.alive()["source"])
         # Airflow tries the job's task again, and each try starts a driver.
-        demo.wait(
-            "its run's end",
-            lambda: demo.airflow.api.state(STREAM, stream) == "failed",
-            seconds=3 * START_SECONDS,
-        )
+        demo.wait("its run's end", lambda: demo.airflow.api.state(STREAM, stream) == "failed")
         assert MOVED in _log(demo, stream)
         assert last_batch(source) == committed
         assert last_batch(source, "offsets") - begun in {0, 1}
