@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -264,6 +265,8 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.names) - soaks.soaks.keys():
         parser.error(f"no soak is called {', '.join(unknown)}: they are {', '.join(soaks.soaks)}")
+    # An exception lets subprocess.run end the soak, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     names = options.names or list(soaks.soaks)
     for name in names:
         if not options.show and (options.names or not soaks.is_proved(name)):
