@@ -18,7 +18,7 @@ BASE ?= python:3.13-slim
 IMAGE ?= airflow-mm2-offsets
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak-translation soak-clearing soak-moved soak-disaster soak-kills soak-failback soak-drill soak-connect soak-fleet soak-groups mutants bench bench-spark bench-api bench-xcom compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
+.PHONY: help setup demo demo-disaster up down spark-cluster test unit integration recipes e2e long soak mutants bench bench-spark bench-api bench-xcom compat compat-ci jar-lists record check lint types contracts format clean docs man release installed image chart workflows
 
 help:  ## List the entry points
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,13 +48,17 @@ down: $(DEMO)  ## Stop what `make up` started
 spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
 	@$(BIN)/python -m stack.spark_cluster
 
-test: unit integration recipes e2e  ## Run all tests but the longest, in less than an hour
+# The failovers wait most of the time: what starts no server runs beside them.
+test: $(READY) $(RECIPES)/.ready  ## Run all tests but the longest, in less than half an hour
+	@$(MAKE) --no-print-directory --jobs 2 e2e unit recipes
+	@$(MAKE) --no-print-directory integration
 
 unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
+# They wait more than they work: three processes for two cores.
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" tests/integration
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup -m "not long" tests/integration
 
 recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
 	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"
@@ -68,39 +72,11 @@ $(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
 	@$(BIN)/python -m pytest -m "not long" tests/e2e
 
-long: $(READY)  ## Run the longest tests, which make test leaves out (half an hour)
+long: $(READY)  ## Run the longest tests, which make test leaves out (three quarters of an hour)
 	@$(BIN)/python -m pytest -m long tests/integration tests/e2e
 
-soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
-	@nice $(BIN)/python -m tests.support.mirror_world --positions 1000000
-
-soak-clearing: $(READY)  ## Clear the tasks of a failover in many orders, and look for a second job
-	@$(BIN)/python -m tests.e2e.soak_clearing
-
-soak-moved: $(READY)  ## Wake and restart the source job of a failover, and look for a second job
-	@$(BIN)/python -m pytest tests/e2e/soak_moved.py
-
-soak-disaster: $(READY)  ## Lose the source at ten random moments, and compare forecast and truth
-	@$(BIN)/python -m pytest tests/e2e/soak_losses.py tests/e2e/soak_disaster.py
-
-soak-kills: $(READY)  ## Kill worker, scheduler and triggerer between each two steps of a failover
-	@$(BIN)/python -m pytest tests/e2e/soak_kills.py
-
-soak-failback: $(READY)  ## Move a job to the target and home, five times under writes
-	@$(BIN)/python -m pytest tests/e2e/soak_failback.py
-
-soak-drill: $(READY)  ## Compare clusters and files before and after drills, one of them killed
-	@$(BIN)/python -m pytest tests/integration/soak_drill.py
-
-soak-connect: $(READY)  ## Reset and alter the offsets of MirrorMaker 2 under writes, and judge the plans
-	@$(BIN)/python -m pytest -s tests/integration/soak_connect.py
-
-soak-fleet: $(READY)  ## Move 20 light jobs in three waves, one broken, while Airflow is killed
-	@$(BIN)/python -m pytest tests/e2e/soak_small_fleet.py
-	@$(BIN)/python -m tests.e2e.soak_fleet
-
-soak-groups: $(READY)  ## Sync groups beside MirrorMaker 2's own sync, and count what each repeats
-	@$(BIN)/python -m pytest tests/integration/soak_groups.py -s
+soak: $(READY)  ## Run the soaks that are not proved on this code, or those of NAME (hours)
+	@$(BIN)/python -m tests.soaks $(NAME)
 
 mutants: $(READY)  ## Change the rule in 60 small ways, and print which changes no test notices (hours)
 	@nice $(BIN)/python -m tests.support.mutants

@@ -24,6 +24,8 @@ from stack.waiting import Progress, wait_until
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build"
 TOPIC = "orders"
+LONGEST_WAIT = 1800.0
+"""Seconds: on a busy machine three drivers need more than ten minutes to start and end."""
 LAKE = "lake"
 """The connection to a storage."""
 STORED = "orders/source"
@@ -146,7 +148,7 @@ class Demo:
         self,
         what: str,
         condition: Callable[[], bool],
-        seconds: float = 600,
+        seconds: float = LONGEST_WAIT,
         *,
         now: Callable[[], str] = str,
     ) -> None:
@@ -160,6 +162,7 @@ class Demo:
 
         Raises:
             ProgramError: A part of Airflow died repeatedly.
+            UnansweredError: A run asks a person meanwhile.
             WaitTimeoutError: The deadline passed.
         """
 
@@ -169,6 +172,7 @@ class Demo:
 
         def say(line: str) -> None:
             self.progress(line + now())
+            self.airflow.api.refuse_questions()
 
         wait_until(is_met, what, seconds=seconds, progress=say)
 

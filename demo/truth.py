@@ -15,7 +15,7 @@ from demo.producer import PARTITIONS
 from demo.sink import Sink
 from stack.waiting import wait_until
 
-SETTLE_SECONDS = 90
+SETTLE_SECONDS = 300
 """An open transaction hides what was committed after its beginning, until it is aborted."""
 
 

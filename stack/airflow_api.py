@@ -12,6 +12,12 @@ import httpx
 from stack.waiting import Progress, quiet, wait_until
 
 PAGE = 100
+PARKED = {"deferred", "awaiting_input"}
+"""The states of a task that waits for an answer; the second is of Airflow 3.3."""
+
+
+class UnansweredError(RuntimeError):
+    """A run waits for a person, and nobody is here who answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +158,22 @@ class AirflowApi:
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
         body = {"chosen_options": [option], "params_input": {}}
         self._ask("PATCH", path, json=body).raise_for_status()
+
+    def refuse_questions(self) -> None:
+        """See that no run waits for a person.
+
+        Raises:
+            UnansweredError: One does; with the task and its question.
+        """
+        details = self._get("/dags/~/dagRuns/~/hitlDetails", response_received=False)
+        for question in details["hitl_details"]:
+            task = question["task_instance"]
+            if task["state"] in PARKED:
+                raise UnansweredError(
+                    f"task {task['task_id']} of run {task['dag_run_id']} of {task['dag_id']} "
+                    f"asks a person, and nobody answers here: {question['subject']}. Trigger the "
+                    "run with approve=never, or answer."
+                )
 
     def _get(self, path: str, **params: int) -> Any:  # noqa: ANN401 - any JSON
         return self._ask("GET", path, params=params).raise_for_status().json()

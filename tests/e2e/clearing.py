@@ -56,8 +56,9 @@ class Clearing:
         """
         self.failover.start_stream()
         with self._paused():
-            # Nothing is rolled back: the failed tasks are to be cleared.
-            self.failover.trigger(on_failure="keep")
+            # Nothing is rolled back: the failed tasks are to be cleared. Nobody is asked: a plan of
+            # the job that runs again may read a batch again.
+            self.failover.trigger(on_failure="keep", approve="never")
             self._wait_deferred("stop_source")
             self._mark_failed("stop_source")
         self.wait_batches()
@@ -69,7 +70,7 @@ class Clearing:
             self.clear("stop_source", downstream=True)
             self.demo.wait("the stop's trigger", heartbeat.exists)
             self._mark_failed("stop_source")
-            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None, 60)
+            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None)
         self.wait_batches()
 
     @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 
-from demo.environment import BUILD, ROOT
+from demo.environment import BUILD, LONGEST_WAIT, ROOT
 from stack import jars
 from stack.airflow import Airflow
 from stack.local import LocalStack
@@ -109,7 +109,7 @@ class FleetStage:
         }
         return self.airflow.api.trigger(FLEET, conf)
 
-    def wait_end(self, run_id: str, seconds: float = 1800) -> str:
+    def wait_end(self, run_id: str, seconds: float = 2 * LONGEST_WAIT) -> str:
         """Wait until a run has ended; return its state."""
         api = self.airflow.api
         ends = {"success", "failed"}
@@ -122,13 +122,19 @@ class FleetStage:
     def outcomes(self, run_id: str) -> dict[str, str]:
         return {job["name"]: job["outcome"] for job in self.report(run_id)["jobs"]}
 
-    def wait(self, what: str, condition: Callable[[], object], seconds: float = 600) -> None:
+    def wait(
+        self, what: str, condition: Callable[[], object], seconds: float = LONGEST_WAIT
+    ) -> None:
         def is_met() -> bool:
             self.airflow.check()
             assert not self.cluster.errors, self.cluster.errors
             return bool(condition())
 
-        wait_until(is_met, what, seconds=seconds, progress=print)
+        def say(line: str) -> None:
+            print(line)  # noqa: T201 - it speaks to whoever has started it
+            self.airflow.api.refuse_questions()
+
+        wait_until(is_met, what, seconds=seconds, progress=say)
 
     def stop_writing(self) -> None:
         self._stopping.set()
@@ -149,6 +155,11 @@ class FleetStage:
             assert after, name
             assert max(before) < min(after), name
         assert not self.cluster.refused, self.cluster.refused
+
+    @property
+    def written(self) -> int:
+        """How many records all topics have."""
+        return sum(self.numbers.values())
 
     def _write(self) -> None:
         producer = Producer({"bootstrap.servers": self.stack.source})

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from demo.environment import Demo
 from demo.failover import FAILOVER, VERIFY, Failover
 from tests.e2e.drivers import source_job
-
-SECONDS = 180
+from tests.soaks import add_figures
 
 
 def kill_worker(failover: Failover, task_id: str) -> str:
@@ -29,6 +28,7 @@ def kill_worker(failover: Failover, task_id: str) -> str:
         if task.state != "running" or task.pid is None:
             return False
         os.kill(task.pid, signal.SIGKILL)
+        add_figures(kills=1)
         return True
 
     def ended() -> bool:
@@ -36,8 +36,8 @@ def kill_worker(failover: Failover, task_id: str) -> str:
         return seen[-1] in {"failed", "up_for_retry", "skipped"}
 
     seen: list[str | None] = []
-    failover.demo.wait(f"a worker in {task_id}", killed, SECONDS)
-    failover.demo.wait(f"{task_id} to have failed", ended, SECONDS)
+    failover.demo.wait(f"a worker in {task_id}", killed)
+    failover.demo.wait(f"{task_id} to have failed", ended)
     return str(seen[-1])
 
 
@@ -53,6 +53,7 @@ def kill_after_each(failover: Failover, tasks: Iterable[str], kill: Callable[[],
     for task_id in tasks:
         failover.wait_for_task(task_id)
         kill()
+        add_figures(kills=1)
 
 
 def wait_for_end(failover: Failover) -> None:

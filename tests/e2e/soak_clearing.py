@@ -1,4 +1,4 @@
-"""Clears the tasks of a failover's run in one order after the other; ``make soak-clearing``.
+"""Clears the tasks of a failover's run in one order after the other; ``make soak NAME=clearing``.
 
 Two runs are cleared: one that failed while MirrorMaker 2 was down, and whose job the operator has
 started again on the source meanwhile; and the same run once it has come to its end.
@@ -19,6 +19,7 @@ from demo.failover import Failover
 from demo.report import Report
 from tests.e2e.clearing import Clearing
 from tests.e2e.drivers import DriverWatch
+from tests.soaks import add_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,12 @@ def main() -> int:
     say(f"seed {args.seed}; whatever fails leaves its logs in {folder}")
     found = run(folder, orders=args.orders, seed=args.seed)
     say(str(found))
+    add_figures(
+        clears=found.clears.total(),
+        random_orders=found.orders,
+        lost=found.report.lost,
+        read_again=found.report.duplicated,
+    )
     if found.holds:
         shutil.rmtree(folder)
     return 0 if found.holds else 1

@@ -1,4 +1,4 @@
-"""The source is lost at ten random moments; ``make soak-disaster``.
+"""The source is lost at ten random moments; ``make soak NAME=disaster``.
 
 Each moment has clusters of its own. The report of each is kept beside the demo's.
 """
@@ -14,8 +14,9 @@ from demo.disaster import Disaster, DisasterReport, make_demo
 from demo.environment import BUILD
 from stack.s3 import S3Storage
 from tests.e2e.drivers import DriverWatch
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 SEED = random.randrange(10**6)  # noqa: S311 - moments
 MOMENTS = 10
@@ -26,6 +27,14 @@ REPORTS = BUILD / "soak-disaster"
 
 def _width(report: DisasterReport) -> str:
     told, true = report.comparison.totals, report.comparison.truth.totals
+    add_figures(
+        losses=1,
+        records_lost=true.lost,
+        told_at_most=told.at_risk.at_most or 0,
+        read_again=true.read_again,
+        told_again_at_most=told.read_again.at_most or 0,
+        not_as_told=len(report.comparison.broken),
+    )
     return (
         f"lost {true.lost}, told {told.at_risk}; read again {true.read_again}, "
         f"told {told.read_again}; {true.uncopied} records were not copied"

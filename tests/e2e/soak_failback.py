@@ -1,4 +1,4 @@
-"""A job goes to the target and home five times under writes; ``make soak-failback``."""
+"""A job goes to the target and home five times under writes; ``make soak NAME=failback``."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,10 +7,20 @@ import pytest
 
 from demo.environment import Demo
 from tests.e2e.journey import Journey
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 ROUND_TRIPS = 5
+
+
+def _add_figures(journey: Journey, delivered: Counter[int], produced: int) -> None:
+    add_figures(
+        moves=len(journey.folders) - 1,
+        numbers=produced,
+        lost=produced - len(delivered),
+        read_again=delivered.total() - len(delivered),
+    )
 
 
 def test_five_times_there_and_home_again(tmp_path: Path) -> None:
@@ -23,6 +33,7 @@ def test_five_times_there_and_home_again(tmp_path: Path) -> None:
             journey.come_home()
         journey.end()
         delivered, produced = journey.numbers(), demo.producer.produced
+    _add_figures(journey, delivered, produced)
 
     assert delivered == Counter(range(produced))
 
@@ -37,5 +48,6 @@ def test_home_by_a_mirror_that_was_turned_round(tmp_path: Path) -> None:
         journey.move("failback", **journey.home)
         journey.end()
         delivered, produced = journey.numbers(), demo.producer.produced
+    _add_figures(journey, delivered, produced)
 
     assert delivered == Counter(range(produced))

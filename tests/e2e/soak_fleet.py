@@ -1,4 +1,4 @@
-"""Moves a fleet of light jobs, one of them broken, while Airflow is killed; ``make soak-fleet``.
+"""Moves light jobs, one of them broken, while Airflow is killed; ``make soak NAME=fleet``.
 
 It prints how long the fleet and each job took. ``--jobs`` says how many there are, in three waves;
 ``--undisturbed`` kills nothing and breaks nothing.
@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.e2e.fleet_stage import FLEET, FleetStage
+from tests.soaks import add_figures
 
 WAVES = 3
 
@@ -26,12 +27,12 @@ def main() -> None:
     parser.add_argument("--undisturbed", action="store_true")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
-    with FleetStage(folder, options.jobs, stop_timeout=60.0).running() as stage:
+    with FleetStage(folder, options.jobs, stop_timeout=180.0).running() as stage:
         stage.write_manifest({name: wave_of(stage, name) for name in stage.names})
         began = time.monotonic()
         if options.undisturbed:
             run_id = stage.trigger(at_once=options.at_once)
-            assert stage.wait_end(run_id, 3600) == "success"
+            assert stage.wait_end(run_id) == "success"
             runs = [run_id]
         else:
             runs = disturbed(stage, options.at_once)
@@ -40,6 +41,7 @@ def main() -> None:
             tell(stage, run_id)
         stage.check_all_once()
         say(f"{options.jobs} jobs: every record was written once, by one job at a time")
+        add_figures(jobs=options.jobs, runs=len(runs), records_written_once=stage.written)
 
 
 def say(text: str) -> None:
@@ -62,14 +64,14 @@ def disturbed(stage: FleetStage, at_once: int) -> list[str]:
     stage.airflow.kill("scheduler")
     stage.wait("the second wave", lambda: ended(stage, first, "wave_2.turn"), 3600)
     kill_a_worker(stage, first, "wave_2.")
-    assert stage.wait_end(first, 3600) == "failed"
+    assert stage.wait_end(first) == "failed"
     outcomes = stage.outcomes(first)
     say(f"after the first run: {outcomes}")
     assert outcomes[stage.names[broken]] == "failed_before_stop"
     assert all(stage.outcomes(first)[name] == "moved" for name in stage.names[:2])
     stage.cluster.jobs[broken].is_deaf.clear()
     second = stage.trigger(at_once=at_once)
-    assert stage.wait_end(second, 3600) == "success"
+    assert stage.wait_end(second) == "success"
     return [first, second]
 
 

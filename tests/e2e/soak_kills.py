@@ -1,4 +1,4 @@
-"""Airflow's parts and workers are killed between each two steps; ``make soak-kills``.
+"""Airflow's parts and workers are killed between each two steps; ``make soak NAME=kills``.
 
 In the planned mode and in a disaster. The end must be the same as without kills: one target job,
 nothing lost beyond what was told, and never two jobs. The source job runs beside Airflow, as a
@@ -16,8 +16,9 @@ from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
 from tests.e2e.drivers import DriverWatch
 from tests.e2e.kills import kill_after_each, kill_each_worker, service, wait_for_end
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 BEFORE_START = (
     *("check", "stop_source", "read_positions", "wait_replicated", "translate"),
@@ -59,6 +60,7 @@ def test_planned(victim: str, tmp_path: Path) -> None:
         report = failover.report()
         _expect_one_job(demo, failover, watch)
 
+    add_figures(planned=1, lost=report.lost, read_again=report.duplicated)
     assert (report.lost, report.duplicated) == (0, 0)
     assert report.holds
 
@@ -78,4 +80,5 @@ def test_disaster(victim: str, tmp_path: Path) -> None:
         report = disaster.report()
         _expect_one_job(demo, disaster.failover, watch)
 
+    add_figures(disasters=1, not_as_told=len(report.comparison.broken))
     assert report.comparison.broken == []

@@ -22,8 +22,9 @@ from stack.reverse import turn_round
 from stack.s3 import BUCKET, PASSWORD, REGION, USER, S3Storage
 from stack.topics import create_topic
 from stack.waiting import wait_until
+from tests.soaks import LONGEST
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(LONGEST)
 BUILD = Path(__file__).parents[2] / "build"
 
 
@@ -122,7 +123,7 @@ def test_a_storage_that_is_paused_does_not_answer(tmp_path: Path) -> None:
     """It takes connections and hangs; when it answers again, it has what it held."""
     with S3Storage(tmp_path) as storage:
         place = f"{storage.url}/{BUCKET}/{uuid4()}"
-        httpx.put(place, content=b"kept", timeout=10).raise_for_status()
+        httpx.put(place, content=b"kept", timeout=60).raise_for_status()
         assert _size(storage) == 4
 
         storage.pause()

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.fleet_stage import FleetStage
+from tests.soaks import LONGEST, add_figures
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 
 def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: Path) -> None:
@@ -14,7 +15,7 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
 
     Every record is written once, by one job at a time.
     """
-    with FleetStage(tmp_path, 3, stop_timeout=20.0).running() as stage:
+    with FleetStage(tmp_path, 3, stop_timeout=60.0).running() as stage:
         well, broken, later = stage.names
         stage.write_manifest({well: 1, broken: 1, later: 2})
         stage.cluster.jobs[1].is_deaf.set()
@@ -30,3 +31,4 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
         assert stage.wait_end(second) == "success"
         assert stage.outcomes(second) == {well: "moved_before", broken: "moved", later: "moved"}
         stage.check_all_once()
+        add_figures(jobs=3, runs=2, records_written_once=stage.written)

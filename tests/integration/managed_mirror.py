@@ -102,7 +102,7 @@ class ManagedMirror:
         arguments = {"topics": f"{self.name}.*", "name": self.name, "settings": SETTINGS}
         return self.run(
             ApplyMirrorMakerOperator,
-            **{"poll_interval": 0.2, "timeout": 90, **arguments, **settings},
+            **{"poll_interval": 0.2, "timeout": 600, **arguments, **settings},
         )
 
     def set_state(self, state: str, connector: str | None = None) -> None:

@@ -25,9 +25,10 @@ from stack.mirror import Stack
 from tests.integration.conftest import BUILD
 from tests.integration.connect_workers import older_worker
 from tests.integration.managed_mirror import ManagedMirror, NumberedWriter, Truth
+from tests.soaks import LONGEST, add_figures
 from tests.unit.operators.worker import Worker
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = pytest.mark.timeout(LONGEST)
 ROUNDS = int(os.environ.get("ROUNDS", "6"))
 POSITIONS = int(os.environ.get("POSITIONS", "3"))
 PARTITIONS = 2
@@ -125,6 +126,8 @@ def test_no_plan_is_above_the_truth(managed: ManagedMirror) -> None:
             _change_and_put_back(managed, topic, judge, kind, number)
         _copy_twice(managed, judge)
     print(managed.connect.check(), judge.report(), sep="\n")  # noqa: T201 - the report
+    total = sum(judge.counts.values(), Counter())
+    add_figures(answers=total.total(), **dict(sorted(total.items())), wrong=len(judge.wrong))
     assert judge.wrong == []
 
 
@@ -179,10 +182,14 @@ def _copy_twice(managed: ManagedMirror, judge: Judge) -> None:
 def _wait_running(managed: ManagedMirror, connector: str) -> None:
     from airflow_mm2_offsets.sensors.connectors import ConnectorStateSensor  # noqa: PLC0415
 
-    managed.run(ConnectorStateSensor, connector=connector, poke_interval=0.2, timeout=60)
+    managed.run(ConnectorStateSensor, connector=connector, poke_interval=0.2, timeout=600)
 
 
 def _wait_copied(managed: ManagedMirror, topic: str) -> None:
     from stack.waiting import wait_until  # noqa: PLC0415
 
-    wait_until(lambda: all(managed.copies(topic).values()) and bool(managed.copies(topic)), topic)
+    wait_until(
+        lambda: all(managed.copies(topic).values()) and bool(managed.copies(topic)),
+        topic,
+        seconds=600,
+    )

@@ -27,8 +27,11 @@ from stack.process import Program
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
 from tests.integration.spark_jobs import ROOT, START_SECONDS, lineage, submit_locally
-from tests.support.traces import Traces, difference
+from tests.soaks import LONGEST, add_figures
+from tests.support.traces import State, Traces, difference
 from tests.unit.operators.worker import Worker, events, rebuild
+
+pytestmark = pytest.mark.timeout(LONGEST)
 
 PARTITIONS = 2
 BEATS = re.compile(r"/production/control/(\.driver\.json\.tmp|driver\.json)$")
@@ -72,12 +75,12 @@ class DrillCase:
 
     def write_and_copy(self, count: int) -> FailoverPlan:
         """Plan from where the job stands, then write more, which the job and MM2 take over."""
-        wait_until(lambda: self.mirror.has_noted(self.writer), "the copy", seconds=120)
+        wait_until(lambda: self.mirror.has_noted(self.writer), "the copy", seconds=START_SECONDS)
         positions = read_checkpoint(str(self.production / "checkpoint")).positions
         plan = plan_failover(self.mirror.pair, positions)
         self.writer.write(dict.fromkeys(range(PARTITIONS), count))
-        wait_until(lambda: self.mirror.has_noted(self.writer), "the copy", seconds=120)
-        wait_until(self.has_read_all, "the job to read all", seconds=60)
+        wait_until(lambda: self.mirror.has_noted(self.writer), "the copy", seconds=START_SECONDS)
+        wait_until(self.has_read_all, "the job to read all", seconds=START_SECONDS)
         return plan
 
     def start_drill(self, plan: FailoverPlan) -> Program:
@@ -140,7 +143,7 @@ class DrillCase:
 
     def _end_run(self, program: Program) -> None:
         try:
-            program.wait_end(seconds=60)
+            program.wait_end(seconds=START_SECONDS)
             self.worker.run_states[RUN] = "success"
         except RuntimeError:
             self.worker.run_states[RUN] = "failed"
@@ -164,7 +167,12 @@ def case(stack: Stack, worker: Worker, tmp_path: Path) -> Iterator[DrillCase]:
                 program.kill()
 
 
-@pytest.mark.timeout(900)
+def _expect_no_trace(traces: Traces, before: State) -> None:
+    left = difference(before, traces.snapshot())
+    add_figures(drills=1, places_compared=len(before), traces_left=len(left))
+    assert left == []
+
+
 def test_a_drill_leaves_no_trace(case: DrillCase) -> None:
     """Topics, configs, ends, groups, ACLs and files are the same before and after.
 
@@ -199,13 +207,12 @@ def test_a_drill_leaves_no_trace(case: DrillCase) -> None:
     result = case.tear_down(program)
     assert result["stopped"] == "acknowledged"
     assert result["removed"] > 10
-    assert difference(before, traces.snapshot()) == []
+    _expect_no_trace(traces, before)
     assert case.job.running
     case.writer.write(dict.fromkeys(range(PARTITIONS), 1))
-    wait_until(case.has_read_all, "the job to run on", seconds=60)
+    wait_until(case.has_read_all, "the job to run on", seconds=START_SECONDS)
 
 
-@pytest.mark.timeout(900)
 def test_a_drill_that_was_killed_leaves_no_trace(case: DrillCase) -> None:
     """Its driver is killed in mid-stream; the tear-down takes its silence, and removes all."""
     plan = case.write_and_copy(30)
@@ -219,4 +226,4 @@ def test_a_drill_that_was_killed_leaves_no_trace(case: DrillCase) -> None:
     assert read_mark(storage_path(str(case.drill))) is not None
     result = case.tear_down(program)
     assert result["stopped"] == "silent"
-    assert difference(before, traces.snapshot()) == []
+    _expect_no_trace(traces, before)

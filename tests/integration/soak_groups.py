@@ -1,6 +1,6 @@
 """Consumer groups beside MirrorMaker 2's own sync, in one run: what each reads again and loses.
 
-``make soak-groups`` prints the tables of docs/consumer-groups.md.
+``make soak NAME=groups`` prints the tables of docs/consumer-groups.md.
 """
 
 import time
@@ -26,11 +26,12 @@ from airflow_mm2_offsets.kafka.error_codes import is_unanswered
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
+from tests.soaks import LONGEST, add_figures
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.groups.report import GroupsReport
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(LONGEST)
 
 TOPIC = "orders-groups"
 PARTITIONS = 2
@@ -39,6 +40,7 @@ BATCH = 50
 GROUPS = 20
 FLEET = 1_000
 QUIET_SECONDS = 15
+WAIT_SECONDS = 600
 OWN_SYNC = {
     "sync.group.offsets.enabled": "true",
     "sync.group.offsets.interval.seconds": "1",
@@ -122,14 +124,14 @@ class Ground:
             # The coordinator of a new broker loads its groups first.
             return not any(is_unanswered(each) for each in futures)
 
-        wait_until(commit, "the commits on the source", seconds=60)
+        wait_until(commit, "the commits on the source", seconds=WAIT_SECONDS)
 
 
 @pytest.fixture(scope="module")
 def ground(stack: Stack) -> Iterator[Ground]:
     made = Ground(stack)
     made.write()
-    wait_until(lambda: _is_copied(made), "the copy", seconds=120)
+    wait_until(lambda: _is_copied(made), "the copy", seconds=WAIT_SECONDS)
     yield made
     stack.create_mirror("orders.*")
 
@@ -203,7 +205,7 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
     wait_until(
         _settled(lambda: ground.pair.target.group_offsets(names).offsets),
         "MirrorMaker 2",
-        seconds=180,
+        seconds=WAIT_SECONDS,
     )
     report = sync_groups(ground.pair, parse_selection("ours-.*"), is_dry_run=False)
     rename = {name: f"checkpointed-{name}" for name in names}
@@ -223,6 +225,12 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
         print(f"\n{GROUPS} groups, {PARTITIONS} partitions of {RECORDS} records\n")  # noqa: T201
         print(_table(scores))  # noqa: T201
         print(f"reads: {report.reads}; {by_checkpoints.reads}")  # noqa: T201
+    add_figures(
+        groups=GROUPS,
+        read_again_by_MirrorMaker_2=scores[0].read_again,
+        read_again_by_ours=scores[-1].read_again,
+        lost=sum(each.lost for each in scores),
+    )
     assert [each.lost for each in scores] == [0, 0, 0]
     problems = [each.reason for each in by_checkpoints.decisions if each.commit is None]
     assert (problems, by_checkpoints.unconfirmed) == ([], 0)
@@ -250,7 +258,7 @@ def test_a_thousand_groups_in_one_read(ground: Ground, capsys: pytest.CaptureFix
         found[:] = [sync_groups(ground.pair, selection, offsets_from=OffsetsFrom.CHECKPOINTS)]
         return len(found[0].decisions) == FLEET
 
-    wait_until(all_there, "the checkpoints of all groups", seconds=240)
+    wait_until(all_there, "the checkpoints of all groups", seconds=WAIT_SECONDS)
     began = time.monotonic()
     by_checkpoints = sync_groups(ground.pair, selection, offsets_from=OffsetsFrom.CHECKPOINTS)
     middle = time.monotonic()

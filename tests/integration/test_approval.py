@@ -9,6 +9,7 @@ import pytest
 
 from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, read_fence
 from stack.airflow import ADMIN, Airflow
+from stack.airflow_api import UnansweredError
 from stack.waiting import wait_until
 from tests.unit.operators.spark_job import Job
 
@@ -176,13 +177,18 @@ class _Run:
 
 
 def test_approval_and_the_way_back(airflow: Airflow, tmp_path: Path) -> None:
-    """Four runs at once: approved, rejected, timed out, and one that asks nobody."""
+    """Four runs at once: approved, rejected, timed out, and one that asks nobody.
+
+    A question is open until its task ends: whoever waits where nobody answers is not kept waiting.
+    """
     totals = {"at_risk": NO_RISK, "read_again": NO_RISK}
     free = _Run(airflow, tmp_path / "free", {**FORECAST, "totals": totals})
     approved, rejected = (_Run(airflow, tmp_path / name) for name in ("approved", "rejected"))
     late = _Run(airflow, tmp_path / "late", deadline=LATE)
 
     question = approved.wait_for_question()
+    with pytest.raises(UnansweredError, match="task approve of run"):
+        airflow.api.refuse_questions()
     assert question["subject"] == (
         "Failover (planned) of orders: 0 refused partitions, 7 records read again, "
         "12 records at risk"
@@ -221,3 +227,4 @@ def test_approval_and_the_way_back(airflow: Airflow, tmp_path: Path) -> None:
     late.wait_end()
     restarts = [each for each in airflow.api.runs("stream") if "__restart_" in each]
     assert len(restarts) == 2
+    airflow.api.refuse_questions()

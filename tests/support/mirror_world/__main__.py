@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from airflow_mm2_offsets.testing import in_memory_clients
+from tests.soaks import add_figures
 from tests.support.mirror_world.draw import worlds
 from tests.support.mirror_world.index_check import judge_index
 from tests.support.mirror_world.kinds import ALL, HIDING
@@ -56,7 +57,16 @@ def main() -> int:
     for line in _lines(total):
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{total.positions} positions in {time.monotonic() - started:.0f} s\n")
-    return 1 if total.index.above + total.plan.above else 0
+    above = total.index.above + total.plan.above
+    totals = (total.index.total, total.plan.total)
+    add_figures(
+        positions=total.positions,
+        worlds=sum(each.worlds for each in totals),
+        above_the_truth=above,
+        refused=sum(each.refused for each in totals),
+        exact_below_the_truth=sum(each.exact_below for each in totals),
+    )
+    return 1 if above else 0
 
 
 def _soak(options: argparse.Namespace, positions: int, seed: int) -> Soaked:

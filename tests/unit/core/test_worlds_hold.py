@@ -1,6 +1,6 @@
 """In simulated worlds of each kind, the offset syncs alone lead to no answer above the truth.
 
-``make soak-translation`` tries a million positions.
+``make soak NAME=translation`` tries a million positions.
 """
 
 from types import MappingProxyType
