@@ -1,6 +1,6 @@
 """Topics whose offsets differ after a copy by real MirrorMaker 2, and the true answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,20 +182,22 @@ def is_true(answer: Translation, mirrored: MirroredTopic) -> bool:
     return (answer.status, answer.target) == (Status.EXACT, truth)
 
 
-def mirror_topic(made: Mirror, *, copies_again: bool = True, **overrides: str) -> MirroredTopic:
+def mirror_topic(
+    made: Mirror, *, copies_again: bool = True, settings: Mapping[str, str] | None = None
+) -> MirroredTopic:
     """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between.
 
     Args:
         made: The mirror.
         copies_again: Whether MirrorMaker 2 copies again what it had not noted before the kill.
-        overrides: Settings of the connector.
+        settings: Of the connector, beside those of the other mirrors.
     """
     topic = made.create_topic(PARTITIONS)
     writer, random = Writer(made, topic), Random(5)  # noqa: S311 - repeatable, not secret
     _write(writer, random, rounds=15)
     writer.write({SHORT: 7})
     _delete(made.stack, KafkaTopicPartition(topic, DELETED, 100))
-    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX}, **overrides)
+    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX}, **(settings or {}))
     # After the kill nothing of this part is copied again; what follows is.
     wait_until(lambda: made.has_noted(writer), f"MirrorMaker 2 to note its copy of {topic}")
     _kill_while_copying(writer, random)
