@@ -48,13 +48,17 @@ down: $(DEMO)  ## Stop what `make up` started
 spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two workers, until Ctrl-C
 	@$(BIN)/python -m stack.spark_cluster
 
-test: unit integration recipes e2e  ## Run all tests but the longest, in less than an hour
+# The failovers wait most of the time: what starts no server runs beside them.
+test: $(READY) $(RECIPES)/.ready  ## Run all tests but the longest, in less than half an hour
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync e2e unit recipes
+	@$(MAKE) --no-print-directory integration
 
 unit: $(READY)  ## Run the tests without I/O
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit
 
+# They wait more than they work: three processes for two cores.
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" tests/integration
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup -m "not long" tests/integration
 
 recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
 	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"
@@ -68,7 +72,7 @@ $(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
 	@$(BIN)/python -m pytest -m "not long" tests/e2e
 
-long: $(READY)  ## Run the longest tests, which make test leaves out (half an hour)
+long: $(READY)  ## Run the longest tests, which make test leaves out (three quarters of an hour)
 	@$(BIN)/python -m pytest -m long tests/integration tests/e2e
 
 soak-translation: $(READY)  ## Judge the translation in simulated worlds, a million positions
