@@ -50,7 +50,7 @@ spark-cluster: $(READY)  ## Run a Spark standalone cluster, one master and two w
 
 # The failovers wait most of the time: what starts no server runs beside them.
 test: $(READY) $(RECIPES)/.ready  ## Run all tests but the longest, in less than half an hour
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync e2e unit recipes
+	@$(MAKE) --no-print-directory --jobs 2 e2e unit recipes
 	@$(MAKE) --no-print-directory integration
 
 unit: $(READY)  ## Run the tests without I/O

@@ -146,7 +146,6 @@ class Failover:
         self.demo.wait(
             "every record to be delivered",
             lambda: set(producer.due) <= self.sink.refresh().keys(),
-            seconds=120,
         )
         self._end_target_job()
 
