@@ -101,7 +101,7 @@ class MirroredTopic:
         for (_, before), (to, at) in pairwise([(-1, MAX_OFFSET), *copied]):
             if at <= before and (at, to) not in syncs:
                 later = (upstream for upstream, downstream in syncs if downstream > to)
-                yield range(0 if before == MAX_OFFSET else at, min(later, default=MAX_OFFSET) + 1)
+                yield range(0 if before == MAX_OFFSET else at, min(later, default=MAX_OFFSET))
 
     def truth(self, partition: int, position: int) -> int:
         """Return the largest target position that misses no record from ``position`` on."""

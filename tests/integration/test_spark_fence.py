@@ -38,7 +38,7 @@ from stack.waiting import wait_until
 from tests.integration.spark_jobs import run_to_the_end, submit_without_kafka
 from tests.unit.operators.worker import Worker
 
-STARTS = int(os.environ.get("FENCED_STARTS", "2"))
+STARTS = int(os.environ.get("FENCED_STARTS", "1"))
 """Each needs a JVM of its own, so there are few unless told."""
 
 
@@ -213,6 +213,7 @@ def keep_asking_until(job: Job, fence: Fence, condition: Callable[[], bool]) -> 
     wait_until(has_come, "what the stop is to bring about")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("job", [("stream", "a")], indirect=True)
 def test_a_stop_whose_task_is_gone_stops_nothing(job: Job) -> None:
     """A stop cancelled before its trigger starts is not obeyed, though nothing withdraws it."""
