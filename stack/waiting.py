@@ -8,7 +8,7 @@ Progress: TypeAlias = Callable[[str], None]
 """Takes one line of text about what is being waited for and for how long."""
 
 POLL_SECONDS = 0.1
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds: on a busy machine nothing is quick, and a deadline is for what never comes."""
 REPORT_SECONDS = 5.0
 

@@ -10,7 +10,7 @@ from demo.__main__ import PICTURE, REPORT
 from demo.environment import ROOT
 from demo.producer import PARTITIONS
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
 def test_demo_proves_the_failover() -> None:

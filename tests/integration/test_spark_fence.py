@@ -149,7 +149,7 @@ def test_a_job_that_can_not_look_waits_between_two_batches(job: Job) -> None:
 
 
 @pytest.mark.parametrize("job", [("once", "a")], indirect=True)
-@pytest.mark.timeout(900 + 60 * STARTS)
+@pytest.mark.timeout(1800 + 60 * STARTS)
 def test_a_scheduled_job_between_two_runs_is_stopped_already(job: Job, worker: Worker) -> None:
     """The stop proof needs no wait; a later start of the job runs no batch.
 

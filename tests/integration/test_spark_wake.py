@@ -85,7 +85,7 @@ def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker
     assert (job.last("offsets"), job.last("commits")) == logs == (logs[1] + 1, logs[1])
 
 
-@pytest.mark.timeout(900 + 30 * WAKES)
+@pytest.mark.timeout(1800 + 30 * WAKES)
 def test_a_driver_that_wakes_begins_no_batch_before_it_has_looked(job: Job) -> None:
     """If it can't read the fence when it wakes, it waits; then it reads it and continues."""
     fence = Path(job.control, "fence.json")

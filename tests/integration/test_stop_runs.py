@@ -102,7 +102,7 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
     job.program.wait_end()
 
 
-@pytest.mark.timeout(900 + 90 * KILLS)
+@pytest.mark.timeout(1800 + 90 * KILLS)
 @pytest.mark.parametrize("job", [1], indirect=True)
 def test_a_killed_job_repeats_only_its_pending_batch(
     job: Job, record_property: Callable[[str, object], None]
