@@ -15,9 +15,6 @@ from demo.producer import PARTITIONS
 from demo.sink import Sink
 from stack.waiting import wait_until
 
-SETTLE_SECONDS = 300
-"""An open transaction hides what was committed after its beginning, until it is aborted."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
@@ -214,7 +211,8 @@ def _numbers(cluster: KafkaCluster) -> frozenset[int]:
         committed = cluster.watermarks(partitions, isolation="read_committed")
         return committed == cluster.watermarks(partitions)
 
-    wait_until(is_settled, f"open transactions on {cluster.name} to end", seconds=SETTLE_SECONDS)
+    # An open transaction hides what was committed after its beginning, until it is aborted.
+    wait_until(is_settled, f"open transactions on {cluster.name} to end")
     batches = drain(cluster, dict.fromkeys(partitions, 0), isolation="read_committed")
     numbers = (json.loads(record.value() or b"")["number"] for batch in batches for record in batch)
     return frozenset(number for number in numbers if number >= 0)

@@ -89,7 +89,7 @@ class Airflow:
         """Make the database, start every part, and wait until all are healthy."""
         if self._migrate.session is None:
             self.start_database()
-        self._migrate.wait_end(seconds=180, progress=self.progress)
+        self._migrate.wait_end(progress=self.progress)
         if self._kept_connections:
             self._import_connections()
         for part in self._parts.values():
@@ -183,7 +183,7 @@ class Airflow:
             return self._healthy(since)
 
         what = f"Airflow, whose logs are in {self.home}"
-        wait_until(healthy, what, seconds=180, progress=self.progress)
+        wait_until(healthy, what, progress=self.progress)
 
     def _healthy(self, since: datetime) -> bool:
         try:

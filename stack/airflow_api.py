@@ -64,7 +64,6 @@ class AirflowApi:
         wait_until(
             lambda: all(self._ask("GET", f"/dags/{each}").is_success for each in dag_ids),
             f"Airflow to read {', '.join(dag_ids)}",
-            seconds=120,
             progress=self._progress,
         )
 
@@ -193,7 +192,7 @@ class AirflowApi:
                 answers.append(self._client.request(method, path, **request))
             return bool(answers)
 
-        wait_until(answered, f"Airflow to answer {path}", seconds=180, progress=self._progress)
+        wait_until(answered, f"Airflow to answer {path}", progress=self._progress)
         return answers[0]
 
 

@@ -122,7 +122,7 @@ class ContainerStack(Stack):
             return ready()
 
         try:
-            wait_until(alive_and_ready, name, seconds=120, progress=self.progress)
+            wait_until(alive_and_ready, name, progress=self.progress)
         except WaitTimeoutError as error:
             raise ProgramError(f"{error}; {_last_words(container)}") from error
 

@@ -104,7 +104,7 @@ class Stack(ABC):
 
         Raises:
             MirrorFailedError: A connector or a task failed.
-            WaitTimeoutError: They did not run within two minutes.
+            WaitTimeoutError: They did not run in time.
             httpx.HTTPError: Connect did not answer, or refused the settings.
         """
         with self.connect_client() as client:
@@ -113,7 +113,7 @@ class Stack(ABC):
                 config |= self.connector_logins(name)
                 config |= {"topics": topics} | {key: str(to) for key, to in overrides.items()}
                 client.put(f"/connectors/{name}/config", json=config).raise_for_status()
-        wait_until(self.mirror_running, "MirrorMaker 2", seconds=120, progress=self.progress)
+        wait_until(self.mirror_running, "MirrorMaker 2", progress=self.progress)
 
     def connector_logins(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - of one with logins
         """Return what a connector needs to log in to both clusters."""

@@ -64,7 +64,7 @@ class Postgres:
         """
         self._make_data()
         self.program.start()
-        self.program.wait_ready(self.ready, seconds=60, progress=self._progress)
+        self.program.wait_ready(self.ready, progress=self._progress)
 
     def ready(self) -> bool:
         """Tell whether it takes connections."""

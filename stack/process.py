@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from stack import guard, sessions
-from stack.waiting import Progress, WaitTimeoutError, quiet, wait_until
+from stack.waiting import PATIENCE, Progress, WaitTimeoutError, quiet, wait_until
 
 LOG_LINES = 15
 
@@ -65,7 +65,7 @@ class Program:
         guard.watch(self._process.pid)
 
     def wait_ready(
-        self, ready: Callable[[], bool], *, seconds: float = 120, progress: Progress = quiet
+        self, ready: Callable[[], bool], *, seconds: float = PATIENCE, progress: Progress = quiet
     ) -> None:
         """Wait until a condition says that the program is ready.
 
@@ -79,7 +79,7 @@ class Program:
         except WaitTimeoutError as error:
             raise ProgramError(f"{error}; {self._last_words()}") from error
 
-    def wait_end(self, *, seconds: float = 60, progress: Progress = quiet) -> None:
+    def wait_end(self, *, seconds: float = PATIENCE, progress: Progress = quiet) -> None:
         """Wait until the program has ended by itself, and end what it left running.
 
         Raises:

@@ -61,7 +61,7 @@ def turn_round(stack: Stack, topics: str, ends: Mapping[str, Mapping[int, int]])
         offsets = client.patch(f"/{REVERSE_CONNECTOR}/offsets", json={"offsets": copied})
         offsets.raise_for_status()
         client.put(f"/{REVERSE_CONNECTOR}/resume").raise_for_status()
-        wait_until(lambda: _runs(client, REVERSE_CONNECTOR), REVERSE_CONNECTOR, seconds=120)
+        wait_until(lambda: _runs(client, REVERSE_CONNECTOR), REVERSE_CONNECTOR)
 
 
 def _stop(client: httpx.Client, name: str) -> None:

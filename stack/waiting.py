@@ -8,6 +8,8 @@ Progress: TypeAlias = Callable[[str], None]
 """Takes one line of text about what is being waited for and for how long."""
 
 POLL_SECONDS = 0.1
+PATIENCE = 600.0
+"""Seconds: on a busy machine nothing is quick, and a deadline is for what never comes."""
 REPORT_SECONDS = 5.0
 
 
@@ -23,7 +25,7 @@ def wait_until(
     condition: Callable[[], bool],
     what: str,
     *,
-    seconds: float = 60,
+    seconds: float = PATIENCE,
     progress: Progress = quiet,
 ) -> float:
     """Poll a condition until it is true.

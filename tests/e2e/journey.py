@@ -101,7 +101,7 @@ class Journey:
         producer = self.demo.producer
         producer.stop()
         due = set(producer.due)
-        self.demo.wait("every number", lambda: due <= self.numbers().keys(), seconds=180)
+        self.demo.wait("every number", lambda: due <= self.numbers().keys())
         request_stop(str(self.folder / "control"), "journey-end")
         run_id = f"{FAILOVER}__{self._runs[-1]}"
         self.demo.wait("the job's end", lambda: self.failover.has_ended(STREAM, run_id))

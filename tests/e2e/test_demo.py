@@ -10,8 +10,9 @@ from demo.__main__ import PICTURE, REPORT
 from demo.environment import ROOT
 from demo.producer import PARTITIONS
 
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
-@pytest.mark.timeout(600)
+
 def test_demo_proves_the_failover() -> None:
     """The demo ends well, with nothing lost, no more repeated than announced, offsets shifted.
 

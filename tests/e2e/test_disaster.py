@@ -11,7 +11,7 @@ from demo.environment import ROOT
 from demo.producer import PARTITIONS
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_a_lost_source_costs_no_more_than_was_told() -> None:
     """The forecast was made before the start; the truth, read from the source's log, is within it.
 

@@ -12,7 +12,7 @@ from demo.failover import FAILOVER, STREAM, Failover
 from tests.e2e.drivers import DriverWatch, last_batch
 from tests.support.traces import Traces, difference
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 GROWING = re.compile(r"end of orders\[|/source/(checkpoint/|output/|control/driver\.json)")
 """What the producer and the running job write all the time: a drill of an idle job proves less."""

@@ -15,7 +15,7 @@ from demo.failover import FAILOVER
 from tests.e2e.drivers import DriverWatch
 from tests.e2e.journey import Journey, stay
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
 def test_there_and_home_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

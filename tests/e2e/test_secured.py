@@ -14,7 +14,7 @@ from tests.e2e.canaries import Canaries
 from tests.e2e.secured_run import PLANTED, SecuredRun
 from tests.e2e.sweep import Findings
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(3600)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,11 @@ from stack.mirror import Stack
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from stack.airflow import Airflow
+    from tests.integration.contract import Mirrored
     from tests.integration.s3 import Server
     from tests.integration.secured import Secured
+    from tests.integration.telemetry import Telemetry
     from tests.unit.operators.worker import Worker
 
 pytest.register_assert_rewrite(
@@ -29,9 +32,17 @@ TOPICS = "orders.*"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.integration)
+    """Mark the tests, and let those of one file, or of one costly thing, share a process."""
+    mine = [item for item in items if item.path.is_relative_to(HERE)]
+    groups = {
+        item.path: name
+        for item in mine
+        for name in ("airflow", "secured")
+        if name in getattr(item, "fixturenames", ())
+    }
+    for item in mine:
+        item.add_marker(pytest.mark.integration)
+        item.add_marker(pytest.mark.xdist_group(groups.get(item.path, item.path.stem)))
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:
@@ -56,6 +67,55 @@ def exactly_once_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
     """A second stack without connectors, whose MirrorMaker 2 copies each record once."""
     with _choose(tmp_path_factory, exactly_once=True) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def mirrored_topic(stack: Stack) -> Iterator["Mirrored"]:
+    """A topic of the shared Airflow's connections."""
+    from tests.integration.contract import mirrored  # noqa: PLC0415 - few tests need it
+
+    with mirrored(stack) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def telemetry() -> Iterator["Telemetry"]:
+    """What the shared Airflow exports."""
+    from tests.integration.telemetry import receive  # noqa: PLC0415 - few tests need it
+
+    with receive("statsd") as received:
+        yield received
+
+
+@pytest.fixture(scope="session")
+def airflow(
+    stack: Stack,
+    mirrored_topic: "Mirrored",
+    telemetry: "Telemetry",
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator["Airflow"]:
+    """An Airflow with the DAGs of airflow_dags, shared by all tests: it takes a minute to start."""
+    from stack.airflow import Airflow  # noqa: PLC0415 - few tests need it
+    from tests.integration.contract import (  # noqa: PLC0415
+        REFRESH_SECONDS,
+        airflow_connections,
+    )
+
+    connections = airflow_connections(stack, mirrored_topic)
+    others = {"mm2_again": connections["mm2_default"], "no_mm2": {"conn_type": "http", "extra": {}}}
+    made = Airflow(
+        tmp_path_factory.mktemp("airflow"),
+        HERE / "airflow_dags",
+        connections=connections | others,
+        env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS), **telemetry.env},
+        progress=print,
+    )
+    try:
+        made.start()
+        made.api.wait_dags("page_world", "observed", "stops", "stops_in_vain")
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="session")

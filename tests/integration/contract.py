@@ -91,12 +91,14 @@ def mirrored(stack: Stack) -> Iterator[Mirrored]:
     """Yield a mirror with aborted transactions and dropped records, copied to its end."""
     with mirror(stack) as made:
         writer = Writer(made, made.create_topic(3))
+        writer.write({FIRST: 1, SECOND: 1})
+        made.configure(**FILTER, **{"offset.lag.max": 20})
+        wait_until(lambda: made.has_begun(writer), f"the first syncs of {writer.topic}")
         for _ in range(4):
             writer.write({FIRST: 30, SECOND: 60})
             writer.abort({FIRST: 5})
             writer.write({SECOND: 7}, drop=True)
         writer.write({FIRST: 1, SECOND: 1})
-        made.configure(**FILTER, **{"offset.lag.max": 20})
         wait_until(lambda: made.has_noted(writer), f"the copy of {writer.topic} to be noted")
         yield Mirrored(mirror=made, writer=writer)
 

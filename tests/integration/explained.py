@@ -13,7 +13,10 @@ from airflow_mm2_offsets.core import TopicPartition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 
-TIMEOUT = 3.0
+TIMEOUTS = (3.0, 30.0)
+"""Seconds for an answer; a busy broker needs the longer time before it says what is wrong."""
+SLACK = 30.0
+"""Seconds that a busy machine is late; without a deadline librdkafka goes on for ever."""
 _PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 _HEADER = "| what is wrong | the error says | property |\n|---|---|---|\n"
 _ROW = re.compile(r"^\| ([^|`]+) \| `([^`]+)` \| `?([^|`]*)`? \|$", re.MULTILINE)
@@ -43,11 +46,14 @@ def assert_explained(
     wrong: WrongSetup[GroundT], ground: GroundT, topic: str, secrets: Iterable[str]
 ) -> None:
     """Cause, property and next step are named in finite time; no secret is, in no traceback."""
-    started = time.monotonic()
-    with pytest.raises(Mm2OffsetsError) as caught:
-        _ask(wrong.properties(ground), topic)
-    assert time.monotonic() - started < TIMEOUT + 10
-    error = caught.value
+    for timeout in TIMEOUTS:
+        started = time.monotonic()
+        with pytest.raises(Mm2OffsetsError) as caught:
+            _ask(wrong.properties(ground), topic, timeout)
+        assert time.monotonic() - started < timeout + SLACK
+        error = caught.value
+        if wrong.cause in str(error):
+            break
     assert wrong.cause in str(error)
     assert wrong.step in str(error)
     if wrong.setting:
@@ -57,8 +63,8 @@ def assert_explained(
     assert not [secret for secret in secrets if secret in shown]
 
 
-def _ask(config: Mapping[str, object], topic: str) -> None:
-    cluster = KafkaCluster(name="source", config=config, timeout=TIMEOUT)
+def _ask(config: Mapping[str, object], topic: str, timeout: float) -> None:
+    cluster = KafkaCluster(name="source", config=config, timeout=timeout)
     cluster.describe()
     # The address that a broker advertises is used by requests about its partitions.
     cluster.watermarks([TopicPartition(topic, 0)])

@@ -1,14 +1,17 @@
 """Topics whose offsets differ after a copy by real MirrorMaker 2, and the true answers."""
 
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from random import Random
 
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from airflow_mm2_offsets.core import Status, Translation, Watermarks
+from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.plan import plan_failover
@@ -43,15 +46,16 @@ class MirroredTopic:
     target_ends: dict[int, int]
     source: dict[int, Values]
     target: dict[int, Values]
-    syncs: list[tuple[int, int]]
-    """Of the partition EQUAL."""
+    syncs: dict[int, set[tuple[int, int]]]
 
     @classmethod
     def of(cls, mirror: Mirror, topic: str) -> "MirroredTopic":
         pair, partitions = mirror.pair, topic_partitions(topic, range(PARTITIONS))
         target = pair.target.watermarks(partitions)
-        index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
-        syncs = index.partitions[partitions[EQUAL]]
+        syncs: dict[int, set[tuple[int, int]]] = {number: set() for number in range(PARTITIONS)}
+        for key, each in read_syncs(pair.syncs_cluster, pair.syncs_topic).index.partitions.items():
+            if key.topic == topic:
+                syncs[key.partition].update(zip(each.upstream, each.downstream, strict=True))
         return cls(
             mirror=mirror,
             topic=topic,
@@ -61,7 +65,7 @@ class MirroredTopic:
             target_ends={number: each.high for (_, number), each in target.items()},
             source=_values(pair.source, topic),
             target=_values(pair.target, topic),
-            syncs=[*zip(syncs.upstream, syncs.downstream, strict=True)],
+            syncs=syncs,
         )
 
     @cached_property
@@ -72,7 +76,7 @@ class MirroredTopic:
     def _copies(self, partition: int) -> dict[int, list[int]]:
         source, target = self.source[partition], self.target[partition]
         if partition == EQUAL:
-            return _in_order(source, target, self.syncs)
+            return _in_order(source, target, self.syncs[partition])
         target_offsets: dict[bytes | None, list[int]] = {}
         for offset, value in target.items():
             target_offsets.setdefault(value, []).append(offset)
@@ -81,6 +85,23 @@ class MirroredTopic:
             for offset, value in source.items()
             if value in target_offsets
         }
+
+    def is_shown(self, partition: int, position: int) -> bool:
+        """Tell whether a sync shows where the copying began that a position lies in.
+
+        MirrorMaker 2 notes the first record that it copies after a start. On a busy machine many
+        syncs wait to be sent, and a later one of the same partition takes the place of the first.
+        """
+        return not any(position in hidden for hidden in self._hidden(partition))
+
+    def _hidden(self, partition: int) -> Iterator[range]:
+        """Yield the positions between each beginning without a sync and the next sync."""
+        syncs = self.syncs[partition]
+        copied = sorted((to, at) for at, copies in self.copies[partition].items() for to in copies)
+        for (_, before), (to, at) in pairwise([(-1, MAX_OFFSET), *copied]):
+            if at <= before and (at, to) not in syncs:
+                later = (upstream for upstream, downstream in syncs if downstream > to)
+                yield range(0 if before == MAX_OFFSET else at, min(later, default=MAX_OFFSET))
 
     def truth(self, partition: int, position: int) -> int:
         """Return the largest target position that misses no record from ``position`` on."""
@@ -98,7 +119,7 @@ def _values(cluster: KafkaCluster, topic: str) -> dict[int, Values]:
     return values
 
 
-def _in_order(source: Values, target: Values, syncs: list[tuple[int, int]]) -> dict[int, list[int]]:
+def _in_order(source: Values, target: Values, syncs: set[tuple[int, int]]) -> dict[int, list[int]]:
     """Tell equal records apart by their order: from one record on, all were copied twice.
 
     Where several records can be that one, the syncs decide; where they leave several, take the
@@ -111,7 +132,7 @@ def _in_order(source: Values, target: Values, syncs: list[tuple[int, int]]) -> d
         if copied == values[: first + more] + values[first:]:
             originals = [*list(source)[: first + more], *list(source)[first:]]
             pairs = list(zip(originals, target, strict=True))
-            if set(syncs) <= set(pairs):
+            if syncs <= set(pairs):
                 candidates.append(pairs)
     copies: dict[int, list[int]] = {}
     for original, target_offset in candidates[-1]:
@@ -161,27 +182,48 @@ def is_true(answer: Translation, mirrored: MirroredTopic) -> bool:
     return (answer.status, answer.target) == (Status.EXACT, truth)
 
 
-def mirror_topic(made: Mirror, **overrides: str) -> MirroredTopic:
-    """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between."""
+def mirror_topic(
+    made: Mirror, *, copies_again: bool = True, settings: Mapping[str, str] | None = None
+) -> MirroredTopic:
+    """Mirror a topic with all that makes offsets differ; kill MirrorMaker 2 in between.
+
+    Args:
+        made: The mirror.
+        copies_again: Whether MirrorMaker 2 copies again what it had not noted before the kill.
+        settings: Of the connector, beside those of the other mirrors.
+    """
     topic = made.create_topic(PARTITIONS)
     writer, random = Writer(made, topic), Random(5)  # noqa: S311 - repeatable, not secret
     _write(writer, random, rounds=15)
     writer.write({SHORT: 7})
     _delete(made.stack, KafkaTopicPartition(topic, DELETED, 100))
-    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX}, **overrides)
-    # After the kill nothing of this part is copied again; all that follows is.
+    made.configure(**FILTER, **{"offset.lag.max": LAG_MAX}, **(settings or {}))
+    # After the kill nothing of this part is copied again; what follows is.
     wait_until(lambda: made.has_noted(writer), f"MirrorMaker 2 to note its copy of {topic}")
+    _kill_while_copying(writer, random)
+    while copies_again and not _is_copied_twice(made, topic):
+        _kill_while_copying(writer, random)  # The last kill came after all had been noted.
+    _end(writer)
+    wait_until(lambda: made.has_copied(writer), f"the rest of {topic} on the target")
+    wait_copied(made.pair, {topic: made.ends(topic)})
+    return MirroredTopic.of(made, topic)
+
+
+def _kill_while_copying(writer: Writer, random: Random) -> None:
+    made = writer.mirror
     _write(writer, random, rounds=15)
-    wait_until(lambda: made.has_copied(writer), f"more of {topic} on the target")
+    wait_until(lambda: made.has_copied(writer), f"more of {writer.topic} on the target")
     made.stack.kill_connect()
     _write(writer, random, rounds=5)
     made.stack.start_connect()
     # MirrorMaker 2 gets beyond the point where it was killed, whatever its syncs show.
     _write(writer, random, rounds=20)
-    _end(writer)
-    wait_until(lambda: made.has_copied(writer), f"the rest of {topic} on the target")
-    wait_copied(made.pair, {topic: made.ends(topic)})
-    return MirroredTopic.of(made, topic)
+    wait_until(lambda: made.has_copied(writer), f"what follows in {writer.topic} on the target")
+
+
+def _is_copied_twice(made: Mirror, topic: str) -> bool:
+    values = [each.value() for each in read(made.pair.target, topic, [TRANSACTIONS])]
+    return len(values) > len(set(values))
 
 
 def _write(writer: Writer, random: Random, *, rounds: int) -> None:

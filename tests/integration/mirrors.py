@@ -24,6 +24,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.errors import ConnectError, SyncsTopicError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.drain import Record, drain
+from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.planning.plan import still_copying
 from stack.mirror import CONFIG, SOURCE_CONNECTOR, Stack
 from stack.topics import create_topic
@@ -121,6 +122,18 @@ class Mirror:
         watermarks = self.pair.source.watermarks(topic_partitions(topic, range(count)))
         return {number: each.high for (_, number), each in watermarks.items()}
 
+    def has_begun(self, writer: "Writer") -> bool:
+        """Tell whether MirrorMaker 2 has written a sync of each partition that was written to.
+
+        Of many records at once it may leave out the first sync, on a busy machine, for a later one.
+        Of one record it can't.
+        """
+        try:
+            index = read_syncs(self.pair.syncs_cluster, self.pair.syncs_topic).index
+        except SyncsTopicError:
+            return False
+        return all(TopicPartition(writer.topic, each) in index.partitions for each in writer.last)
+
     def has_noted(self, writer: "Writer") -> bool:
         """Tell whether the connector has noted the last record to copy of each partition."""
         topic = writer.topic
@@ -129,7 +142,7 @@ class Mirror:
             for each in read(self.pair.source, topic, writer.last)
             if each.value() == writer.last[each.partition()]
         }
-        return self.committed(topic) == newest
+        return newest.keys() == writer.last.keys() and self.committed(topic) == newest
 
     def has_copied(self, writer: "Writer") -> bool:
         """Tell whether the last committed and kept record of each partition is on the target."""
@@ -178,13 +191,18 @@ class Writer:
     def commit(self) -> None:
         """Commit what was begun."""
         self._transactional.commit_transaction(30)
+        self._wait_ended()
 
     def abort(self, counts: Mapping[int, int]) -> None:
         """Write a transaction and abort it."""
         last = dict(self.last)
         self.begin(counts)
         self._transactional.abort_transaction(30)
+        self._wait_ended()
         self.last = last
+
+    def _wait_ended(self) -> None:
+        wait_ended(self.mirror.pair.source, self.topic)
 
     def _produce(self, producer: Producer, partition: int, *, drop: bool = False) -> None:
         self._number += 1
@@ -203,6 +221,22 @@ def read(cluster: KafkaCluster, topic: str, partitions: Iterable[int]) -> list[R
     """Return all that a read_committed consumer gets of partitions of a topic."""
     starts = dict.fromkeys(topic_partitions(topic, partitions), 0)
     return list(chain.from_iterable(drain(cluster, starts, isolation="read_committed")))
+
+
+def wait_ended(cluster: KafkaCluster, *topics: str) -> None:
+    """Wait until no transaction is open in topics, so that a read_committed consumer gets all.
+
+    A broker confirms a commit or an abort before it has written the markers: until then the last
+    stable offset lies below the transaction, and the next records may come before its marker.
+    """
+    found = cluster.topics(topics)
+    keys = [key for name in topics for key in topic_partitions(name, range(found[name].partitions))]
+
+    def are_ended() -> bool:
+        stable = cluster.watermarks(keys, isolation="read_committed")
+        return stable == cluster.watermarks(keys)
+
+    wait_until(are_ended, f"the markers of transactions in {', '.join(topics)}")
 
 
 def wait_copied(pair: ClusterPair, positions: Positions) -> None:

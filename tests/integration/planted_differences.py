@@ -31,7 +31,7 @@ def plan_cases(suite: ReconcileSuite) -> None:
 def copied_topic(suite: ReconcileSuite, dropped: Sequence[int]) -> Topic:
     """Return a topic that MirrorMaker 2 has copied, except the records in ``dropped``."""
     name = suite.mirror.create_topic(PARTITIONS)
-    write(suite.mirror.stack.source, name, dropped=dropped)
+    write(suite.mirror.pair.source, name, dropped=dropped)
     source = read_rows(suite.mirror.pair.source, name)
     counts = {0: len(source[0]) - len(dropped), 1: len(source[1])}
 
@@ -41,7 +41,7 @@ def copied_topic(suite: ReconcileSuite, dropped: Sequence[int]) -> Topic:
         target = read_rows(suite.mirror.pair.target, name)
         return {number: len(rows) for number, rows in target.items()} == counts
 
-    wait_until(is_copied, f"the copy of {name}", seconds=120)
+    wait_until(is_copied, f"the copy of {name}")
     return Topic(name=name, source=source, target=read_rows(suite.mirror.pair.target, name))
 
 
@@ -166,7 +166,7 @@ def expired_topic(suite: ReconcileSuite) -> Topic:
     """Create a topic on the source, read it, and delete its beginning."""
     name = f"expired-{suite.mirror.name}"
     create_topic(suite.mirror.stack.source, name, PARTITIONS)
-    write(suite.mirror.stack.source, name)
+    write(suite.mirror.pair.source, name)
     source = read_rows(suite.mirror.pair.source, name)
     (first,) = numbered(source[0], 12)
     admin = AdminClient({"bootstrap.servers": suite.mirror.stack.source})

@@ -50,7 +50,7 @@ def run_operator(suite: ReconcileSuite, folder: Path, settings: dict[str, object
     program.start()
     try:
         with pytest.raises(ProgramError, match="ended with code 1"):
-            program.wait_end(seconds=400)
+            program.wait_end()
     finally:
         program.kill()
     return program.log.read_text()

@@ -157,7 +157,7 @@ class ReconcileSuite:
         )
         program.start()
         try:
-            program.wait_end(seconds=600)
+            program.wait_end()
         finally:
             program.kill()
 

@@ -6,7 +6,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
-from tests.integration.mirrors import DROP, read
+from tests.integration.mirrors import DROP, read, wait_ended
 
 PARTITIONS = 2
 Row = dict[str, Any]
@@ -24,8 +24,9 @@ CONTENTS: tuple[tuple[bytes | None, bytes | None], ...] = (
 """What a comparison easily confuses: some twice, some null, some empty."""
 
 
-def write(servers: str, topic: str, *, dropped: Sequence[int] = ()) -> None:
+def write(cluster: KafkaCluster, topic: str, *, dropped: Sequence[int] = ()) -> None:
     """Write 40 records to each partition, amid aborted ones; ``dropped`` go to partition 0."""
+    servers = cluster.config["bootstrap.servers"]
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic, "linger.ms": 5})
     producer.init_transactions(30)
     for first in (0, 20):
@@ -45,6 +46,7 @@ def write(servers: str, topic: str, *, dropped: Sequence[int] = ()) -> None:
             producer.produce(topic, b"aborted", b"key", partition)
         producer.flush(30)
         producer.abort_transaction(30)
+    wait_ended(cluster, topic)
 
 
 def _content(number: int, partition: int) -> tuple[bytes | None, bytes | None]:

@@ -233,4 +233,4 @@ def run_secured(stack: SecureStack, topics: str) -> Iterator[Secured]:
         with mirror(stack) as made:
             # As by default, so that an archive holds syncs of the heartbeats.
             replicated = {"heartbeats.replication.enabled": "true"}
-            yield Secured(stack=stack, mirrored=mirror_topic(made, **replicated))
+            yield Secured(stack=stack, mirrored=mirror_topic(made, settings=replicated))

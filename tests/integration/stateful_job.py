@@ -21,7 +21,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 SCHEMA = "id INT, user STRING, at TIMESTAMP"
 STATE = "org.apache.spark.sql.execution.streaming.state."
-ATTEMPTS = 3
+ATTEMPTS = 20
+"""On a busy machine one Python worker after the other may take more than ten seconds."""
 STARTING = Lock()
 """One at a time: a query takes what the session is set to when it starts."""
 PROVIDERS = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}

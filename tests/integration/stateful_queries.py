@@ -20,7 +20,7 @@ from stack import jars
 from stack.jvm import QUICK_START
 from stack.mirror import Stack
 from stack.process import Program
-from tests.integration.mirrors import Mirror, wait_copied
+from tests.integration.mirrors import Mirror, wait_copied, wait_ended
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 2
@@ -78,6 +78,7 @@ class StatefulQueries:
                 self._produce(producer, self.orders, second - 3, when=second)  # a second time
                 self._produce(producer, self.payments, second - 5, when=second)
             producer.commit_transaction(30)
+        wait_ended(self.pair.source, self.orders, self.payments)
 
     def flush(self) -> None:
         """Write what moves the watermarks past all windows."""
@@ -136,7 +137,7 @@ class StatefulQueries:
         )
         try:
             program.start()
-            program.wait_end(seconds=280)
+            program.wait_end()
         finally:
             program.kill()
         failures: dict[str, str | None] = json.loads(results.read_text())

@@ -3,11 +3,12 @@
 import gzip
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Literal
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -16,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 Tags = frozenset[tuple[str, str]]
+HAS_STATSD = find_spec("statsd") is not None
 
 
 def tags(**values: str) -> Tags:
@@ -58,6 +60,39 @@ def _attributes(of: Any) -> dict[str, Any]:  # noqa: ANN401 - spans and points
 def attributes(span: Span) -> dict[str, Any]:
     """Return the attributes of a span."""
     return _attributes(span)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telemetry:
+    """What an Airflow exports, and the variables that make it do so."""
+
+    env: Mapping[str, str]
+    collector: Collector
+    statsd: list[str]
+
+
+@contextmanager
+def receive(metrics: Literal["otel", "statsd"]) -> Iterator[Telemetry]:
+    """Receive spans by OTLP, and metrics by OTLP or StatsD."""
+    with otlp_collector() as collector, statsd_server() as (port, statsd):
+        env = {
+            "AIRFLOW__TRACES__OTEL_ON": "True",
+            "OTEL_TRACES_EXPORTER": "otlp_proto_http",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.url}/v1/traces",
+        }
+        if metrics == "otel":
+            env |= {
+                "AIRFLOW__METRICS__OTEL_ON": "True",
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"{collector.url}/v1/metrics",
+                "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
+            }
+        elif HAS_STATSD:
+            env |= {
+                "AIRFLOW__METRICS__STATSD_ON": "True",
+                "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",
+                "AIRFLOW__METRICS__STATSD_PORT": str(port),
+            }
+        yield Telemetry(env=env, collector=collector, statsd=statsd)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from stack.airflow_api import AirflowApi
 from stack.process import ProgramError, free_ports
 from stack.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(600)
 DAG = """
 from datetime import timedelta
 from airflow.providers.standard.sensors.time_delta import TimeDeltaSensor
@@ -82,7 +81,7 @@ def test_a_killed_part_is_back_and_works(airflow: Airflow) -> None:
 
     run_id = airflow.api.trigger("counts", {})
 
-    wait_until(lambda: airflow.api.state("counts", run_id) == "success", "the run", seconds=120)
+    wait_until(lambda: airflow.api.state("counts", run_id) == "success", "the run")
     assert airflow.api.xcom("counts", run_id, "one") == 1
     airflow.check()
 

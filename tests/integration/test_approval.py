@@ -13,7 +13,7 @@ from stack.airflow_api import UnansweredError
 from stack.waiting import wait_until
 from tests.unit.operators.spark_job import Job
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.long
 LATE = 20
 """Seconds: Airflow fails a task whose deadline comes before the scheduler knows that it waits."""
 DAG_ID = "moves"
@@ -130,7 +130,7 @@ class _Run:
             "deadline": deadline or None,
         }
         self.run_id = airflow.api.trigger(DAG_ID, conf)
-        wait_until(lambda: self.job.requested_stop() is not None, "the stop", seconds=120)
+        wait_until(lambda: self.job.requested_stop() is not None, "the stop")
         self.job.acknowledge(queries=[self.job.query_answer()])
 
     def wait_for_question(self) -> dict[str, object]:
@@ -141,7 +141,7 @@ class _Run:
             questions.extend([question] if question else [])
             return bool(questions) and self._is_parked()
 
-        wait_until(is_asked, "the question", seconds=120)
+        wait_until(is_asked, "the question")
         return questions[-1]
 
     def _is_parked(self) -> bool:
@@ -153,9 +153,7 @@ class _Run:
     def wait_end(self) -> tuple[str | None, dict[str, str | None]]:
         """Return the states of run and tasks."""
         api = self.airflow.api
-        wait_until(
-            lambda: api.state(DAG_ID, self.run_id) in {"success", "failed"}, "its end", seconds=180
-        )
+        wait_until(lambda: api.state(DAG_ID, self.run_id) in {"success", "failed"}, "its end")
         tasks = api.tasks(DAG_ID, self.run_id)
         return api.state(DAG_ID, self.run_id), {name: each.state for name, each in tasks.items()}
 

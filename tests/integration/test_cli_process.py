@@ -208,7 +208,7 @@ def test_ctrl_c_ends_a_call_of_a_library(line: CommandLine, tmp_path: Path) -> N
         text=True,
     ) as process:
         try:
-            wait_until(begun.exists, "the call to begin", seconds=60)
+            wait_until(begun.exists, "the call to begin")
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=30)
         finally:

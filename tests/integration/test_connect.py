@@ -52,6 +52,6 @@ def test_the_offset_is_that_of_the_last_copied_record(stack: Stack, connect: Con
     def copied() -> int | None:
         return connect.offsets(SOURCE_CONNECTOR).get(("source", topic, 0))
 
-    wait_until(lambda: copied() is not None, f"an offset of {topic}", seconds=120)
-    wait_until(lambda: copied() == 9, f"the last offset of {topic}", seconds=120)
+    wait_until(lambda: copied() is not None, f"an offset of {topic}")
+    wait_until(lambda: copied() == 9, f"the last offset of {topic}")
     assert {topic for _, topic, _ in connect.offsets(SOURCE_CONNECTOR)}.isdisjoint({"heartbeats"})

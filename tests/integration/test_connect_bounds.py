@@ -16,8 +16,9 @@ from airflow_mm2_offsets.errors import ClusterUnreachableError, ConnectError, Mm
 Send = Callable[[bytes], None]
 Misbehave = Callable[[Send, threading.Event], None]
 
-TIMEOUT = 0.6
-SLACK = 2.0
+TIMEOUT, PATIENT = 1.5, 60.0
+"""Seconds for a server that never ends, and for one that ends the exchange by itself."""
+SLACK = 15.0
 """A busy machine is late, and a server that is waited for byte by byte is minutes late."""
 DRIP = 0.05
 """Seconds between two bytes: far less than any pause that httpx would mind."""
@@ -102,11 +103,13 @@ def nest_deeply(send: Send, _over: threading.Event) -> None:
     send(OK + b"Content-Length: 1000000\r\n\r\n" + b"[" * 1_000_000)
 
 
-CASES = [
-    (drip_body, ClusterUnreachableError, r"did not answer, tried for \d.\d s: \d+ bytes .* came"),
-    (drip_headers, ClusterUnreachableError, r"no answer came in 0.6 s; check"),
-    (drip_status, ClusterUnreachableError, r"no answer came in 0.6 s; check"),
-    (say_nothing, ClusterUnreachableError, r"no answer came in 0.6 s; check"),
+ENDLESS = [
+    (drip_body, ClusterUnreachableError, r"did not answer, tried for \d+.\d s: \d+ bytes .* came"),
+    (drip_headers, ClusterUnreachableError, r"no answer came in 1.5 s; check"),
+    (drip_status, ClusterUnreachableError, r"no answer came in 1.5 s; check"),
+    (say_nothing, ClusterUnreachableError, r"no answer came in 1.5 s; check"),
+]
+ENDING = [
     (send_without_end, ConnectError, r"the answer is larger than \d+ bytes; check that the URL"),
     (send_300_mib, ConnectError, r"the answer is larger than \d+ bytes; check that the URL"),
     (redirect_for_ever, ConnectError, r"HTTP 302, which is a redirect; give the URL"),
@@ -116,16 +119,19 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("misbehave", "error", "said"), CASES, ids=[case[0].__name__ for case in CASES]
+    ("misbehave", "error", "said"),
+    [*ENDLESS, *ENDING],
+    ids=[case[0].__name__ for case in (*ENDLESS, *ENDING)],
 )
 def test_whatever_a_server_does_the_exchange_ends(
     monkeypatch: pytest.MonkeyPatch, misbehave: Misbehave, error: type[Mm2OffsetsError], said: str
 ) -> None:
     """The deadline and the size limit hold for the whole answer."""
     monkeypatch.setattr(exchange, "MAX_BYTES", 4 * MIB)
+    is_endless = misbehave in [case[0] for case in ENDLESS]
     began = time.monotonic()
     with served(misbehave) as url, pytest.raises(error, match=said):
-        ConnectClient(url=url, timeout=TIMEOUT).check()
+        ConnectClient(url=url, timeout=TIMEOUT if is_endless else PATIENT).check()
     assert time.monotonic() - began < TIMEOUT + SLACK
 
 
@@ -134,7 +140,7 @@ def test_inside_a_running_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "MAX_BYTES", MIB)
 
     async def ask(url: str) -> str:
-        return ConnectClient(url=url, timeout=5).check()
+        return ConnectClient(url=url, timeout=PATIENT).check()
 
     body = b'{"version": "4.3.1"}'
 
@@ -157,8 +163,8 @@ def test_a_rebalance_and_slow_answers_share_one_deadline() -> None:
 
     began = time.monotonic()
     with served(answer) as url, pytest.raises(ConnectError, match="HTTP 409: rebalance"):
-        ConnectClient(url=url, timeout=1.5).check()
-    assert time.monotonic() - began < 1.5 + SLACK
+        ConnectClient(url=url, timeout=3.0).check()
+    assert time.monotonic() - began < 3.0 + SLACK
 
 
 def test_an_error_that_says_too_much_is_shortened() -> None:
@@ -169,7 +175,7 @@ def test_an_error_that_says_too_much_is_shortened() -> None:
         send(b"HTTP/1.1 500 Oh\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
     with served(answer) as url, pytest.raises(ConnectError, match="HTTP 500: xxx") as caught:
-        ConnectClient(url=url, timeout=5).check()
+        ConnectClient(url=url, timeout=PATIENT).check()
     assert len(str(caught.value)) < 2000
 
 
@@ -178,6 +184,6 @@ def test_a_closed_port_is_reported() -> None:
     client = ConnectClient(url="http://127.0.0.1:1", timeout=1.0)
     with pytest.raises(
         ClusterUnreachableError,
-        match=r"Connect at http://127\.0\.0\.1:1 did not answer, tried for \d\.\d s: .*refused",
+        match=r"Connect at http://127\.0\.0\.1:1 did not answer, tried for \d+\.\d s: .*refused",
     ):
         client.check()

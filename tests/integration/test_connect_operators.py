@@ -134,7 +134,7 @@ def test_topics_split_over_two_connectors_are_each_translated(
         claims = {key.topic: [*by] for key, by in read_claims(managed.pair).items()}
         return claims == {first: [names[0]], second: [names[1]]}
 
-    wait_until(each_has_committed_its_own, "the offsets of both connectors", seconds=60)
+    wait_until(each_has_committed_its_own, "the offsets of both connectors")
     for middle in ({first: {0: 120}, second: {0: 55}}, positions):
         plan = plan_failover(managed.pair, middle)
         for planned in plan.partitions:

@@ -23,7 +23,7 @@ from stack.process import Program, ProgramError
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, read
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "docs" / "flink" / "ReadKafkaPositions.java"
 PROGRAMS = Path(__file__).with_name("flink")
@@ -75,7 +75,7 @@ def _java(*arguments: str | Path, folder: Path) -> str:
     running = Program("Java", [*JVM, *opened, "-cp", f"{_flink()}/*:{folder}", *arguments], log=log)
     running.start()
     try:
-        running.wait_end(seconds=240)
+        running.wait_end()
     finally:
         running.kill()
     return log.read_text()

@@ -23,7 +23,7 @@ def test_an_allowed_callback_reaches_the_client(names: pytest.MonkeyPatch) -> No
         "oauth_cb": path,
     }
     define(names, "kafka_source", conn_type="kafka", extra=extra)
-    source = Mm2OffsetHook(timeout=0.2).get_conn().source
+    source = Mm2OffsetHook(timeout=2.0).get_conn().source
     with pytest.raises(ClusterUnreachableError) as caught:
         source.describe()
     assert TOKENS == [SECRET]

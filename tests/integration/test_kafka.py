@@ -23,6 +23,7 @@ from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot, read_syncs
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
+from tests.integration.mirrors import wait_ended
 
 SYNCS = "mm2-offset-syncs.source.internal"
 
@@ -69,6 +70,7 @@ def _write_aborted(stack: Stack, topic: str, count: int) -> None:
         producer.produce(topic, value=b"aborted", partition=0)
     producer.flush(30)
     producer.abort_transaction(30)
+    wait_ended(KafkaCluster(name="source", config={"bootstrap.servers": stack.source}), topic)
 
 
 def test_a_cluster_has_an_id_and_brokers(stack: Stack, source: KafkaCluster) -> None:
@@ -117,12 +119,11 @@ def test_watermarks_follow_deletion(
     _write_aborted(stack, topic, 3)
     until = KafkaTopicPartition(topic, 0, 4)
     admin.delete_records([until])[until].result(timeout=30)
-    # The broker writes the marker soon after it has said that the transaction is aborted.
     watermarks = {
         TopicPartition(topic, 0): Watermarks(low=4, high=14),
         TopicPartition(topic, 1): Watermarks(low=0, high=0),
     }
-    wait_until(lambda: source.watermarks(watermarks) == watermarks, f"the marker of {topic}")
+    assert source.watermarks(watermarks) == watermarks
 
 
 def test_a_read_ends_behind_aborted_records(
@@ -254,8 +255,10 @@ def test_the_syncs_of_mirrormaker_translate(
     """MirrorMaker 2's syncs are read without a skipped record, translate, and can be continued."""
     topic = create(1)
     _write_aborted(stack, topic, 6)
-    _write(stack, topic, 500)
+    # Of many records at once, MirrorMaker 2 may leave out the first sync. Of one it can't.
+    _write(stack, topic, 1)
     wait_until(lambda: _synced(target, topic), f"a sync of {topic}")
+    _write(stack, topic, 500)
     first = read_syncs(target, SYNCS)
     assert first.skipped_count == 0
     # Six aborted records and their marker come before the first record that is copied.

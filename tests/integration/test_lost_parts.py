@@ -36,10 +36,9 @@ log = logging.getLogger(__name__)
 BUILD = Path(__file__).parents[2] / "build"
 POSITIONS = {"orders": {0: 150}}
 NAMING = Naming(source_alias="a", target_alias="b", policy=ReplicationPolicy.IDENTITY)
-BOUND = 2 * PROBE_SECONDS
-"""Seconds for a plan, and for a forecast: the probe, and what is read of the target."""
-
-pytestmark = pytest.mark.timeout(300)
+BOUND = 5 * PROBE_SECONDS
+"""Seconds for a plan, and for a forecast: the probe, and what a busy machine reads of the target.
+Without the probe each of many requests waits for half a minute."""
 
 
 @pytest.fixture

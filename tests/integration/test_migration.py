@@ -18,7 +18,6 @@ from stack.mirror import Stack
 from tests.integration.mirrors import mirror
 from tests.integration.stateful_queries import CUT, END, FLUSH, PARTITIONS, StatefulQueries
 
-pytestmark = pytest.mark.timeout(900)  # Spark starts twice, for five queries
 FAILS_AT = 95
 """The order over which queries stumble on the source: their last batch there stays pending."""
 FILES = 3

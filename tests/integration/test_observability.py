@@ -1,8 +1,6 @@
 """What a real Airflow exports of a failover's steps: metrics, spans and log lines."""
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,55 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from stack.airflow import Airflow
 from stack.waiting import wait_until
-from tests.integration.telemetry import (
-    Collector,
-    attributes,
-    otlp_collector,
-    statsd_server,
-    tags,
-)
+from tests.integration.telemetry import HAS_STATSD, Telemetry, attributes, receive, tags
 from tests.unit.spark import checkpoints
 
-pytestmark = pytest.mark.timeout(600)
-ROOT = Path(__file__).parents[2]
-DAG = """
-from airflow.sdk import DAG
-
-from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
-from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
-from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
-from airflow_mm2_offsets.testing import simulated_mm2
-
-FOLDER = "{{ dag_run.conf.folder }}"
-
-
-class TranslateInMemory(TranslateOffsetsOperator):
-    '''Without Kafka Connect, so that the planning below writes a line to the log.'''
-
-    def execute(self, context):
-        with simulated_mm2() as mm2:
-            mm2.use_connection("mm2_default")
-            mm2.source.create_topic("orders", partitions=2)
-            for partition in (0, 1):
-                mm2.source.produce("orders", partition, [b"order"] * 100)
-            mm2.mirror()
-            mm2.connect.is_running = False
-            return super().execute(context)
-
-
-with DAG("observed", schedule=None, params={"mode": "planned", "folder": ""}):
-    wait = SparkStartedSensor(
-        task_id="wait_started",
-        checkpoint=f"{FOLDER}/checkpoint",
-        deferrable=True,
-        poke_interval=0.5,
-    )
-    wait >> TranslateInMemory(task_id="translate", positions={"orders": {"0": "0", "1": "0"}})
-    wait >> ReadSparkCheckpointOperator(task_id="read_positions", checkpoint=f"{FOLDER}/nothing")
-"""
+DAGS = Path(__file__).with_name("airflow_dags")
 STEPS = ("wait_started", "translate", "read_positions")
 
 
@@ -68,8 +25,18 @@ class Observed:
 
     airflow: Airflow
     run_id: str
-    collector: Collector
-    statsd: list[str]
+    telemetry: Telemetry
+
+    def named(self, name: str) -> list[Span]:
+        """Return the run's spans of a name, by their start; other runs have some, too."""
+        collector = self.telemetry.collector
+        spans = [*collector.spans]  # more may come meanwhile
+        traces = {
+            each.trace_id
+            for each in spans
+            if attributes(each).get("airflow.dag_run.run_id") == self.run_id
+        }
+        return [span for span in collector.named(name) if span.trace_id in traces]
 
     def log(self, task_id: str) -> list[dict[str, Any]]:
         """Return the lines of a task's log, the triggerer's included."""
@@ -78,62 +45,41 @@ class Observed:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def _otel(collector: Collector) -> dict[str, str]:
-    return {
-        "AIRFLOW__METRICS__OTEL_ON": "True",
-        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"{collector.url}/v1/metrics",
-        "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
-    }
-
-
-def _statsd(port: int) -> dict[str, str]:
-    return {
-        "AIRFLOW__METRICS__STATSD_ON": "True",
-        "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",
-        "AIRFLOW__METRICS__STATSD_PORT": str(port),
-    }
-
-
 @pytest.fixture(scope="module", params=[pytest.param("otel", marks=pytest.mark.long), "statsd"])
 def observed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Observed]:
     """A run on an Airflow that exports spans by OTLP, and metrics by OTLP or StatsD."""
-    if request.param == "statsd" and importlib.util.find_spec("statsd") is None:
-        pytest.skip("Airflow's extra statsd is not installed")
+    if request.param == "statsd":
+        if not HAS_STATSD:
+            pytest.skip("Airflow's extra statsd is not installed")
+        airflow = request.getfixturevalue("airflow")
+        telemetry = request.getfixturevalue("telemetry")
+        yield _run(airflow, tmp_path_factory.mktemp("observed") / "job", telemetry)
+        return
     folder = tmp_path_factory.mktemp("observed")
-    (folder / "dags").mkdir()
-    (folder / "dags" / "observed.py").write_text(DAG)
     with ExitStack() as stack:
-        collector = stack.enter_context(otlp_collector())
-        port, statsd = stack.enter_context(statsd_server())
-        env = {
-            "PYTHONPATH": ":".join(filter(None, [str(ROOT), *sys.path])),
-            "AIRFLOW__TRACES__OTEL_ON": "True",
-            "OTEL_TRACES_EXPORTER": "otlp_proto_http",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.url}/v1/traces",
-            **(_otel(collector) if request.param == "otel" else _statsd(port)),
-        }
-        airflow = Airflow(folder / "home", folder / "dags", connections={}, env=env)
+        telemetry = stack.enter_context(receive("otel"))
+        airflow = Airflow(folder / "home", DAGS, connections={}, env=telemetry.env)
         stack.callback(airflow.stop)
         airflow.start()
         airflow.api.wait_dags("observed")
-        yield _run(airflow, folder / "job", collector, statsd)
+        yield _run(airflow, folder / "job", telemetry)
 
 
-def _run(airflow: Airflow, job: Path, collector: Collector, statsd: list[str]) -> Observed:
+def _run(airflow: Airflow, job: Path, telemetry: Telemetry) -> Observed:
     run_id = airflow.api.trigger("observed", {"folder": str(job)})
 
     def wait_state() -> str | None:
         return airflow.api.tasks("observed", run_id)["wait_started"].state
 
-    wait_until(lambda: wait_state() == "deferred", "a deferred task", seconds=120)
+    wait_until(lambda: wait_state() == "deferred", "a deferred task")
     job.mkdir()
     checkpoints.simple(job / "written").rename(job / "checkpoint")
     ends = {"success", "failed"}
-    wait_until(lambda: airflow.api.state("observed", run_id) in ends, "the run", seconds=180)
-    observed = Observed(airflow=airflow, run_id=run_id, collector=collector, statsd=statsd)
-    wait_until(lambda: _has_arrived(observed), "what the tasks export as they end", seconds=60)
+    wait_until(lambda: airflow.api.state("observed", run_id) in ends, "the run")
+    observed = Observed(airflow=airflow, run_id=run_id, telemetry=telemetry)
+    wait_until(lambda: _has_arrived(observed), "what the tasks export as they end")
     return observed
 
 
@@ -144,8 +90,7 @@ def _has_arrived(observed: Observed) -> bool:
         "mm2_offsets.wait_started.wait": 1,
         **{f"{prefix}.{step}": 1 for prefix in ("worker", "mm2_offsets") for step in STEPS[1:]},
     }
-    names = [span.name for span in observed.collector.spans]
-    if any(names.count(name) < count for name, count in expected.items()):
+    if any(len(observed.named(name)) < count for name, count in expected.items()):
         return False
     return len(_seconds(observed)) == len(STEPS)
 
@@ -153,21 +98,21 @@ def _has_arrived(observed: Observed) -> bool:
 def _seconds(observed: Observed) -> dict[str, float]:
     """Return the seconds of each step, as the exporter of metrics sent them."""
     name = "airflow.mm2_offsets.step_seconds"
-    if observed.statsd:
-        lines = [line.removesuffix("|g").split(":") for line in observed.statsd]
+    if observed.telemetry.statsd:
+        lines = [line.removesuffix("|g").split(":") for line in observed.telemetry.statsd]
         prefix = f"{name}.observed.planned."
         return {key.removeprefix(prefix): float(value) for key, value, *_ in lines if prefix in key}
     return {
         dict(used)["step"]: values[-1]
-        for (metric, used), values in observed.collector.metrics.items()
+        for (metric, used), values in observed.telemetry.collector.metrics.items()
         if metric == name
     }
 
 
 def test_seconds_of_a_step_last_through_its_deferral(observed: Observed) -> None:
     """They count from the first start on the worker to the end there, the triggerer between."""
-    first, last = observed.collector.named("mm2_offsets.wait_started")
-    (wait,) = observed.collector.named("mm2_offsets.wait_started.wait")
+    first, last = observed.named("mm2_offsets.wait_started")
+    (wait,) = observed.named("mm2_offsets.wait_started.wait")
     assert first.end_time_unix_nano < wait.start_time_unix_nano < wait.end_time_unix_nano
     assert wait.end_time_unix_nano < last.start_time_unix_nano
     whole = (last.end_time_unix_nano - first.start_time_unix_nano) / 1e9
@@ -178,17 +123,17 @@ def test_seconds_of_a_step_last_through_its_deferral(observed: Observed) -> None
 
 def test_numbers_of_a_plan_arrive(observed: Observed) -> None:
     """The user's own exporter sends them, with tags, or as StatsD's names."""
-    if observed.statsd:
+    if observed.telemetry.statsd:
         name = "airflow.mm2_offsets.positions"
-        assert f"{name}:2|g" in observed.statsd
-        assert f"{name}.observed.mm2_default.planned.exact:2|g" in observed.statsd
-        assert f"{name}.observed.mm2_default.planned.refused:0|g" in observed.statsd
+        assert f"{name}:2|g" in observed.telemetry.statsd
+        assert f"{name}.observed.mm2_default.planned.exact:2|g" in observed.telemetry.statsd
+        assert f"{name}.observed.mm2_default.planned.refused:0|g" in observed.telemetry.statsd
         errors = (
             "airflow.mm2_offsets.errors.observed.planned.read_positions.CheckpointNotBegunError"
         )
-        assert f"{errors}:1|c" in observed.statsd
+        assert f"{errors}:1|c" in observed.telemetry.statsd
         return
-    sent, known = observed.collector.metrics, {"dag_id": "observed", "mode": "planned"}
+    sent, known = observed.telemetry.collector.metrics, {"dag_id": "observed", "mode": "planned"}
     name = "airflow.mm2_offsets.positions"
     for status, count in (("exact", 2), ("bounded", 0), ("refused", 0)):
         key = tags(**known, conn_id="mm2_default", status=status)
@@ -200,8 +145,8 @@ def test_numbers_of_a_plan_arrive(observed: Observed) -> None:
 
 def test_spans_belong_to_the_trace_of_the_run(observed: Observed) -> None:
     """Each step's span lies in that of Airflow's task, and says what became of it."""
-    (translate,) = observed.collector.named("mm2_offsets.translate")
-    (task,) = observed.collector.named("worker.translate")
+    (translate,) = observed.named("mm2_offsets.translate")
+    (task,) = observed.named("worker.translate")
     assert translate.trace_id == task.trace_id
     assert translate.parent_span_id == task.span_id
     assert attributes(translate) == {
@@ -216,10 +161,10 @@ def test_spans_belong_to_the_trace_of_the_run(observed: Observed) -> None:
         "mm2_offsets.refused": 0,
         "mm2_offsets.deferred": False,
     }
-    (failed,) = observed.collector.named("mm2_offsets.read_positions")
+    (failed,) = observed.named("mm2_offsets.read_positions")
     assert (failed.status.code, failed.status.message) == (2, "CheckpointNotBegunError")
     assert attributes(failed)["error.type"] == "CheckpointNotBegunError"
-    (wait,) = observed.collector.named("mm2_offsets.wait_started.wait")
+    (wait,) = observed.named("mm2_offsets.wait_started.wait")
     assert attributes(wait)["airflow.dag_run.run_id"] == observed.run_id
 
 

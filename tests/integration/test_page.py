@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx
@@ -14,15 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 from airflow_mm2_offsets.plugins.page.app import make_page
 from airflow_mm2_offsets.plugins.page.plan_table import PAGE_ROWS
 from stack.airflow import ADMIN, VIEWER, Airflow
-from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration import page_browser
-from tests.integration.contract import SECOND, Mirrored, airflow_connections, mirrored
+from tests.integration.airflow_dags.page_world import MARKUP, ROWS
+from tests.integration.contract import SECOND, Mirrored
 from tests.integration.page_browser import framed, log_in, serious_findings
-from tests.integration.page_dags.page_world import MARKUP, ROWS
 
-pytestmark = pytest.mark.timeout(600)
-HERE = Path(__file__).parent
 PAGE = "/mm2-offsets/page"
 DAG = "page_world"
 REFUSED = 7777
@@ -36,36 +32,11 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def mirrored_topic(browser: Browser, stack: Stack) -> Iterator[Mirrored]:  # noqa: ARG001 - without one, nothing is started
-    with mirrored(stack) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def airflow(
-    stack: Stack, mirrored_topic: Mirrored, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    made = Airflow(
-        tmp_path_factory.mktemp("airflow"),
-        HERE / "page_dags",
-        connections=airflow_connections(stack, mirrored_topic),
-        env={},
-        progress=print,
-    )
-    try:
-        made.start()
-        made.api.wait_dags(DAG)
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture(scope="module")
-def run_id(airflow: Airflow, mirrored_topic: Mirrored) -> str:
+def run_id(browser: Browser, airflow: Airflow, mirrored_topic: Mirrored) -> str:  # noqa: ARG001 - without one, nothing is started
     """Return a run whose check has failed, and whose report says so."""
     positions = {mirrored_topic.topic: {str(SECOND): 30}}
     made = airflow.api.trigger(DAG, {"positions": positions})
-    wait_until(lambda: airflow.api.state(DAG, made) == "failed", "the run", seconds=180)
+    wait_until(lambda: airflow.api.state(DAG, made) == "failed", "the run")
     return made
 
 

@@ -8,49 +8,7 @@ import pytest
 
 from airflow_mm2_offsets.plugins.rest import URL_PREFIX
 from stack.airflow import ADMIN, VIEWER, Airflow
-from stack.mirror import Stack
-from tests.integration.contract import (
-    REFRESH_SECONDS,
-    Contract,
-    Mirrored,
-    RunningApi,
-    airflow_connections,
-    mirrored,
-)
-
-pytestmark = pytest.mark.timeout(600)
-DAGS = Path(__file__).parents[2] / "dags"
-
-
-@pytest.fixture(scope="module")
-def mirrored_topic(stack: Stack) -> Iterator[Mirrored]:
-    with mirrored(stack) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def airflow(
-    stack: Stack, mirrored_topic: Mirrored, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    """Return an Airflow of which only the API server runs."""
-    connections = airflow_connections(stack, mirrored_topic)
-    made = Airflow(
-        tmp_path_factory.mktemp("airflow"),
-        DAGS,
-        connections={
-            **connections,
-            "mm2_again": connections["mm2_default"],
-            "no_mm2": {"conn_type": "http", "extra": {}},
-        },
-        env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS)},
-        parts=["api-server"],
-        progress=print,
-    )
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+from tests.integration.contract import Contract, Mirrored, RunningApi
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +26,11 @@ def api(airflow: Airflow, mirrored_topic: Mirrored) -> Iterator[RunningApi]:
 
 class TestPlugin(Contract):
     """Inside Airflow: a pair for each connection, and Airflow's users."""
+
+    @pytest.mark.long
+    def test_the_description_holds(self, api: RunningApi, tmp_path: Path) -> None:
+        """As of the server alone: the routes and models are the same."""
+        super().test_the_description_holds(api, tmp_path)
 
     def test_a_user_without_the_right(self, airflow: Airflow, api: RunningApi) -> None:
         """Every route refuses a user who may not read connections, and names the connection."""

@@ -78,7 +78,7 @@ def test_programs_end_with_their_parent(tmp_path: Path, number: signal.Signals) 
 
         parent.send_signal(number)
 
-        wait_until(lambda: not sessions.send(0, started), "an end of all", seconds=30)
+        wait_until(lambda: not sessions.send(0, started), "an end of all")
 
 
 def test_stop_ends_children_in_other_process_groups(lasting: Program) -> None:

@@ -1,6 +1,7 @@
 """The readiness report on real clusters and a real MirrorMaker 2: one fault of each family."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -110,7 +111,9 @@ def test_values_beyond_a_threshold_fail(writer: Writer, folder: Path) -> None:
     later = datetime.now(UTC) + timedelta(hours=1, minutes=5)
     report = _report(writer, folder, now=lambda: later)
     assert _one(report, CheckName.ARCHIVE_AGE, CheckStatus.FAILED).threshold == "<= 60 min"
-    assert "is 65 min old" in _one(report, CheckName.LAG_SECONDS, CheckStatus.FAILED).value
+    lag = _one(report, CheckName.LAG_SECONDS, CheckStatus.FAILED).value
+    # A busy machine writes a heartbeat now and then.
+    assert re.search(r"is (6[5-9]|7\d) min old", lag)
     # The newest sync is as old, and no record waits for one.
     assert "no record is newer" in _one(report, CheckName.SYNC_AGE, CheckStatus.OK).value
 
@@ -188,8 +191,10 @@ def test_a_target_that_deletes_the_start(writer: Writer, folder: Path, stack: St
     """A retention that has passed for the record at the start is told before it is deleted."""
     begin = dict.fromkeys(writer.mirror.ends(writer.topic), 3)
     _write_checkpoint(folder / "source" / "checkpoint", writer.topic, begin)
-    _set(stack.target, writer.topic, "retention.ms", "1000")
-    report = _report(writer, folder)
+    # A day, which has passed tomorrow: what has really passed, the broker may delete meanwhile.
+    _set(stack.target, writer.topic, "retention.ms", "86400000")
+    tomorrow = datetime.now(UTC) + timedelta(days=1, hours=1)
+    report = _report(writer, folder, now=lambda: tomorrow)
     _set(stack.target, writer.topic, "retention.ms", "604800000")
     expiring = _named(report, CheckName.TARGET_RETENTION)
     assert [each.status for each in expiring] == [CheckStatus.FAILED] * 2

@@ -18,8 +18,6 @@ from tests.integration.reconcile_operator import run_operator
 from tests.integration.reconcile_suite import FOR_FEW_RECORDS, ReconcileSuite, Topic
 from tests.integration.reconciled_topics import PARTITIONS, Row, numbered
 
-pytestmark = pytest.mark.timeout(900)
-
 
 @pytest.fixture(scope="module")
 def suite(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReconcileSuite]:
@@ -226,6 +224,7 @@ def _sinks_of_a_plan(
     return {side: suite.sink(f"plan-{side}", rows[side]) for side in rows}
 
 
+@pytest.mark.long
 def test_the_operator_verifies_a_plan(suite: ReconcileSuite, tmp_path: Path) -> None:
     """With real connections, spark-submit and a real plan, a row that the sink lost is named."""
     mirrored, topic = suite.mirror, suite.topics["clean"]

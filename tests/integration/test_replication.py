@@ -46,7 +46,7 @@ def test_a_paused_mirror_is_behind_until_it_resumes(writer: Writer) -> None:
     without_connect = replace(made.pair, connect=None)
     assert [each.partition for each in still_copying(without_connect, {topic: ends})] == [BUSY]
     made.ask("PUT", "/resume")
-    wait_until(lambda: _behind(made, topic, ends) == [], "the copy", seconds=3 * FLUSH_SECONDS)
+    wait_until(lambda: _behind(made, topic, ends) == [], "the copy")
     assert made.has_copied(writer)
 
 
@@ -62,7 +62,7 @@ def test_a_job_that_is_left_behind_by_its_producer_need_not_wait(writer: Writer)
     producer.start()
     try:
         ends = made.ends(topic)
-        wait_until(lambda: _behind(made, topic, ends) == [], "the copy", seconds=3 * FLUSH_SECONDS)
+        wait_until(lambda: _behind(made, topic, ends) == [], "the copy")
         (busy, *_) = plan_failover(made.pair, {topic: ends}).partitions
     finally:
         over.set()
@@ -79,4 +79,4 @@ def test_records_that_a_transform_drops_leave_no_trace(writer: Writer) -> None:
     assert behind.basis is Basis.AFTER_LAST_SYNC
     assert "if a transform drops the last records" in behind.reason
     writer.write({IDLE: 1})
-    wait_until(lambda: _behind(made, topic, ends) == [], "the copy", seconds=3 * FLUSH_SECONDS)
+    wait_until(lambda: _behind(made, topic, ends) == [], "the copy")

@@ -121,8 +121,8 @@ def test_a_client_that_reads_no_answer_is_disconnected(url: str) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((httpx.URL(url).host, httpx.URL(url).port))
         connection.sendall(ASK.encode() * PIPELINED_REQUESTS)
-        wait_until(lambda: _is_held(connection), "the server to accept", seconds=10)
-        wait_until(lambda: not _is_held(connection), "the server to hang up", seconds=20)
+        wait_until(lambda: _is_held(connection), "the server to accept")
+        wait_until(lambda: not _is_held(connection), "the server to hang up")
         assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
 
 
@@ -197,7 +197,7 @@ def test_a_slow_head_is_disconnected(url: str) -> None:
             assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
             return False
 
-        assert wait_until(is_hung_up, "the server to hang up", seconds=20) > 0.5
+        assert wait_until(is_hung_up, "the server to hang up") > 0.5
 
 
 def test_a_taken_port_is_one_line(url: str) -> None:
@@ -262,7 +262,7 @@ def test_sigterm_ends_it(tmp_path: Path) -> None:
         server.wait_ready(lambda: "ready http" in server.log.read_text())
         with _connect(f"http://127.0.0.1:{port}"):
             server.signal(signal.SIGTERM)
-            took = wait_until(lambda: not server.running, "the server to end", seconds=30)
+            took = wait_until(lambda: not server.running, "the server to end")
         assert took < 15
     finally:
         server.stop()

@@ -35,11 +35,8 @@ from tests.integration.mirrors import topic_partitions
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import JUMPED, JUMPED_TRUTHS, truths_of, worlds_copying_again
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    # PySpark warns of pandas, which these tests do not use.
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
-]
+# PySpark warns of pandas, which these tests do not use.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
 Pairs: TypeAlias = list[tuple[int, int]]
 Known: TypeAlias = dict[TopicPartition, tuple[Pairs, Sequence[int]]]

@@ -26,7 +26,6 @@ from tests.integration.spark_jobs import (
     LOOPBACK,
     PYTHON,
     ROOT,
-    START_SECONDS,
     before,
     busy_topic,
     example_arguments,
@@ -39,7 +38,7 @@ from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.long
 
 CONNECTION = "spark_cluster"
 MEMORY = {"spark.driver.memory": "512m", "spark.executor.memory": "512m"}
@@ -71,9 +70,7 @@ def folder(stack: Stack, tmp_path: Path) -> Iterator[Path]:
         program = _job(stack, topic, tmp_path)
         try:
             program.start()
-            program.wait_ready(
-                (tmp_path / "checkpoint" / "commits" / "0").exists, seconds=START_SECONDS
-            )
+            program.wait_ready((tmp_path / "checkpoint" / "commits" / "0").exists)
             yield tmp_path
         finally:
             program.kill()
@@ -176,7 +173,7 @@ def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
     ]
     program = submit("cluster mode", command, folder, {"SPARK_LOCAL_IP": "127.0.0.1"})
     program.start()
-    program.wait_end(seconds=START_SECONDS)  # it only hands the driver over
+    program.wait_end()  # it only hands the driver over
     found: list[str] = []
 
     def runs() -> bool:
@@ -184,5 +181,5 @@ def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
         found[:] = [each["id"] for each in drivers if each["state"] == "RUNNING"]
         return bool(found)
 
-    wait_until(runs, "a driver on a worker", seconds=START_SECONDS)
+    wait_until(runs, "a driver on a worker")
     return found[0]

@@ -25,7 +25,6 @@ from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions, 
 from tests.integration.s3 import BUCKET, Server
 from tests.integration.spark_jobs import (
     ROOT,
-    START_SECONDS,
     SUBMIT,
     kafka_jars,
     run_to_the_end,
@@ -33,7 +32,7 @@ from tests.integration.spark_jobs import (
 )
 from tests.unit.operators.worker import Worker
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # Spark starts twice
+pytestmark = pytest.mark.long  # Spark starts twice
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
     program = job.program()
     try:
         program.start()
-        program.wait_ready(lambda: job.has_read(made), seconds=START_SECONDS)
+        program.wait_ready(lambda: job.has_read(made))
         with DAG("failover", schedule=None):
             stop = StopSparkStreamingOperator(
                 task_id="stop",
@@ -172,6 +171,6 @@ def test_a_file_is_read_while_it_is_replaced(server: Server, tmp_path: Path) -> 
     program = submit("the job", [*_submit_with_s3(server), job, location], tmp_path)
     try:
         program.start()
-        program.wait_end(seconds=START_SECONDS)
+        program.wait_end()
     finally:
         program.kill()

@@ -10,7 +10,6 @@ import pytest
 from stack import jars
 from tests.integration.spark_jobs import ROOT, SUBMIT, submit
 
-pytestmark = pytest.mark.timeout(600)
 FIRST, SECOND = 4, 6
 """Batches of one record with the first checkpoint, and with the fresh one after it."""
 
@@ -29,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     program = submit("the sinks", [*SUBMIT, "--jars", delta, script, folder], folder)
     program.start()
     try:
-        program.wait_end(seconds=400)
+        program.wait_end()
     finally:
         program.kill()
     answers: dict[str, Any] = json.loads((folder / "results.json").read_text())

@@ -54,7 +54,7 @@ class Job:
         """Start the job, and wait until it has committed ``batches`` batches."""
         self.program.start()
         commits = Path(self.checkpoint, "commits")
-        self.program.wait_ready((commits / str(batches - 1)).exists, seconds=START_SECONDS)
+        self.program.wait_ready((commits / str(batches - 1)).exists)
 
     def rows(self) -> Positions:
         """Count the sink's rows; what is there twice counts twice."""
@@ -79,7 +79,7 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
     assert driver.pid in driver.processes
     assert len(driver.processes) == 2
     request_stop(job.control, "stop-1")
-    job.program.wait_end(seconds=60)
+    job.program.wait_end()
 
     answer = read_acknowledgement(job.control, "stop-1")
     checkpoint = read_checkpoint(job.checkpoint)
@@ -112,7 +112,7 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
     assert read_acknowledgement(job.control, "stop-1") is None
 
     job.program.start()
-    job.program.wait_end(seconds=START_SECONDS)
+    job.program.wait_end()
     answer = read_acknowledgement(job.control, "stop-1")
     second = read_driver(job.control)
     assert answer is not None

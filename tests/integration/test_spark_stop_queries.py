@@ -16,7 +16,7 @@ from airflow_mm2_offsets.spark.control import (
 )
 from airflow_mm2_offsets.spark.stopping import request_stop
 from stack.process import ProgramError
-from tests.integration.spark_jobs import START_SECONDS, submit_locally, submit_without_kafka
+from tests.integration.spark_jobs import submit_locally, submit_without_kafka
 
 OLD_ANSWER = {
     "request_id": "old",
@@ -74,7 +74,7 @@ class Query:
     def start_and_ask(self, *, when: Path, request_id: str = "stop-1") -> None:
         """Start it, and ask it to stop when a file of its is there."""
         self.program.start()
-        self.program.wait_ready(when.exists, seconds=START_SECONDS)
+        self.program.wait_ready(when.exists)
         request_stop(str(self.control), request_id)
 
     def answer(self, request_id: str = "stop-1") -> Acknowledgement:
@@ -101,7 +101,7 @@ def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
     (query.control / "stopped.json").write_text(json.dumps(OLD_ANSWER))
 
     query.start_and_ask(when=query.checkpoint / "commits" / "2", request_id="new")
-    query.program.wait_end(seconds=60)
+    query.program.wait_end()
 
     answer = query.answer("new")
     assert (answer.clean, answer.offsets) == (True, {})
@@ -111,7 +111,7 @@ def test_an_answered_request_does_not_stop_the_next_run(query: Query) -> None:
 def test_a_batch_that_does_not_end_is_abandoned(query: Query) -> None:
     """After the batch timeout the batch is left pending, and the acknowledgement says so."""
     query.start_and_ask(when=query.checkpoint / "offsets" / "1")
-    query.program.wait_end(seconds=60)
+    query.program.wait_end()
 
     answer = query.answer()
     assert (answer.clean, answer.batch_id, answer.error) == (False, 0, None)
@@ -123,7 +123,7 @@ def test_a_failing_query_says_why(query: Query) -> None:
     """Its exception ends the driver with an error, and answers the request that was open."""
     query.start_and_ask(when=query.checkpoint / "offsets" / "0")
     with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=60)
+        query.program.wait_end()
 
     answer = query.answer()
     assert not answer.clean
@@ -138,7 +138,7 @@ def test_a_batch_that_hangs_ends_with_its_driver(query: Query) -> None:
     """Python code can't be interrupted: the job reports it, fails, and ends with that code."""
     query.start_and_ask(when=query.checkpoint / "offsets" / "0")
     with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=60)
+        query.program.wait_end()
 
     answer = query.answer()
     assert (answer.clean, answer.batch_id) == (False, None)
@@ -152,7 +152,7 @@ def test_a_control_location_that_can_not_be_written(query: Query) -> None:
     query.control.write_text("a file, not a folder")
     query.program.start()
     with pytest.raises(ProgramError):
-        query.program.wait_end(seconds=START_SECONDS)
+        query.program.wait_end()
     said = query.program.log.read_text()
     assert "OSError" in said  # apart, for Spark's log may come between
     assert f"The control location {query.control} can't be read and written" in said
@@ -188,7 +188,7 @@ def test_a_job_says_what_it_reads_and_where_it_writes(tmp_path: Path) -> None:
 
     program.start()
     try:
-        program.wait_ready(lambda: driver() is not None, seconds=START_SECONDS)
+        program.wait_ready(lambda: driver() is not None)
     finally:
         program.kill()
     found = driver()

@@ -13,6 +13,7 @@ from airflow_mm2_offsets.kafka.drain import Record, drain
 from stack.mirror import Stack
 from stack.topics import create_topic
 from stack.waiting import wait_until
+from tests.integration.mirrors import wait_ended
 
 SYNCS = "mm2-offset-syncs.source.internal"
 HEARTBEATS = "source.heartbeats"
@@ -34,12 +35,16 @@ def _transaction(stack: Stack, topic: str, values: list[str], *, commit: bool = 
         producer.produce(topic, value=value)
     producer.flush(30)
     (producer.commit_transaction if commit else producer.abort_transaction)(30)
+    wait_ended(_cluster(stack.source), topic)
+
+
+def _cluster(servers: str) -> KafkaCluster:
+    return KafkaCluster(name="cluster", config={"bootstrap.servers": servers})
 
 
 def _read(servers: str, topic: str) -> list[Record]:
-    cluster = KafkaCluster(name="cluster", config={"bootstrap.servers": servers})
     try:
-        batches = drain(cluster, {TopicPartition(topic, 0): 0})
+        batches = drain(_cluster(servers), {TopicPartition(topic, 0): 0})
         return [record for batch in batches for record in batch]
     except TopicNotFoundError:
         return []  # MM2 has not made it yet.

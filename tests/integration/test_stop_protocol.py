@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.control import read_driver
 from stack.process import Program
-from tests.integration.spark_jobs import LOOPBACK, ROOT, START_SECONDS, run_to_the_end, submit
+from tests.integration.spark_jobs import LOOPBACK, ROOT, run_to_the_end, submit
 from tests.unit.operators.worker import Worker
 
 pytestmark = pytest.mark.long
@@ -47,7 +47,7 @@ def job(tmp_path: Path) -> Iterator[Program]:
 def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_path: Path) -> None:
     """It acknowledges a stop with its checkpoint's positions; restarted, it reads nothing."""
     job.start()
-    job.wait_ready((tmp_path / "checkpoint" / "commits" / "2").exists, seconds=START_SECONDS)
+    job.wait_ready((tmp_path / "checkpoint" / "commits" / "2").exists)
     with DAG("failover", schedule=None):
         stop = StopSparkStreamingOperator(
             task_id="stop",
@@ -66,16 +66,16 @@ def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_pa
     note = json.loads((tmp_path / "checkpoint.control.json").read_text())
     assert (note["control"], note["application_id"]) == (driver.control, driver.application_id)
 
-    job.wait_end(seconds=START_SECONDS)
+    job.wait_end()
     job.start()
-    job.wait_end(seconds=START_SECONDS)
+    job.wait_end()
     assert "This job was moved away, and must not run here" in job.log.read_text()
     assert read_driver(str(tmp_path / "control")) == driver
     # Nor with another control location.
     script, said = tmp_path / "job.scala", len(job.log.read_text())
     script.write_text(script.read_text().replace(f"{tmp_path}/control", f"{tmp_path}/control2"))
     job.start()
-    job.wait_end(seconds=START_SECONDS)
+    job.wait_end()
     assert "This job was moved away, and must not run here" in job.log.read_text()[said:]
     assert json.loads((tmp_path / "checkpoint.control.json").read_text()) == note
     assert read_driver(str(tmp_path / "control2")) is None

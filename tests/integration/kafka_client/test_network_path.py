@@ -152,7 +152,7 @@ def test_a_client_that_does_not_know_the_ca_is_to_blame(
             "security.protocol": "SSL",
             "ssl.ca.pem": OURS.pem,
         }
-        cluster = KafkaCluster(name="source", config=properties, timeout=1)
+        cluster = KafkaCluster(name="source", config=properties, timeout=TIMEOUT)
         with pytest.raises(ClusterUnreachableError, match="the certificate of localhost") as caught:
             cluster.describe()
     assert isinstance(caught.value, ClusterSecurityError) is is_final
@@ -260,5 +260,5 @@ def test_silent_servers_cost_one_timeout_together() -> None:
         started = time.monotonic()
         with pytest.raises(ClusterUnreachableError) as failed:
             [*walk("source", {"bootstrap.servers": servers, "security.protocol": "SSL"}, TIMEOUT)]
-    assert time.monotonic() - started < 2 * TIMEOUT
+    assert time.monotonic() - started < 3 * TIMEOUT
     assert str(failed.value).count("no TLS in") == len(silent)

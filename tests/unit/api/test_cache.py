@@ -125,7 +125,7 @@ def test_many_calls_at_once_share_a_read(monkeypatch: pytest.MonkeyPatch, method
         first = pool.submit(call)
         assert gate.entered.acquire(timeout=10)
         late = [pool.submit(call) for _ in range(8)]
-        wait_until(lambda: lock.came == 10, "all to have come", seconds=10)
+        wait_until(lambda: lock.came == 10, "all to have come")
         gate.open.release(2)
         assert first.result(10).index.partitions[ORDERS].last == (1, 1)
         # None of them is content with a read that began before it came.
@@ -176,7 +176,7 @@ def test_the_thread_refreshes_until_it_is_stopped() -> None:
     cache = SyncCache(lambda _previous: outcomes.pop(0)() if outcomes else cached(), interval=0.01)
     cache.start()
     try:
-        wait_until(lambda: cache.state.refreshes >= 3, "refreshes", seconds=10)
+        wait_until(lambda: cache.state.refreshes >= 3, "refreshes")
         assert cache.state.failures == 2
     finally:
         cache.stop()
@@ -190,7 +190,7 @@ def test_only_a_failure_before_the_first_success_is_reported() -> None:
     reported: list[Exception] = []
     cache.start(on_unread=reported.append)
     try:
-        wait_until(lambda: cache.state.refreshes >= 2, "refreshes", seconds=10)
+        wait_until(lambda: cache.state.refreshes >= 2, "refreshes")
     finally:
         cache.stop()
     _wait_for_the_end()

@@ -34,7 +34,7 @@ def test_a_command_that_is_in_python_is_interrupted(monkeypatch: pytest.MonkeyPa
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    wait_until(lambda: len(came_back) == 2, "the watcher to see both", seconds=10)
+    wait_until(lambda: len(came_back) == 2, "the watcher to see both")
     assert came_back == [True, True]
     assert not ends
 

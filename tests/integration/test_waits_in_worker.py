@@ -1,4 +1,4 @@
-"""Waits on a real Airflow that has no triggerer: the sensors in each mode, and the stop."""
+"""Waits in the worker of a real Airflow: the sensors in each mode, and the stop."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,61 +12,18 @@ from stack.waiting import wait_until
 from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
-pytestmark = pytest.mark.timeout(900)
 PARTS = ("api-server", "scheduler", "dag-processor")
 MODES = ("poke", "reschedule")
-DAGS = """
-from datetime import timedelta
-
-from airflow.sdk import DAG
-
-from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
-from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
-
-FOLDER = "{{ dag_run.conf.folder }}"
-RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=1)}
-
-with DAG("sensors", schedule=None, default_args=RETRIES):
-    for mode in ("poke", "reschedule"):
-        # Airflow retries a task that is due again before its executor has seen it end.
-        how = {"mode": mode, "poke_interval": 10 if mode == "reschedule" else 1}
-        late = {**how, "checkpoint": f"{FOLDER}/nothing", "timeout": 3}
-        SparkStartedSensor(task_id=mode, checkpoint=f"{FOLDER}/checkpoint", **how)
-        SparkStartedSensor(task_id=f"{mode}_late", **late)
-        SparkStartedSensor(task_id=f"{mode}_skipped", soft_fail=True, **late)
-        Mm2ReplicatedSensor(
-            task_id=f"{mode}_unconnected",
-            mm2_conn_id="nowhere",
-            positions='{"orders":{"0":4}}',
-            **how,
-        )
-
-for dag_id, timeout in (("stops", 300.0), ("stops_in_vain", 5.0)):
-    with DAG(dag_id, schedule=None, default_args=RETRIES):
-        StopSparkStreamingOperator(
-            task_id="stop",
-            control=f"{FOLDER}/control",
-            checkpoint=f"{FOLDER}/checkpoint",
-            quiet_period=1.0,
-            poll_interval=0.5,
-            timeout=timeout,
-            deferrable=False,
-        )
-"""
+DAGS = Path(__file__).with_name("airflow_dags")
 
 
-@pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+@pytest.fixture
+def without_triggerer(tmp_path: Path) -> Iterator[Airflow]:
     """An Airflow without triggerer, whose sensors wait in the worker by default."""
-    folder = tmp_path_factory.mktemp("airflow")
-    dags = folder / "dags"
-    dags.mkdir()
-    (dags / "waits.py").write_text(DAGS)
-    made = Airflow(folder / "home", dags, connections={}, env={}, parts=PARTS, progress=print)
+    made = Airflow(tmp_path / "home", DAGS, connections={}, env={}, parts=PARTS, progress=print)
     try:
         made.start()
-        made.api.wait_dags("sensors", "stops", "stops_in_vain")
+        made.api.wait_dags("sensors")
         yield made
     finally:
         made.stop()
@@ -84,17 +41,16 @@ def _states(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]
 def _end(airflow: Airflow, dag_id: str, run_id: str) -> dict[str, str | None]:
     """Wait for the end of a run; return the states of its tasks, none of which was retried."""
     ends = {"success", "failed"}
-    wait_until(
-        lambda: airflow.api.state(dag_id, run_id) in ends, f"the run of {dag_id}", seconds=300
-    )
+    wait_until(lambda: airflow.api.state(dag_id, run_id) in ends, f"the run of {dag_id}")
     logs = airflow.home / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
     assert not list(logs.glob("task_id=*/attempt=2.log"))
     return _states(airflow, dag_id, run_id)
 
 
 @pytest.mark.long
-def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
+def test_sensors_wait_in_each_mode(without_triggerer: Airflow, tmp_path: Path) -> None:
     """Sensors succeed, time out, skip and fail as in the triggerer; a slot is held or freed."""
+    airflow = without_triggerer
     run_id = airflow.api.trigger("sensors", {"folder": str(tmp_path)})
     seen: dict[str, set[str | None]] = {mode: set() for mode in MODES}
 
@@ -104,7 +60,7 @@ def test_sensors_wait_in_each_mode(airflow: Airflow, tmp_path: Path) -> None:
             seen[mode].add(states[mode])
         return "running" in seen["poke"] and "up_for_reschedule" in seen["reschedule"]
 
-    wait_until(are_waiting, "the sensors to wait", seconds=180)
+    wait_until(are_waiting, "the sensors to wait")
     # Renamed into place, so that no sensor sees the first batch before the second one is there.
     checkpoints.simple(tmp_path / "written").rename(tmp_path / "checkpoint")
 
@@ -139,7 +95,6 @@ def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
     wait_until(
         lambda: requests.look(job.read("fence.json")) == f"stops:{run_id}",
         "a stop that counts",
-        seconds=180,
     )
     signs: set[str] = set()
 
@@ -147,7 +102,7 @@ def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
         signs.add((job.read("stop-heartbeat.json") or {})["at"])
         return len(signs) == 3
 
-    wait_until(has_signed_thrice, "three signs of life", seconds=30)
+    wait_until(has_signed_thrice, "three signs of life")
     assert airflow.api.tasks("stops", run_id)["stop"].state == "running"
     job.acknowledge()
     assert _end(airflow, "stops", run_id) == {"stop": "success"}
@@ -167,8 +122,8 @@ def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> No
 def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
     """When a user marks the task failed, its process withdraws the stop before it ends."""
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
-    wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop", seconds=180)
+    wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop")
     airflow.api.mark_failed("stops", run_id, "stop")
-    wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal", seconds=120)
+    wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal")
     assert job.requested_stop() is None
     assert _end(airflow, "stops", run_id) == {"stop": "failed"}
