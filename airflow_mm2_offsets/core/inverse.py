@@ -28,7 +28,7 @@ both clusters' records could be read, the answer does not rest on it.
 from bisect import bisect_left
 from dataclasses import replace
 
-from airflow_mm2_offsets.core.bounds import proves_extras
+from airflow_mm2_offsets.core.bounds import begins_epoch
 from airflow_mm2_offsets.core.bracket import SyncPoint, steps_between
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.inverse_content import ContentBounds, bound_by_content
@@ -63,63 +63,40 @@ def translate_back(
         partition=partition.partition,
         position=position,
         status=Status.REFUSED,
-        basis=Basis.NEVER_REPLICATED,
-        reason=f"no offset sync of {partition} is known, and no plan of the job's first move: "
-        f"give the first plan, or the connection of a MirrorMaker 2 that copies back",
+        basis=Basis.FIRST_PLAN,
+        reason="",
     )
-    refusal = refuse_before(blank, evidence) or refuse_another_writer(blank, evidence)
+    refusal = refuse_another_writer(blank, evidence) or refuse_before(blank, evidence)
     if refusal is not None:
         return refusal
-    if evidence.first and position == evidence.first.start:
+    if position == evidence.begin:
         answer = _answer(blank, evidence.base, evidence.base, Basis.FIRST_PLAN)
         return refuse_outside_home(answer, evidence)
-    bounds = _by_syncs(blank, syncs or NO_SYNCS, evidence)
-    if isinstance(bounds, Translation):
-        return bounds
-    bounds = bound_by_content(bounds, position, evidence)
+    bounds = bound_by_content(_by_syncs(position, syncs or NO_SYNCS, evidence), position, evidence)
     answer = _answer(blank, bounds.low, max(bounds.low, bounds.high), bounds.basis)
     return refuse_outside_home(answer, evidence)
 
 
 def search_from(
-    syncs: PartitionSyncs | None,
-    partition: TopicPartition,
-    position: int,
-    evidence: InverseEvidence,
+    syncs: PartitionSyncs | None, position: int, evidence: InverseEvidence
 ) -> tuple[int, int]:
     """Return from where on A and on B to read the records that can settle a position."""
-    blank = Translation(
-        topic=partition.topic,
-        partition=partition.partition,
-        position=position,
-        status=Status.REFUSED,
-        basis=Basis.NEVER_REPLICATED,
-        reason="",
-    )
-    bounds = _by_syncs(blank, syncs or NO_SYNCS, evidence)
-    if isinstance(bounds, Translation):
-        return evidence.base, evidence.begin
+    bounds = _by_syncs(position, syncs or NO_SYNCS, evidence)
     return bounds.low, bounds.read_from
 
 
-def _by_syncs(
-    blank: Translation, syncs: PartitionSyncs, evidence: InverseEvidence
-) -> ContentBounds | Translation:
-    """Return the bounds that the syncs prove; a refusal where they prove none."""
-    at = bisect_left(syncs.downstream, blank.position)
+def _by_syncs(position: int, syncs: PartitionSyncs, evidence: InverseEvidence) -> ContentBounds:
+    """Return the bounds that the syncs prove, or those of the first move."""
+    at = bisect_left(syncs.downstream, position)
     after = syncs[at] if at < len(syncs) else None
-    is_sync = after is not None and after.downstream == blank.position
+    is_sync = after is not None and after.downstream == position
     has_before = at > 0 and syncs.downstream[at - 1] >= evidence.begin
     last = at if is_sync else at - 1
     if not is_sync and not has_before:
-        if evidence.first:
-            return _by_first_move(syncs, at, evidence)
-        return _before_first_sync(blank, syncs) if len(syncs) else blank
+        return _by_first_move(syncs, at, evidence)
     low = syncs.upstream[last] + (not is_sync)
     if any(start > last and syncs.upstream[start] < low for start in syncs.starts):
-        if evidence.first:
-            return _by_first_move(syncs, at, evidence)
-        return _went_back(blank, syncs[last])
+        return _by_first_move(syncs, at, evidence)
     high, is_monotone = evidence.home.high, _is_monotone(syncs, at, evidence)
     if is_monotone and after and not (has_before and _has_extras(syncs[at - 1], after)):
         high = min(high, after.upstream)
@@ -148,8 +125,6 @@ def _is_monotone(syncs: PartitionSyncs, stop: int, evidence: InverseEvidence) ->
     begin = bisect_left(syncs.downstream, evidence.begin)
     if any(begin < start <= stop for start in syncs.starts):
         return False
-    if any(begin <= step < stop for step in syncs.surplus_steps):
-        return False
     if begin == len(syncs):
         return True
     # The job began here, with the record at ``base`` if nothing was to be read again.
@@ -157,7 +132,7 @@ def _is_monotone(syncs: PartitionSyncs, stop: int, evidence: InverseEvidence) ->
 
 
 def _has_extras(before: SyncPoint, after: SyncPoint) -> bool:
-    return proves_extras(*steps_between(before, after))
+    return begins_epoch(*steps_between(before, after))
 
 
 def _by_first_move(syncs: PartitionSyncs, at: int, evidence: InverseEvidence) -> ContentBounds:
@@ -168,25 +143,6 @@ def _by_first_move(syncs: PartitionSyncs, at: int, evidence: InverseEvidence) ->
         read_from=evidence.begin,
         next_sync=_next_sync(syncs, at, evidence.base),
         can_walk=at < len(syncs) or not evidence.home.low,
-    )
-
-
-def _before_first_sync(blank: Translation, syncs: PartitionSyncs) -> Translation:
-    return blank.refused(
-        Basis.BEFORE_FIRST_SYNC,
-        "position {} lies before the first known sync ({} -> {}), and the plan of the job's "
-        "first move is not known: give it (first_plan), or choose where to start "
-        "(on_unmapped)".format(blank.position, *syncs.first),
-    )
-
-
-def _went_back(blank: Translation, before: SyncPoint) -> Translation:
-    return blank.refused(
-        Basis.COPYING_AGAIN,
-        f"after position {blank.position}, MirrorMaker 2 went back to before "
-        f"{before.upstream} on the source, or the topic there was recreated; which of the two "
-        f"shows only the plan of the job's first move: give it (first_plan), or choose where to "
-        f"start (on_unmapped)",
     )
 
 

@@ -33,7 +33,7 @@ class InverseEvidence:
     away: Watermarks
     """B's."""
     first: FirstMove | None = None
-    """None: nobody knows where the job began on B."""
+    """None: not known. Then the job may have begun anywhere on B, and every position is refused."""
     originals: SourceWindow | None = None
     """The records of A, up to its end or to the first open transaction."""
     copies: RecordWindow | None = None

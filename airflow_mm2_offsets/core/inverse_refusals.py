@@ -22,14 +22,21 @@ def refuse_before(blank: Translation, evidence: InverseEvidence) -> Translation 
             f"position {position} lies beyond the end {evidence.away.high} of the cluster that "
             f"the job leaves: it is of another cluster, or the topic was recreated",
         )
-    if first and position < first.start:
+    if first is None:
+        return blank.refused(
+            Basis.FIRST_PLAN,
+            f"the plan of the job's first move does not name {blank.topic_partition} or was not "
+            f"given, so no record counts as read: give that plan (first_plan), {_REVERSE}, or "
+            f"choose where to start (on_unmapped)",
+        )
+    if position < first.start:
         return blank.refused(
             Basis.FIRST_PLAN,
             f"position {position} lies below {first.start}, where the first plan started the job: "
             f"one of the two is of another job, or the job was started elsewhere. Give the plan "
             f"that it was started from (first_plan)",
         )
-    if first and not first.is_proven:
+    if not first.is_proven:
         return blank.refused(
             Basis.FIRST_PLAN,
             f"the first plan started the partition at {first.start} because the user chose so, "

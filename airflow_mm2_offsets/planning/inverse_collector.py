@@ -155,7 +155,7 @@ class InverseCollector:
 
     def _search(self, key: TopicPartition) -> tuple[int, int]:
         syncs = self._syncs.partitions.get(self._homes[key])
-        return search_from(syncs, key, self.positions[key], self._evidence[key])
+        return search_from(syncs, self.positions[key], self._evidence[key])
 
     def _away_ranges(self) -> dict[TopicPartition, PartitionRange]:
         ranges = {key: (key, self._away_range(key)) for key in self.positions}

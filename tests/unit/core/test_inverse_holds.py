@@ -1,13 +1,15 @@
 """The way home loses nothing: in simulated worlds of each kind, and in recorded runs."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.core import SourceWindow, Status, TopicPartition
+from airflow_mm2_offsets.core import Basis, SourceWindow, Status, TopicPartition
 from airflow_mm2_offsets.core.evidence import RecordWindow
 from airflow_mm2_offsets.core.inverse import translate_back
-from airflow_mm2_offsets.core.inverse_evidence import InverseEvidence
+from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
 from tests.support.golden import NAMES, RECORDED_KINDS, GoldenPartition, golden_set
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.way_home import (
@@ -46,32 +48,33 @@ def test_the_way_home_loses_nothing_in_any_world(seed: int, kinds: list[Kind]) -
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("reads_records", [False, True], ids=["syncs", "records"])
 def test_recorded_runs_come_home(name: str, reads_records: bool) -> None:  # noqa: FBT001
-    """Of each recorded run of MirrorMaker 2, no position on B loses a record on A."""
+    """Of each recorded run of MirrorMaker 2, no position on B loses a record on A.
+
+    The job was moved to B at the beginning, or after a third of the records.
+    """
     golden = golden_set(name)
     exact = reread = positions = 0
     for number, partition in golden.partitions.items():
         key = TopicPartition(golden.topic, number)
         syncs = golden.index.partitions[key]
-        evidence = _evidence(partition, reads_records=reads_records)
-        first_copies: dict[int, int] = {}
-        for offset, original in partition.records:
-            if original >= 0:
-                first_copies.setdefault(original, offset)
-        for position in range(partition.target.low, partition.target.high + 1, 97):
-            answer = translate_back(syncs, key, position, evidence)
-            if answer.target is None:
-                continue
-            positions += 1
-            needed = [each for each, copy in first_copies.items() if copy >= position]
-            assert answer.target <= min(needed, default=partition.source.high)
-            again = sum(
-                original >= answer.target
-                for original, copy in first_copies.items()
-                if copy < position
-            )
-            exact += answer.status is Status.EXACT
-            reread += again
-            assert answer.status is not Status.EXACT or again == 0
+        for move in _moves(partition):
+            evidence = _evidence(partition, move, reads_records=reads_records)
+            for position in range(move.start, partition.target.high + 1, 97):
+                answer = translate_back(syncs, key, position, evidence)
+                if answer.target is None:
+                    continue
+                positions += 1
+                read = {copied for at, copied in partition.records if move.start <= at < position}
+                needed = (
+                    each
+                    for each in partition.originals
+                    if each >= move.position and each not in read
+                )
+                assert answer.target <= min(needed, default=partition.source.high), answer
+                again = sum(original >= answer.target for original in read)
+                exact += answer.status is Status.EXACT
+                reread += again
+                assert answer.status is not Status.EXACT or again == 0, answer
     gapped = {"foreign", "compacted", "filtered", "aborts", "restart"}
     if reads_records and RECORDED_KINDS[name] not in gapped:
         assert exact == positions
@@ -79,12 +82,35 @@ def test_recorded_runs_come_home(name: str, reads_records: bool) -> None:  # noq
     assert positions or name == "foreign"
 
 
-def _evidence(partition: GoldenPartition, *, reads_records: bool) -> InverseEvidence:
+@pytest.mark.parametrize("reads_records", [False, True], ids=["syncs", "records"])
+def test_without_the_first_plan_every_position_is_refused(reads_records: bool) -> None:  # noqa: FBT001
+    """The job may have begun anywhere on B: a record below the position need not have been read."""
+    golden = golden_set("plain1")
+    for number, partition in golden.partitions.items():
+        key = TopicPartition(golden.topic, number)
+        evidence = _evidence(partition, None, reads_records=reads_records)
+        for position in range(0, partition.target.high + 1, 97):
+            answer = translate_back(golden.index.partitions[key], key, position, evidence)
+            assert (answer.status, answer.basis) == (Status.REFUSED, Basis.FIRST_PLAN)
+            assert answer.target is None
+
+
+def _moves(partition: GoldenPartition) -> Iterator[FirstMove]:
+    for position in (0, partition.source.high // 3):
+        yield FirstMove(position=position, start=partition.truth(position))
+
+
+def _evidence(
+    partition: GoldenPartition, first: FirstMove | None, *, reads_records: bool
+) -> InverseEvidence:
     if not reads_records:
-        return InverseEvidence(home=partition.source, away=partition.target, sole_writer=True)
+        return InverseEvidence(
+            home=partition.source, away=partition.target, first=first, sole_writer=True
+        )
     return InverseEvidence(
         home=partition.source,
         away=partition.target,
+        first=first,
         originals=SourceWindow(
             first=0,
             last=partition.source.high - 1,
