@@ -1,64 +1,67 @@
-"""Looks on the target for the records that Connect has committed as copied.
+"""Looks on the target for the records after the last sync: how far MirrorMaker 2 has come.
 
 ``EvidenceCollector`` calls it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.bounds import lacks_records
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.kafka.ranges import OffsetRange, read_ranges
-from airflow_mm2_offsets.planning.record_evidence import are_timed, contents
+from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Watermarks
+from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, read_ranges
+from airflow_mm2_offsets.planning.record_evidence import (
+    are_timed,
+    contents,
+    read_source_ranges,
+)
 from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 
 
-def find_unconfirmed(
+def find_progress(
     pair: ClusterPair,
     index: SyncIndex,
     evidence: Mapping[TopicPartition, Evidence],
     *,
     max_bytes: int,
-) -> set[TopicPartition]:
-    """Return the partitions that lack a committed record on the target after the last sync.
+) -> dict[TopicPartition, tuple[int, Watermarks]]:
+    """Return up to which source offset each record after the last sync is on the target.
 
-    Connect's offset may have been altered after a rewind. If others have written as many target
-    offsets since, it looks as if MirrorMaker 2 had copied all records up to there again.
+    Only where the syncs and Connect leave that open. What Connect has committed is checked, too:
+    its offset may have been altered, and other writers' offsets may pass for the copies.
+
+    Returns:
+        By partition the source offset, at least that of the last sync, and the target's watermarks
+        when its records were read: after the source's end that ``evidence`` names.
     """
-    ranges = {
-        key: ((key, ranges_since[0]), (pair.on_target(key), ranges_since[1]))
-        for key, partition_evidence in evidence.items()
-        if (ranges_since := _ranges_since(index.partitions.get(key), partition_evidence))
+    ends = dict(_open_ends(index, evidence))
+    watermarks = pair.target.watermarks(map(pair.on_target, ends))
+    ranges: dict[TopicPartition, PartitionRange] = {}
+    for key, end in ends.items():
+        last, high = index.partitions[key].last, watermarks[pair.on_target(key)].high
+        on_target = OffsetRange(last.downstream + 1, high - 1)
+        if max(on_target.size, end - 1 - last.upstream) <= MAX_WINDOW:
+            ranges[key] = pair.on_target(key), on_target
+    copies = read_ranges(pair.target, ranges, max_bytes=max_bytes)
+    on_source = {
+        key: (key, OffsetRange(index.partitions[key].last.upstream + 1, ends[key] - 1))
+        for key in copies
     }
-    originals = read_ranges(
-        pair.source, {key: source for key, (source, _) in ranges.items()}, max_bytes=max_bytes
-    )
-    copies = read_ranges(
-        pair.target, {key: ranges[key][1] for key in originals}, max_bytes=max_bytes
-    )
-    unconfirmed = set()
-    for key, records in originals.items():
-        if (copied := copies.get(key)) is None:
+    progress = {}
+    for key, (read, originals) in read_source_ranges(pair, on_source, max_bytes=max_bytes).items():
+        timed = are_timed(copies[key])
+        copied = {content for _, content in contents(copies[key], timed=timed)}
+        missing = (at for at, content in contents(originals, timed=timed) if content not in copied)
+        progress[key] = next(missing, read.last + 1) - 1, watermarks[pair.on_target(key)]
+    return progress
+
+
+def _open_ends(
+    index: SyncIndex, evidence: Mapping[TopicPartition, Evidence]
+) -> Iterator[tuple[TopicPartition, int]]:
+    """Yield the source's end of each partition where older copies of a record may count."""
+    for key, known in evidence.items():
+        syncs = index.partitions.get(key)
+        if not syncs or known.source_end is None or known.changed_records or known.drained:
             continue
-        timed = are_timed(copied)
-        on_target = {content for _, content in contents(copied, timed=timed)}
-        if any(content not in on_target for _, content in contents(records, timed=timed)):
-            unconfirmed.add(key)
-    return unconfirmed
-
-
-def _ranges_since(
-    syncs: PartitionSyncs | None, evidence: Evidence
-) -> tuple[OffsetRange, OffsetRange] | None:
-    """Return the offsets after the last sync on both clusters; None if they prove nothing."""
-    copied_to, target = evidence.copied_to, evidence.target
-    if not syncs or copied_to is None or target is None or evidence.changed_records:
-        return None
-    last = syncs.last
-    on_source = OffsetRange(last.upstream + 1, copied_to)
-    on_target = OffsetRange(last.downstream + 1, target.high - 1)
-    if not on_source.size or lacks_records(on_source.size, on_target.size):
-        return None
-    is_small = max(on_source.size, on_target.size) <= MAX_WINDOW
-    return (on_source, on_target) if is_small else None
+        if known.committed is not None or not segments_with(syncs, known).has_caught_up:
+            yield key, known.source_end

@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, Translation
+from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
+from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.positions import PartitionPosition
-from airflow_mm2_offsets.planning.connect_progress import find_unconfirmed
+from airflow_mm2_offsets.planning.connect_progress import find_progress
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import (
     PairWatermarks,
-    gather_connect_progress,
     gather_drained,
+    gather_progress,
 )
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
@@ -96,12 +97,30 @@ class EvidenceCollector:
         )
         for key, target in target_ends.items():
             self._add(key, target=target, drained=True)
-        progress = gather_connect_progress(
+        progress = gather_progress(
             self.pair, self.index, self.watermarks, connectors=self.connectors
         )
         for key in self.evidence:
-            if key.topic_partition in progress:
-                self._add(key, copied_to=progress[key.topic_partition])
+            if known := progress.get(key.topic_partition):
+                self._add(key, committed=known[0], source_end=known[1])
+
+    def remember_ends(self, seen: dict[TopicPartition, tuple[SyncPoint, int]]) -> None:
+        """Use the source's end of an earlier look, and note those of this one.
+
+        What was copied before the first known sync lies below the end that was read after it.
+
+        Args:
+            seen: The first known sync, and the source's end read after it.
+        """
+        partitions = dict(self.index.partitions)
+        for key, source in self.watermarks.source.items():
+            syncs = partitions.get(key)
+            if syncs and not syncs.segments.has_caught_up:
+                if seen.get(key, (None, 0))[0] != syncs.first:
+                    seen[key] = syncs.first, source.high
+                partitions[key] = syncs.with_source_end(seen[key][1])
+        self.index = SyncIndex.of_partitions(partitions)
+        self._answers.clear()
 
     def compare_records(self) -> None:
         """Compare one sync's record on both clusters: topics that differ are contradictions."""
@@ -125,12 +144,12 @@ class EvidenceCollector:
     def collect_records(self) -> None:
         """Read the records around the positions that are not exact yet."""
         by_partition = {key.topic_partition: each for key, each in self.evidence.items()}
-        unconfirmed = find_unconfirmed(
+        progress = find_progress(
             self.pair, self.index, by_partition, max_bytes=self.options.max_evidence_bytes
         )
         for key in self.evidence:
-            if key.topic_partition in unconfirmed:
-                self._add(key, copied_to=None)
+            if found := progress.get(key.topic_partition):
+                self._add(key, committed=found[0], target=found[1])
         windows = gather_windows(
             self.pair,
             self.index,
@@ -144,6 +163,7 @@ class EvidenceCollector:
             around = self.index.partitions[key.topic_partition], key.position
             if source and (sync := find_contradiction_in(source, target, *around)):
                 self._add(key, contradiction=sync)
+        self._read_source_ends(key for key, (source, _) in windows.items() if source)
         source_windows = gather_source_to_end(
             self.pair,
             self.index,
@@ -182,6 +202,15 @@ class EvidenceCollector:
         gives_up = sum(each.at_most for each in uncopied.values()) <= self.options.give_up
         for key, found in uncopied.items():
             self._add(key, uncopied=replace(found, is_given_up=gives_up))
+
+    def _read_source_ends(self, keys: Iterable[PartitionPosition]) -> None:
+        """Read the source's ends again: the originals of all copies that were read lie below."""
+        read = set(keys)
+        ends = self.pair.source.watermarks({key.topic_partition for key in read})
+        for key in read:
+            if known := self.evidence[key].source:
+                end = ends[key.topic_partition].high
+                self._add(key, source=replace(known, high=max(known.high, end)))
 
     def _add(self, key: PartitionPosition, **fields: Any) -> None:
         self.evidence[key] = replace(self.evidence[key], **fields)

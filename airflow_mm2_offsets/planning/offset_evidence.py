@@ -94,36 +94,42 @@ def gather_drained(
     return {key: target[key.topic_partition] for key in _never_had_records(pair, after, empty)}
 
 
-def gather_connect_progress(
+def gather_progress(
     pair: ClusterPair,
     index: SyncIndex,
     watermarks: PairWatermarks,
     *,
     connectors: Collection[str] | None = None,
-) -> dict[TopicPartition, int]:
-    """Return the last source offset that Connect has committed, where no record lies beyond it.
+) -> dict[TopicPartition, tuple[int | None, int]]:
+    """Return what Connect has committed, and which records existed, where syncs leave that open.
+
+    That is the last source offset that Connect has committed as copied, and an offset from which on
+    the source held no record when the syncs were read. ``watermarks`` were read after them.
 
     MirrorMaker 2 does not copy again what Connect has committed, and Connect commits in order.
-    Whatever was copied before the syncs were read lies below the end that the source had
-    afterwards. Where that much is committed, no record is left that exists only in an older copy.
     Connect commits after MirrorMaker 2 has copied: that can only hide the progress. An offset does
-    not tell whether records were skipped, since offsets can be altered.
+    not show whether records were skipped, since offsets can be altered.
     """
     ends = {
         key: source.high
         for key, source in watermarks.source.items()
         if (syncs := index.partitions.get(key)) and not syncs.segments.has_caught_up
     }
-    committed = committed_by_connect(pair, ends, connectors)
-    stable = stable_ends(pair, committed)
     # An offset beyond the source's end was committed for an earlier topic of that name.
+    committed = {
+        key: last
+        for key, last in committed_by_connect(pair, ends, connectors).items()
+        if last < ends[key]
+    }
+    stable = stable_ends(pair, committed)
     beyond = {
         key: (key, OffsetRange(last + 1, ends[key] - 1))
         for key, last in committed.items()
-        if max(last + 1, ends[key]) <= stable[key]
+        if ends[key] <= stable[key]
     }
-    empty = find_empty(pair.source, beyond)
-    return {key: committed[key] for key in _never_had_records(pair, beyond, empty)}
+    empty = _never_had_records(pair, beyond, find_empty(pair.source, beyond))
+    ends |= {key: committed[key] + 1 for key in empty}
+    return {key: (committed.get(key), end) for key, end in ends.items()}
 
 
 def _never_had_records(

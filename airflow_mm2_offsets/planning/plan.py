@@ -23,6 +23,7 @@ from airflow_mm2_offsets.core import (
     check_positions,
     plan_partitions,
 )
+from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -232,10 +233,22 @@ def _originals(pair: ClusterPair, topics: Iterable[str]) -> list[str]:
     return [topic if is_forward else pair.naming.target_topic(topic) for topic in topics]
 
 
-def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation, ...]:
+SourceEnds: TypeAlias = dict[TopicPartition, tuple[SyncPoint, int]]
+"""The first known sync of a topic-partition, and the source's end that was read after it."""
+
+
+def still_copying(
+    pair: ClusterPair, positions: Positions, seen: SourceEnds | None = None
+) -> tuple[Translation, ...]:
     """Return the positions before which MirrorMaker 2 may not have copied everything yet.
 
     None on the way home: what the job has read was copied, so it lies where the job goes.
+
+    Args:
+        pair: The clusters.
+        positions: Positions on the source.
+        seen: The source's ends that the first look saw; completed here. What was copied before the
+            first known sync lies below them, so later looks need not wait for newer records.
 
     Raises:
         Mm2OffsetsError: See ``plan_failover``.
@@ -243,6 +256,8 @@ def still_copying(pair: ClusterPair, positions: Positions) -> tuple[Translation,
     if pair.direction is Direction.EXCHANGED:
         return ()
     collector, _ = collect_evidence(pair, positions, _OFFSETS_ALONE)
+    if isinstance(collector, EvidenceCollector):
+        collector.remember_ends({} if seen is None else seen)
     return tuple(
         replace(answer, reason=f"{answer.reason}; {_NOT_SEEN}")
         if answer.basis is Basis.AFTER_LAST_SYNC

@@ -6,7 +6,7 @@ from airflow_mm2_offsets.core import Basis, Evidence, SyncIndex, Translation, Wa
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.core.rules import segments_with, suspect_tail
 from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 
@@ -63,7 +63,8 @@ def find_ranges(
     if window is None:
         return None
     is_bounded = answer.low != answer.high
-    duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW)
+    end = suspect_tail(syncs, evidence)
+    duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW, end=end)
     first = bracket.before or SyncPoint(0, 0)
     if window is not step and segments.older_low(bracket) is not None:
         first, duplicate = window.begin, None

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
-from airflow_mm2_offsets.planning.plan import still_copying
+from airflow_mm2_offsets.planning.plan import SourceEnds, still_copying
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
@@ -47,6 +47,7 @@ class ReplicatedTrigger(PollingTrigger):
         self.quiet_after = quiet_after
         self.exchanged = exchanged
         self._ends: object = None
+        self._seen: SourceEnds = {}
         self._quiet_since = 0.0
 
     def poll(self) -> Done | NotYet:
@@ -55,7 +56,7 @@ class ReplicatedTrigger(PollingTrigger):
         positions = check_positions(self.positions)
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))
-        behind = still_copying(pair, positions)
+        behind = still_copying(pair, positions, self._seen)
         if not behind:
             return Done()
         reason = "; ".join(map(_describe, behind))
