@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, TopicPartition, bounds
-from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.bracket import END, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
-from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.positions import check_position
 from airflow_mm2_offsets.core.rows import Row, WholeBrackets, parts_of
@@ -217,7 +216,7 @@ def _whole_brackets(syncs: PartitionSyncs, whole: Rows, extras: Extras) -> Offse
     if extras is Extras.NONE:
         # Steps that prove extras keep the bounds that hold with them.
         steps: Any = (after.upstream - before.upstream, after.downstream - before.downstream)
-        proven = bounds.proves_extras(*steps)
+        proven = bounds.begins_epoch(*steps)
         rising = BracketBounds.between(before, after, extras=False)
         rises_from = np.where(proven, rises_from, rising.low_rises_from)
         rises_until = np.where(proven, rises_until, rising.high_rises_until)

@@ -24,7 +24,6 @@ from airflow_mm2_offsets.archive.values import (
     WatermarkPair,
 )
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
-from airflow_mm2_offsets.core.bracket import SyncPoint
 
 FORMAT = 1
 """The version of the format; a file of another version is not read."""
@@ -191,7 +190,7 @@ def _header_to_json(header: Header) -> dict[str, Any]:
             for run in header.runs
         ],
         "floors": [
-            [*each, *start.incarnation, start.offset, start.settled_below, *(start.last_cut or ())]
+            [*each, *start.incarnation, start.offset, start.settled_below]
             for each, start in sorted(header.history_starts.items())
         ],
     }
@@ -217,13 +216,8 @@ def _header_from_json(metadata: Mapping[str, Any]) -> Header:
         ),
         history_starts={
             TopicPartition(topic, partition): HistoryStart(
-                TopicIncarnation(number, topic_id),
-                offset,
-                settled_below,
-                SyncPoint(*last_cut) if last_cut else None,
+                TopicIncarnation(number, topic_id), offset, settled_below
             )
-            for topic, partition, number, topic_id, offset, settled_below, *last_cut in metadata[
-                "floors"
-            ]
+            for topic, partition, number, topic_id, offset, settled_below, *_ in metadata["floors"]
         },
     )

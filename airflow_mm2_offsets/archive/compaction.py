@@ -31,7 +31,7 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 
 HOUR = 3_600_000
 """Milliseconds: of each hour, the last run's time and watermarks are kept."""
@@ -166,7 +166,8 @@ def _first_kept(syncs: PartitionSyncs, count: int) -> int:
     segments = syncs.segments
     for at in range(count - 1, max(0, count - 1 - _TRIES), -1):
         pairs = zip(syncs.upstream[at:], syncs.downstream[at:], strict=True)
-        rest = PartitionSyncs(pairs, history=History.CUT, settled_below=syncs.downstream[at])
+        beginning = Beginning(history=History.CUT, settled_below=syncs.downstream[at])
+        rest = PartitionSyncs(pairs, beginning=beginning)
         if rest.segments.runs_from(0) == segments.runs_from(at):
             return at
     return 0

@@ -44,7 +44,7 @@ from airflow_mm2_offsets.archive.values import (
     was_recreated,
 )
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.epochs import History
+from airflow_mm2_offsets.core.epochs import Beginning, History
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.kafka.sync_log import SyncRecords
@@ -143,20 +143,12 @@ class ArchivedSyncs:
     def index(self) -> SyncIndex:
         """Return the syncs as an index."""
         complete, downstream = self.complete(), self.columns.downstream
-        histories = dict.fromkeys(complete, History.COMPLETE)
+        beginnings = dict.fromkeys(complete, Beginning(history=History.COMPLETE))
         for topic_partition, first, _ in groups(self.columns):
             if topic_partition not in complete and downstream[first] != 0:
-                histories[topic_partition] = History.LATE
-        settled_below, last_cuts = {}, {}
-        for topic_partition, start in self.history_starts.items():
-            histories[topic_partition] = History.LATE
-            if start.settled_below is not None:
-                histories[topic_partition] = History.CUT
-                settled_below[topic_partition] = start.settled_below
-            elif start.last_cut is not None:
-                last_cuts[topic_partition] = start.last_cut
-        index = build_index(self.columns, histories, settled_below, last_cuts)
-        return with_source_ends(index, self)
+                beginnings[topic_partition] = Beginning(history=History.LATE)
+        beginnings |= {each: start.beginning for each, start in self.history_starts.items()}
+        return with_source_ends(build_index(self.columns, beginnings), self)
 
     def complete(self) -> frozenset[TopicPartition]:
         """Return the partitions whose first sync here is surely the first ever written."""

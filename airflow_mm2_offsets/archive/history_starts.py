@@ -9,9 +9,8 @@ import numpy as np
 
 from airflow_mm2_offsets.archive.codec import Segment
 from airflow_mm2_offsets.archive.runs import recreations
-from airflow_mm2_offsets.archive.values import BEGINNING, HistoryStart, TopicIncarnation
+from airflow_mm2_offsets.archive.values import HistoryStart, TopicIncarnation
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.core.bracket import SyncPoint
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
@@ -76,9 +75,6 @@ def starts_after_recreation(
                 last = _last(archived, topic_partition, *recreation.surely_before)
                 below = 0 if last is None else int(columns.downstream[last]) + 1
                 start = start._replace(settled_below=below)
-            elif (last := _last(archived, topic_partition, BEGINNING, start)) is not None:
-                cut = SyncPoint(int(columns.upstream[last]), int(columns.downstream[last]))
-                start = start._replace(last_cut=cut)
             stored = starts.get(topic_partition, start)
             moved[topic_partition] = _later(archived.incarnations, stored, start)
     return moved

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, bounds
-from airflow_mm2_offsets.core.bracket import SyncPoint
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, PartitionSyncs
 
 _rule: Any = bounds
 """Compares two neighbouring syncs; it also takes arrays."""
@@ -26,35 +25,18 @@ _BLOCK = 1 << 16
 """Syncs that are compared together: the intermediate results fit into the processor's cache."""
 
 
-def build_index(
-    columns: SyncColumns,
-    histories: Mapping[TopicPartition, History],
-    settled_below: Mapping[TopicPartition, int],
-    last_cuts: Mapping[TopicPartition, SyncPoint],
-) -> SyncIndex:
-    """Index the syncs of ``columns``, and the partitions of ``histories`` that have no sync.
-
-    The three mappings tell what is known of the time before a partition's first sync.
+def build_index(columns: SyncColumns, beginnings: Mapping[TopicPartition, Beginning]) -> SyncIndex:
+    """Index the syncs of ``columns``, and the partitions of ``beginnings`` that have no sync.
 
     Args:
         columns: The syncs.
-        histories: The history of each partition where it is not ``History.UNKNOWN``; it
-            names all partitions of the other two.
-        settled_below: For partitions with cut syncs; see ``PartitionSyncs.settled_below``.
-        last_cuts: For partitions with cut syncs; see ``PartitionSyncs.last_cut``.
+        beginnings: What is known of the time before a partition's first sync.
     """
-    # Partitions without any sync; those with syncs are replaced below.
-    beginnings = {
-        each: PartitionSyncs(
-            history=history,
-            settled_below=settled_below.get(each, 0),
-            last_cut=last_cuts.get(each),
-        )
-        for each, history in histories.items()
-    }
-    steps, unknown_history = _Steps(columns), PartitionSyncs()
-    partitions = beginnings | {
-        each: steps.partition(start, stop, beginnings.get(each, unknown_history))
+    steps, unknown = _Steps(columns), Beginning()
+    # Partitions without any sync; those with syncs are replaced.
+    partitions = {each: PartitionSyncs(beginning=known) for each, known in beginnings.items()}
+    partitions |= {
+        each: steps.partition(start, stop, beginnings.get(each, unknown))
         for each, start, stop in groups(columns)
     }
     return SyncIndex.of_partitions(partitions)
@@ -72,26 +54,24 @@ class _Steps:
 
     def __init__(self, columns: SyncColumns) -> None:
         self._up, self._down = columns.upstream, columns.downstream
-        self._not_rising, self._rewinds, self._surplus_steps = array("q"), array("q"), array("q")
+        self._not_rising, self._begins = array("q"), array("q")
         for first in range(0, len(columns) - 1, _BLOCK):
             block = slice(first, first + _BLOCK + 1)
             up, down = np.diff(columns.upstream[block]), np.diff(columns.downstream[block])
             within = np.diff(columns.partition_index[block]) == 0
             _note(self._not_rising, first, within & (down <= 0))
-            _note(self._rewinds, first, within & _rule.is_rewind(up, down))
-            _note(self._surplus_steps, first, within & _rule.may_hide_rewind(up, down))
+            _note(self._begins, first, within & _rule.begins_epoch(up, down))
 
-    def partition(self, start: int, stop: int, beginning: PartitionSyncs) -> PartitionSyncs:
-        """Index a range of syncs; ``beginning`` holds what is known of the time before them."""
+    def partition(self, start: int, stop: int, beginning: Beginning) -> PartitionSyncs:
+        """Index a range of syncs."""
         up, down = self._up[start:stop], self._down[start:stop]
         if _between(self._not_rising, start, stop):
             pairs = zip(up.tolist(), down.tolist(), strict=True)
-            return PartitionSyncs(pairs, after=beginning)
+            return PartitionSyncs(pairs, beginning=beginning)
         return PartitionSyncs.of_columns(
             up.tobytes(),
             down.tobytes(),
-            starts=[0, *(rewind + 1 for rewind in _between(self._rewinds, start, stop))],
-            surplus_steps=_between(self._surplus_steps, start, stop),
+            starts=[0, *(step + 1 for step in _between(self._begins, start, stop))],
             beginning=beginning,
         )
 

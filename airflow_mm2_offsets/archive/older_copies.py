@@ -20,39 +20,22 @@ import pyarrow.compute as pc
 from airflow_mm2_offsets.archive.codec import Segment
 from airflow_mm2_offsets.archive.index_builder import groups
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.epochs import PartitionSyncs
-from airflow_mm2_offsets.core.lows import copies_before_history
+from airflow_mm2_offsets.core.lows import has_room_before
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive.history import ArchivedSyncs
 
 
 def with_source_ends(index: SyncIndex, archived: "ArchivedSyncs") -> SyncIndex:
-    """Return the index of an archive, with ``PartitionSyncs.older_copies_until`` where it counts.
+    """Return the index of an archive, with ``Beginning.source_end`` where it counts.
 
     Only then are watermarks read.
     """
     ends = _source_ends(archived, _first_offsets(index, archived))
     if not ends:
         return index
-    with_end = {each: bounded(index.partitions[each], end) for each, end in ends.items()}
+    with_end = {each: index.partitions[each].with_source_end(end) for each, end in ends.items()}
     return SyncIndex.of_partitions({**index.partitions, **with_end})
-
-
-def bounded(syncs: PartitionSyncs, until: int) -> PartitionSyncs:
-    """Return the same syncs with another ``older_copies_until``."""
-    return PartitionSyncs.of_columns(
-        syncs.upstream.tobytes(),
-        syncs.downstream.tobytes(),
-        starts=syncs.starts,
-        surplus_steps=syncs.surplus_steps,
-        beginning=PartitionSyncs(
-            history=syncs.history,
-            settled_below=syncs.settled_below,
-            last_cut=syncs.last_cut,
-            older_copies_until=until,
-        ),
-    )
 
 
 def _first_offsets(
@@ -65,7 +48,7 @@ def _first_offsets(
     columns, offsets = archived.columns, {}
     for topic_partition, start, stop in groups(columns):
         syncs = index.partitions[topic_partition]
-        if copies_before_history(syncs):
+        if has_room_before(syncs):
             # A sync may be repeated, or be like one of a target topic that was recreated.
             upstream, downstream = columns.upstream[start:stop], columns.downstream[start:stop]
             same = (upstream == syncs.first.upstream) & (downstream == syncs.first.downstream)

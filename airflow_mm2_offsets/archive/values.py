@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from airflow_mm2_offsets.core import TopicPartition, Watermarks
-from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core.epochs import Beginning, History
 from airflow_mm2_offsets.errors import ArchiveError
 
 COMPACT_OVER = 20
@@ -42,9 +42,13 @@ class HistoryStart(NamedTuple):
     settled_below: int | None = None
     """No position from there on needs a copy below this target offset. None if that is not known:
     a recreated target topic may hold copies older than the first sync."""
-    last_cut: SyncPoint | None = None
-    """The last sync that was cut because a topic was recreated, which may be of the new topic
-    already; None if no sync was cut, or if that is not known."""
+
+    @property
+    def beginning(self) -> Beginning:
+        """What is known of the time before the first sync."""
+        if self.settled_below is None:
+            return Beginning(history=History.LATE)
+        return Beginning(history=History.CUT, settled_below=self.settled_below)
 
 
 BEGINNING = HistoryStart(TopicIncarnation(0, ""), 0)

@@ -15,7 +15,7 @@ lower bound is 51 up to p = 121, and rises by 1 with each position after it: g(1
 upper bound rises by 1 with each position up to p = 180, and is 130 after it: g(150) <= 100.
 
 The lower bound holds if the epoch has copied all records from p on that older copies may exist of
-(``coverage``). The functions take ints, or numpy arrays, number by number.
+(``lows``). The functions take ints, or numpy arrays, number by number.
 """
 
 
@@ -34,34 +34,15 @@ def high_rises_until(before_up: int, before_down: int, after_down: int) -> int:
     return after_down - before_down + before_up
 
 
-def proves_extras(source_step: int, target_step: int) -> bool:
-    """Tell whether an extra surely lies between two syncs: the target grew by more."""
-    return target_step > source_step
+def begins_epoch(source_step: int, target_step: int) -> bool:
+    """Tell whether an extra surely lies between two syncs: the target grew by more.
 
-
-def is_rewind(source_step: int, target_step: int) -> bool:
-    """Tell whether MirrorMaker 2 went back on the source between two syncs, and copied again."""
-    return (source_step <= 0) & (target_step > 0)
-
-
-def may_hide_rewind(source_step: int, target_step: int) -> bool:
-    """Tell whether MirrorMaker 2 may have passed the second of two syncs, and gone back.
-
-    A hidden rewind needs two extras: one record beyond the second sync, and that sync's own
-    record a second time.
+    Then MirrorMaker 2 went back between the two, or may have: it may have passed the second sync,
+    gone back, and copied that sync's record a second time.
     """
-    return (source_step > 0) & (target_step - 1 > source_step)
+    return target_step > source_step
 
 
 def lacks_records(source_step: int, target_step: int) -> bool:
     """Tell whether a source offset between two syncs was surely not copied between them."""
     return source_step > target_step
-
-
-def may_lack_records(source_step: int, target_step: int) -> bool:
-    """Tell whether a source offset between two syncs may not have been copied between them.
-
-    Only equal steps show that each was: where the target grew by more, an extra may stand in for
-    a record that is missing.
-    """
-    return source_step != target_step

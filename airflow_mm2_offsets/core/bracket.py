@@ -8,6 +8,10 @@ BEGINNING = -1
 """A lower bound: the target's beginning. The answer is 0, or a refusal where history is cut."""
 
 
+END = 2**63
+"""Past the last position."""
+
+
 class SyncPoint(NamedTuple):
     """Source record ``upstream`` was written to target offset ``downstream``."""
 

@@ -6,10 +6,10 @@
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import (
+    begins_epoch,
     high_rises_until,
     low_rises_from,
     lower_bound,
-    proves_extras,
 )
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
@@ -50,7 +50,7 @@ class BracketBounds(NamedTuple):
             assert before is not None  # noqa: S101
             return cls.fixed(lower_bound(before.downstream), None, Basis.AFTER_LAST_SYNC)
         if before:
-            bounds = cls.between(before, after, extras=extras or proves_extras(*bracket.steps))
+            bounds = cls.between(before, after, extras=extras or begins_epoch(*bracket.steps))
         else:
             # If the target has deleted its beginning, 0 becomes a refusal: the copy may be gone.
             rises_from = NEVER_RISES if extras else low_rises_from(0, *after)

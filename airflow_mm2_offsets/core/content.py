@@ -80,6 +80,27 @@ def match_content(
     return low, last_offsets(all_copies)[end_content]
 
 
+def skip_read(position: int, source: SourceWindow, target: TargetWindow, low: int) -> int:
+    """Return the first target offset from a lower bound on that the job may need.
+
+    It needs no record whose content both sides hold once, if its original lies before the position.
+    Then the lower bound holds whatever was copied before the first known sync.
+
+    Args:
+        position: The next offset to read on the source.
+        source: Records of the source, also of before the position.
+        target: Records of the target, from the lower bound on.
+        low: The lower bound, a target offset.
+    """
+    originals, copies = offsets_of_unique(source.records), offsets_of_unique(target.records)
+    for offset, content in target.records:
+        if offset >= low and (
+            content not in copies or originals.get(content, position) >= position
+        ):
+            return offset
+    return target.last + 1
+
+
 def _is_unique(
     copy: int, originals: Sequence[WindowRecord], copies: Sequence[WindowRecord]
 ) -> bool:
@@ -157,8 +178,10 @@ def missing_records(
     sides = _originals_and_copies(search, source, target)
     if sides is None:
         return
-    originals, copies = sides
-    on_target = {content for _, content in copies}
+    originals, _ = sides
+    on_target = {
+        content for _, content in between(search.begin.downstream, target.last, target.records)
+    }
     for offset, content in originals:
         if offset >= search.position and content not in on_target:
             yield offset

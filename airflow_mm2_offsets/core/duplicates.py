@@ -73,9 +73,27 @@ def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
         number: The epoch's number, from 1 on.
     """
     before, start = syncs.starts[number - 1], syncs.starts[number]
-    begin = syncs.upstream[start]
     free_offsets = syncs.downstream[start] - syncs.downstream[start - 1] - 1
-    at = bisect_left(syncs.upstream, begin, before, start) - 1
+    return _back_from(syncs, syncs.upstream[start], before, start, free_offsets)
+
+
+def rewind_in_tail(syncs: "PartitionSyncs", position: int, end: int) -> SyncPoint | None:
+    """Return the target's end if records from ``position`` on may be copied again before it.
+
+    No sync shows that: the target offsets after the last sync may hold duplicate copies.
+    """
+    last, free_offsets = syncs.last, end - 1 - syncs.last.downstream
+    if position > last.upstream or free_offsets <= 0:
+        return None
+    begin = _back_from(syncs, last.upstream, syncs.starts[-1], len(syncs), free_offsets - 1)
+    return SyncPoint(last.upstream, end) if position >= begin else None
+
+
+def _back_from(
+    syncs: "PartitionSyncs", begin: int, before: int, stop: int, free_offsets: int
+) -> int:
+    """Return the source offset about so many records before ``begin``, in one epoch."""
+    at = bisect_left(syncs.upstream, begin, before, stop) - 1
     while free_offsets > 0 and at >= before:
         records = _records(syncs, at) - (syncs.upstream[at + 1] - begin)
         if records >= free_offsets:
@@ -87,7 +105,7 @@ def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
 
 
 def last_possible_duplicate(
-    syncs: "PartitionSyncs", bracket: SyncBracket, *, within: int
+    syncs: "PartitionSyncs", bracket: SyncBracket, *, within: int, end: int
 ) -> SyncPoint | None:
     """Return the last sync before which a bracket's records may have been copied again.
 
@@ -100,6 +118,7 @@ def last_possible_duplicate(
         syncs: The syncs of the partition.
         bracket: The syncs around a position; of the newest epoch that reaches down to it.
         within: How many target offsets after the bracket to search.
+        end: The target's end; its last offset counts as a sync.
     """
     if bracket.end is None:
         return None
@@ -119,6 +138,10 @@ def last_possible_duplicate(
         if 0 < free_offsets >= records:
             last_sync = syncs[at + 1]
         records += _records(syncs, at) if source_step > 0 else 1
+    else:
+        is_near = end - 1 - bracket.end.downstream <= within
+        if is_near and 0 < end - 1 - syncs.last.downstream >= records:
+            return SyncPoint(syncs.last.upstream, end - 1)
     return last_sync
 
 

@@ -1,27 +1,29 @@
 """The syncs of one partition, in log order, cut into epochs; ``index`` holds them.
 
-Within an epoch both offsets of the syncs rise. An upstream offset that steps back while the
-downstream one rises is a rewind: MirrorMaker 2 was restarted and copies records again. If the
-downstream offset does not rise, the target topic was recreated: the offsets of all earlier syncs
-are gone.
+An epoch begins wherever MirrorMaker 2 went back on the source, or may have: where the target grows
+by more than the source. If the upstream offset does not even rise, MirrorMaker 2 was restarted and
+copies records again. If it rises, MirrorMaker 2 may have passed the second of two syncs, gone back,
+and copied again unseen; or a transaction marker or another writer's record lies between.
 
-Where the target grows by more than the source between two syncs of an epoch, a rewind may be
-hidden: MirrorMaker 2 may have passed the second sync, gone back, and copied again.
+If the downstream offset does not rise, the target topic was truncated or recreated, or an older
+task wrote its sync late. No number shows which of these it was, so the syncs before it no longer
+count: what was copied before it is not known. If the sync lies between the last two on both sides,
+the later one of these was sent first, or the target lost a few records: only that one is removed.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
-from airflow_mm2_offsets.core.bounds import is_rewind, may_hide_rewind
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
-from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core.bounds import begins_epoch
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
 from airflow_mm2_offsets.core.evidence import RecordWindow
-from airflow_mm2_offsets.core.positions import MAX_OFFSET
+from airflow_mm2_offsets.core.lows import Progress
 from airflow_mm2_offsets.core.segments import SearchRange, Segments
 
 
@@ -54,60 +56,48 @@ class History(StrEnum):
         return self is History.COMPLETE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What is known of the time before the first sync of a partition."""
+
+    history: History = History.UNKNOWN
+    settled_below: int = 0
+    """No position needs a copy below this target offset: 0, unless history is cut."""
+    source_end: int = END
+    """What was copied before the first sync lies below this source offset: the source's end, as an
+    archive read it after that sync was written. END if it is not known."""
+
+
 class PartitionSyncs:
     """Every usable sync of one partition; immutable, 16 bytes each."""
 
     upstream: "array[int]"
     downstream: "array[int]"
+    """Rises from sync to sync."""
     starts: "array[int]"
     """The index of the first sync of each epoch."""
-    surplus_steps: "array[int]"
-    """The index of each sync after which a rewind may be hidden; see ``may_hide_rewind``."""
-    history: History
-    settled_below: int
-    """No position needs a copy below this target offset: 0, unless history is cut."""
-    last_cut: SyncPoint | None
-    """The last sync that an archive has cut before the first one, where it may be of the same
-    topics: it tells of a rewind between the two."""
-    older_copies_until: int
-    """What was copied before the first sync lies below this source offset: the source's end, as an
-    archive read it after that sync was written. END if it is not known."""
+    beginning: Beginning
 
     def __init__(
         self,
         syncs: Iterable[tuple[int, int]] = (),
         *,
         after: "PartitionSyncs | None" = None,
-        history: History = History.UNKNOWN,
-        settled_below: int = 0,
-        last_cut: SyncPoint | None = None,
-        older_copies_until: int = END,
+        beginning: Beginning = Beginning(),
     ) -> None:
         """Index ``syncs``, pairs of upstream and downstream offset in log order.
 
-        If ``after`` is set, they continue its syncs, and the other arguments do not count.
+        If ``after`` is set, they continue its syncs, and ``beginning`` does not count.
         """
         self.upstream = array("q", after.upstream if after else ())
         self.downstream = array("q", after.downstream if after else ())
         self.starts = array("q", after.starts if after else ())
-        self.surplus_steps = array("q", after.surplus_steps if after else ())
-        self.history = after.history if after is not None else history
-        self.settled_below = after.settled_below if after is not None else settled_below
-        self.last_cut = after.last_cut if after is not None else last_cut
-        self.older_copies_until = (
-            after.older_copies_until if after is not None else older_copies_until
-        )
+        self.beginning = beginning if after is None else after.beginning
         self._extend(syncs)
 
     @classmethod
     def of_columns(
-        cls,
-        upstream: bytes,
-        downstream: bytes,
-        *,
-        starts: Sequence[int],
-        surplus_steps: Sequence[int],
-        beginning: "PartitionSyncs",
+        cls, upstream: bytes, downstream: bytes, *, starts: Sequence[int], beginning: Beginning
     ) -> "PartitionSyncs":
         """Return the syncs of columns that were indexed elsewhere, exactly as ``__init__`` would.
 
@@ -115,18 +105,23 @@ class PartitionSyncs:
             upstream: The upstream offsets, in log order, as int64 of this machine.
             downstream: The downstream offsets, likewise; they rise.
             starts: See ``starts``.
-            surplus_steps: See ``surplus_steps``.
-            beginning: Tells what was before the first sync; its own syncs do not count.
+            beginning: See ``beginning``.
         """
-        syncs = cls(
-            history=beginning.history,
-            settled_below=beginning.settled_below,
-            last_cut=beginning.last_cut,
-            older_copies_until=beginning.older_copies_until,
-        )
+        syncs = cls(beginning=beginning)
         syncs.upstream, syncs.downstream = array("q", upstream), array("q", downstream)
-        syncs.starts, syncs.surplus_steps = array("q", starts), array("q", surplus_steps)
+        syncs.starts = array("q", starts)
         return syncs
+
+    def with_source_end(self, source_end: int) -> "PartitionSyncs":
+        """Return the same syncs with ``Beginning.source_end``, unless a lower one is known."""
+        return PartitionSyncs.of_columns(
+            self.upstream.tobytes(),
+            self.downstream.tobytes(),
+            starts=self.starts,
+            beginning=replace(
+                self.beginning, source_end=min(source_end, self.beginning.source_end)
+            ),
+        )
 
     def __len__(self) -> int:
         """Return the number of syncs kept."""
@@ -153,8 +148,7 @@ class PartitionSyncs:
             self.upstream[:stop].tobytes(),
             self.downstream[:stop].tobytes(),
             starts=self.starts[: bisect_left(self.starts, stop)],
-            surplus_steps=self.surplus_steps[: bisect_left(self.surplus_steps, stop - 1)],
-            beginning=self,
+            beginning=self.beginning,
         )
 
     def step_range(self, bracket: SyncBracket) -> SearchRange | None:
@@ -198,6 +192,18 @@ class PartitionSyncs:
         """What the syncs say of all positions."""
         return Segments.of(self)
 
+    def segments_with(self, progress: Progress) -> Segments:
+        """Return what the syncs say if it is known how far MirrorMaker 2 has come."""
+        known, segments = self._with_progress
+        if known != progress:
+            segments = Segments.of(self, progress)
+            self._with_progress = progress, segments
+        return segments
+
+    @cached_property
+    def _with_progress(self) -> tuple[Progress, Segments]:
+        return Progress(), self.segments
+
     @cached_property
     def rewinds(self) -> list[RewindRun]:
         """The rewinds before which records may have been copied again unseen, for all positions."""
@@ -205,44 +211,33 @@ class PartitionSyncs:
 
     def _extend(self, syncs: Iterable[tuple[int, int]]) -> None:
         ups, downs = self.upstream, self.downstream
-        up, down = (ups[-1], downs[-1]) if ups else (MAX_OFFSET, MAX_OFFSET)
+        up, down = (ups[-1], downs[-1]) if ups else (END, END)
         for upstream, downstream in syncs:
             # Nearly all syncs take this branch; ``_append`` costs more.
             source_step, target_step = upstream - up, downstream - down
-            is_forward = source_step > 0 and target_step > 0
-            if is_forward and not may_hide_rewind(source_step, target_step):
+            if 0 < target_step <= source_step:  # not begins_epoch
                 ups.append(upstream)
                 downs.append(downstream)
-                up, down = upstream, downstream
-            else:
+            elif source_step or target_step:
                 self._append(upstream, downstream)
-                up, down = ups[-1], downs[-1]
+            up, down = upstream, downstream
 
     def _append(self, upstream: int, downstream: int) -> None:
-        ups, downs = self.upstream, self.downstream
-        if not ups:
-            self.starts.append(0)
-        elif self._is_known(upstream, downstream):
-            return
-        elif downstream <= downs[-1]:
-            del ups[:], downs[:], self.starts[:], self.surplus_steps[:]
-            self.starts.append(0)
-            self.history, self.settled_below, self.last_cut = History.LATE, 0, None
-            self.older_copies_until = END
-        elif is_rewind(upstream - ups[-1], downstream - downs[-1]):
-            self.starts.append(len(ups))
-        elif may_hide_rewind(upstream - ups[-1], downstream - downs[-1]):
-            self.surplus_steps.append(len(ups) - 1)
+        ups, downs, starts = self.upstream, self.downstream, self.starts
+        if ups and downstream <= downs[-1]:
+            self._step_back(upstream, downstream)
+        if not ups or begins_epoch(upstream - ups[-1], downstream - downs[-1]):
+            starts.append(len(ups))
         ups.append(upstream)
         downs.append(downstream)
 
-    def _is_known(self, upstream: int, downstream: int) -> bool:
-        """Tell whether a sync repeats the last one, or was overtaken by it.
-
-        MirrorMaker 2 sends syncs from two threads (``OffsetSyncWriter``). A sync that lies between
-        the last two on both sides adds nothing to what those two bound.
-        """
-        ups, downs = self.upstream, self.downstream
-        if upstream == ups[-1] and downstream == downs[-1]:
-            return True
-        return len(ups) > 1 and ups[-2] < upstream < ups[-1] and downs[-2] < downstream < downs[-1]
+    def _step_back(self, upstream: int, downstream: int) -> None:
+        """Remove the syncs that a lower target offset makes doubtful."""
+        ups, downs, starts = self.upstream, self.downstream, self.starts
+        if len(ups) > 1 and ups[-2] < upstream < ups[-1] and downs[-2] < downstream:
+            del ups[-1], downs[-1]
+            if starts[-1] == len(ups):
+                del starts[-1]
+        else:
+            del ups[:], downs[:], starts[:]
+            self.beginning = Beginning(history=History.LATE)

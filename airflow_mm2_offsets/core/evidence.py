@@ -157,9 +157,11 @@ class Evidence:
     drained: bool = False
     """When the target's end was read, every record before the position had been copied and none
     from the position on. The first was established before the read, the second after it."""
-    copied_to: int | None = None
-    """The last source offset that Connect has committed as copied, if the source held no record
-    after it once the syncs had been read. Then MirrorMaker 2 has caught up with itself."""
+    committed: int | None = None
+    """The last source offset that Connect has committed as copied."""
+    source_end: int | None = None
+    """No record from this source offset on existed when the syncs were read: their copies are yet
+    to come."""
     uncopied: Uncopied | None = None
     """Records from the position on that MirrorMaker 2 has passed over, and no transform dropped."""
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 from airflow_mm2_offsets.core.evidence import NO_EVIDENCE, Evidence, Extras
 from airflow_mm2_offsets.core.positions import TopicPartition, check_position
 from airflow_mm2_offsets.core.result import Strategy, Translation
@@ -50,7 +50,9 @@ class SyncIndex:
             TopicPartition(*key): PartitionSyncs(
                 more,
                 after=self._partitions.get(key),
-                history=History.COMPLETE if key in complete else History.UNKNOWN,
+                beginning=Beginning(
+                    history=History.COMPLETE if key in complete else History.UNKNOWN
+                ),
             )
             for key, more in pairs.items()
         }

@@ -68,7 +68,11 @@ def _rewind_since(
         return None
     is_past = now.low is not None and now.low > kept.high
     first = bisect_left(syncs.downstream, kept.high)
-    rewinds = (syncs[start] for start in syncs.starts[1:] if start >= first)
+    rewinds = (
+        syncs[start]
+        for start in syncs.starts[1:]
+        if start >= first and syncs.upstream[start] <= syncs.upstream[start - 1]
+    )
     return next((sync for sync in rewinds if is_past or sync.upstream < kept.position), None)
 
 

@@ -1,29 +1,34 @@
 """The lower bounds of all positions, built up epoch by epoch from the oldest to the newest.
 
-An epoch answers the positions from its first sync on, except where it may lack a record that has
-an older copy (``coverage``). For a position before such an uncovered range, the older epochs'
-answer to the range's first position is the lower bound: what the newer epoch has not copied lies
-there or above. Within the range, the older epochs answer.
+Each copy that a newer epoch made lies above those of the older epochs. So an epoch answers the
+positions from its first sync on, except where a record may have its only copy in an older epoch.
+There, the older epochs answer, lower. Such records lie in the *uncovered* ranges of an epoch: up
+to the *reach* of the older epochs, the last source offset that they may have copied,
 
-An example: the syncs 0 -> 0 and 100 -> 100, then a rewind 50 -> 121. The second epoch has come to
-50 only, so it is uncovered from 51 on. Position 50 gets the bound 1 (the older epoch's answer for
-51, a position after 0 -> 0), and so do the positions up to 99. Once a sync 150 -> 221 shows that
-the second epoch has caught up, position 50 gets 121.
+- the source offsets after the epoch's last sync: it has not come as far yet;
+- those between two of its syncs where the source grew by more: MirrorMaker 2 may have skipped
+  records, as its offsets can be altered (KIP-875).
+
+An epoch may have made as many copies after its last sync as there are target offsets up to the next
+epoch's first sync (``OlderCopies``). Their reach is known once newer syncs have passed as many
+records; until then it is the source's end. Before the first sync, all target offsets below it may
+hold copies, of any record. No record is copied before it exists: what was copied lies below the end
+that the source had afterwards.
+
+An example: the syncs 0 -> 0 and 100 -> 100, then a rewind 50 -> 121. The first epoch may have
+copied 20 records after 100. The second epoch has come to 50 only, and is uncovered from 51 on.
+Position 50 gets the bound 1, the older epoch's answer for 51, and so do the positions up to 99.
+Once a sync 150 -> 221 shows that the second epoch has caught up, position 50 gets 121.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter, sub
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airflow_mm2_offsets.core.bounds import (
-    is_rewind,
-    lacks_records,
-    lower_bound,
-    may_hide_rewind,
-)
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncPoint, steps_between
-from airflow_mm2_offsets.core.coverage import END, ConnectProgress, Epoch, OlderCopies
+from airflow_mm2_offsets.core.bounds import lacks_records, lower_bound
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncPoint, steps_between
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -44,33 +49,61 @@ class LowRun(NamedTuple):
     """One bound for all positions of the run: a target offset, or BEGINNING."""
 
 
-def low_runs_of(syncs: "PartitionSyncs", progress: ConnectProgress | None = None) -> list[LowRun]:
-    """Return the lower bounds of all positions, rising from 0 on.
+class Progress(NamedTuple):
+    """How far MirrorMaker 2 has come, as the clusters and Connect say beyond the syncs."""
 
-    Args:
-        syncs: At least one.
-        progress: What Connect has committed, if that is all that the source holds.
-    """
+    source_end: int = END
+    """No record from this source offset on existed when the syncs were read."""
+    committed: int = -1
+    """The last source offset that Connect has committed as copied; -1 without any."""
+    gained: int = 0
+    """How many offsets the target had gained since the newest sync."""
+
+
+class OlderCopies(NamedTuple):
+    """Records that may have been copied without a sync that shows it."""
+
+    upstream: int
+    """The records lie after this source offset."""
+    copies: int
+    """So many copies at most are left that newer syncs do not account for."""
+    reach: int
+    """The records lie up to about this source offset, if they lie as thinly as those before."""
+    since: int
+    """The index of the sync up to which newer syncs are counted."""
+    until: int = END
+    """The records lie below this source offset."""
+
+
+def low_runs_of(syncs: "PartitionSyncs", progress: Progress = Progress()) -> list[LowRun]:  # noqa: B008 - it can't change
+    """Return the lower bounds of all positions, rising from 0 on; there is at least one sync."""
+    ups, end = syncs.upstream, min(syncs.beginning.source_end, progress.source_end)
     lows = [LowRun(0, 0, 0, BEGINNING)]
-    open_copies = copies_before_history(syncs)
-    older_epochs: list[Epoch] = []
-    for bounds in syncs.epochs:
-        epoch = Epoch(
-            syncs,
-            bounds,
-            older_copies=open_copies,
-            older_epochs=older_epochs,
-            progress=progress if bounds[1] == len(syncs) else None,
-        )
-        lows = _overlaid(lows, syncs, epoch)
-        open_copies = [
-            copies for copies in open_copies if epoch.covered_at(copies, epoch.start) is None
-        ]
-        open_copies += [rewind.copies for rewind in epoch.hidden_rewinds if rewind.end == END]
-        # What it may have copied after its last sync, before the next epoch began.
-        open_copies.append(epoch.unsynced)
-        older_epochs.insert(0, epoch)
-    return lows
+    older = list(_before_history(syncs))
+    rise, last, passed = 0, -1, False
+    for start, stop in syncs.epochs:
+        if start and ups[start] <= ups[start - 1]:
+            rise, passed = start, False
+            older = [copies._replace(since=start) for copies in older]
+        last, gained = ups[stop - 1], 0
+        if stop == len(ups) and not lacks_records(progress.committed - last, progress.gained):
+            last, gained = max(last, progress.committed), progress.gained
+        older = [_counted(copies, syncs, stop) for copies in older]
+        reach = max((_reach(copies, ups[stop - 1], last, gained) for copies in older), default=-1)
+        reach, own = min(reach, progress.source_end - 1), LowRun(ups[start], start, stop)
+        passed = passed or bool(older)
+        uncovered = _skipped(syncs, own, reach, passed=passed)
+        passed = passed and not any(ups[stop - 1] > begin > reach for begin, _ in uncovered)
+        if last < reach:
+            uncovered.append((last + 1, reach + 1))
+        _overlay(lows, syncs, own, uncovered)
+        if stop < len(ups):
+            older = [each for each in older if _reach(each, ups[stop - 1], last, 0) > last]
+            older.append(_unsynced(syncs, rise, stop))
+    if last >= end - 1 or not has_room_before(syncs):
+        return lows
+    # Before the first sync, any record below the end may have been copied.
+    return [LowRun(0, 0, 0, BEGINNING), *clipped(lows, end, END)]
 
 
 def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], position: int) -> int:
@@ -82,71 +115,74 @@ def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], pos
     return downs[at] if ups[at] == position else lower_bound(downs[at])
 
 
-def copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
-    """Return what may have been copied before the first known sync was written.
+def has_room_before(syncs: "PartitionSyncs") -> bool:
+    """Tell whether the target has offsets for copies before the first known sync."""
+    return syncs.first.downstream > syncs.beginning.settled_below
 
-    Two histories leave older copies. MirrorMaker 2 was reinstalled on a target that it had filled
-    before: then its first sync is not at the target's beginning. Or the older syncs, which showed
-    a rewind, were compacted away: then the target has gained more offsets than the source.
 
-    An example: the first sync is 20 -> 30. If each source offset holds a record, records 0 to 19
-    take 20 target offsets, and only the surplus of 10 can hold further copies. If the known syncs
-    show that a source offset holds no record, all 30 target offsets can hold older copies.
+def _before_history(syncs: "PartitionSyncs") -> Iterator[OlderCopies]:
+    """Yield what may have been copied before the first known sync, and skipped later."""
+    if has_room_before(syncs):
+        first, (_, stop) = syncs.first, syncs.epochs[0]
+        copies = first.downstream - syncs.beginning.settled_below
+        thin = _source_offsets(copies, first, syncs[stop - 1])
+        until = syncs.beginning.source_end
+        yield OlderCopies(first.upstream, copies, first.upstream + thin, 0, until)
 
-    If the source topic was recreated, records of the new one may have been copied before its first
-    known sync. If the last sync that was cut shows a rewind before the first one, records after
-    the cut sync may have been copied. One offset is added in each case: a batch that the next one
-    overtook shows only in the step after it.
 
-    If an archive has read the source's end after the first sync was written, all these copies are
-    of records below that end.
+def _unsynced(syncs: "PartitionSyncs", rise: int, stop: int) -> OlderCopies:
+    """Return what an epoch may have copied between its last sync and the next epoch's first.
+
+    Each copy needs a target offset between the two. If the next sync lies further on the source,
+    its own record is one of those that were copied twice.
     """
-    until = syncs.older_copies_until
-    return [copies._replace(until=until) for copies in _copies_before_history(syncs)]
+    last, after = syncs[stop - 1], syncs[stop]
+    copies = after.downstream - last.downstream - 1
+    begin = max(last.upstream, after.upstream - 1)
+    thin = _source_offsets(copies, syncs[rise], last)
+    return OlderCopies(begin, copies, begin + thin, stop)
 
 
-def _copies_before_history(syncs: "PartitionSyncs") -> list[OlderCopies]:
-    upstream, downstream = syncs.first
-    target_offsets = downstream - syncs.settled_below
-    surplus = target_offsets - upstream
-    if syncs.last_cut and _may_go_back(syncs.last_cut, syncs.first):
-        copied_since = downstream - syncs.last_cut.downstream
-        return [
-            OlderCopies(-1, target_offsets + 1),
-            OlderCopies(syncs.last_cut.upstream, copied_since + 1),
-        ]
-    if syncs.history.is_complete and target_offsets:
-        return [OlderCopies(-1, target_offsets + 1, may_be_skipped=surplus > 0)]
-    if surplus <= 0:
-        return []
-    if _lacks_any(syncs):
-        return [OlderCopies(-1, target_offsets + 1)]
-    return [OlderCopies(-1, surplus + 1, may_be_skipped=False)]
+def _source_offsets(copies: int, first: SyncPoint, last: SyncPoint) -> int:
+    """Return how many source offsets copies take, as thinly as they lie between two syncs."""
+    source_step, target_step = steps_between(first, last)
+    return copies * max(source_step, target_step, 1) // max(target_step, 1)
 
 
-def _may_go_back(before: SyncPoint, after: SyncPoint) -> bool:
-    """Tell whether MirrorMaker 2 went back between two syncs of one log, or may have."""
-    steps = steps_between(before, after)
-    return is_rewind(*steps) or may_hide_rewind(*steps)
+def _counted(older: OlderCopies, syncs: "PartitionSyncs", stop: int) -> OlderCopies:
+    """Return older copies without those that the syncs up to ``stop`` account for.
+
+    The number of records between two syncs is estimated as the smaller one of their steps: source
+    offsets without a record make the source's step larger, extras the target's.
+    """
+    ups, downs = syncs.upstream, syncs.downstream
+    at, copies = bisect_left(ups, older.upstream, older.since, stop), older.copies
+    if at == stop:
+        return older
+    if ups[at] > older.upstream:
+        step = 0
+        if at > older.since:
+            step = min(ups[at] - ups[at - 1], downs[at] - downs[at - 1])
+            step -= older.upstream - ups[at - 1]
+        copies -= max(1, step)  # the sync's own record at least
+    while copies > 0 and at + 1 < stop:
+        copies -= min(ups[at + 1] - ups[at], downs[at + 1] - downs[at])
+        at += 1
+    return older._replace(upstream=ups[at], copies=max(0, copies), since=at)
 
 
-def _lacks_any(syncs: "PartitionSyncs") -> bool:
-    """Tell whether some source offset between two syncs was surely not copied between them."""
-    sides = (map(sub, side[1:], side) for side in (syncs.upstream, syncs.downstream))
-    return any(map(lacks_records, *sides))
+def _reach(older: OlderCopies, synced: int, last: int, gained: int) -> int:
+    """Return the last source offset of older copies, as far as the newer ones show.
 
-
-def _overlaid(lows: list[LowRun], syncs: "PartitionSyncs", epoch: Epoch) -> list[LowRun]:
-    """Return the lower bounds of the older epochs, ``lows``, replaced where an epoch answers."""
-    position = syncs.upstream[epoch.start]
-    overlaid = list(clipped(lows, 0, position))
-    for begin, end in epoch.uncovered:
-        if position < begin:
-            low = low_at(lows, syncs.upstream, syncs.downstream, begin)
-            overlaid.append(LowRun(position, 0, 0, low))
-        overlaid += clipped(lows, begin, end)
-        position = end
-    return overlaid + list(_own_lows(epoch, position))
+    Args:
+        older: The older copies that the newer syncs do not account for.
+        synced: The last source offset of the newer syncs.
+        last: The last one that was surely copied.
+        gained: How many offsets the target has gained since the newer syncs.
+    """
+    reach = max(older.upstream, older.reach)
+    is_open = older.copies > min(gained, last - synced) or last < reach
+    return min(END if is_open else reach, older.until - 1)
 
 
 def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
@@ -158,14 +194,42 @@ def clipped(runs: Sequence[_Run], begin: int, end: int) -> Iterator[_Run]:
         yield from runs[first + 1 : last]
 
 
-def _own_lows(epoch: Epoch, position: int) -> Iterator[LowRun]:
-    """Yield an epoch's own lower bounds from a position on."""
-    for rewind in epoch.hidden_rewinds:
-        if rewind.end > position:
-            begin = max(position, rewind.copies.upstream + 1)
-            if position < begin:
-                yield LowRun(position, epoch.start, epoch.stop)
-            yield LowRun(begin, 0, 0, rewind.low)
-            position = rewind.end
-    if position < END:
-        yield LowRun(position, epoch.start, epoch.stop)
+def _overlay(
+    lows: list[LowRun], syncs: "PartitionSyncs", own: LowRun, uncovered: Iterable[tuple[int, int]]
+) -> None:
+    """Replace the lower bounds of the older epochs, ``lows``, where an epoch answers."""
+    position = own.begin
+    at = bisect_left(lows, position, key=_begin)
+    older = lows[max(0, at - 1) :]
+    del lows[at:]
+    for begin, end in uncovered:
+        if position < begin:
+            low = low_at(older, syncs.upstream, syncs.downstream, begin)
+            lows.append(LowRun(position, 0, 0, low))
+        lows += clipped(older, begin, end)
+        position = end
+    lows.append(own._replace(begin=position))
+
+
+def _skipped(
+    syncs: "PartitionSyncs", own: LowRun, reach: int, *, passed: bool
+) -> list[tuple[int, int]]:
+    """Return where an epoch may have skipped records that have older copies, rising.
+
+    That is up to the older copies' reach. With ``passed`` it is also in the next step that lacks
+    records: as many may have been skipped before the older copies were made, which no sync shows.
+    """
+    ups, downs = syncs.upstream, syncs.downstream
+    stop = bisect_left(ups, reach, own.start, own.stop - 1)
+    if own.start == stop and not passed:
+        return []
+    source, target = (side[own.start : own.stop] for side in (ups, downs))
+    steps = (map(sub, islice(side, 1, None), side) for side in (source, target))
+    skipped = []
+    for at, lacks in enumerate(map(lacks_records, *steps), own.start):
+        if at >= stop and not passed:
+            break
+        if lacks:
+            skipped.append((ups[at] + 1, ups[at + 1]))
+            passed = passed and at < stop
+    return skipped

@@ -1,7 +1,6 @@
 """Explains an answer in words; ``rules`` calls it."""
 
-from airflow_mm2_offsets.core.bracket import SyncBracket
-from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core.bracket import END, SyncBracket
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.result import Basis
 
@@ -49,7 +48,7 @@ def describe_older_copies(low: int, high: int | None, syncs: PartitionSyncs) -> 
 
 def step_past_older_copies(syncs: PartitionSyncs) -> str:
     """Return in words how a position needs no copy from before the first known sync."""
-    if (end := syncs.older_copies_until) < END:
+    if (end := syncs.beginning.source_end) < END:
         return (
             f"wait for it to catch up, or let the job read to {end} or further: no record from "
             f"there on was copied before that sync"

@@ -45,7 +45,7 @@ def refuse_differing_records(blank: Translation, evidence: Evidence) -> Translat
 def refuse_before_history(blank: Translation, syncs: PartitionSyncs) -> Translation:
     """Refuse a position before the first known sync."""
     first = "{} -> {}".format(*syncs.first) if syncs else "the next sync"
-    if not syncs.history.is_cut:
+    if not syncs.beginning.history.is_cut:
         return blank.refused(
             Basis.BEFORE_FIRST_SYNC,
             f"position {blank.position} lies before the first known sync ({first}), where only "

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from airflow_mm2_offsets.core.bounds import proves_extras
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bounds import begins_epoch
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds
-from airflow_mm2_offsets.core.coverage import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Extras
 from airflow_mm2_offsets.core.lows import LowRun
@@ -94,7 +93,7 @@ def _rows_of_whole(syncs: PartitionSyncs, part: WholeBrackets, *, extras: bool) 
             yield Row(begin, end, None, None, down, NEVER_RISES, down, 0, Basis.SYNC)
         else:
             steps = after.upstream - begin, after.downstream - down
-            bounds = BracketBounds.between(before, after, extras=extras or proves_extras(*steps))
+            bounds = BracketBounds.between(before, after, extras=extras or begins_epoch(*steps))
             yield Row(begin, end, down, down, *bounds)
         before = after
 
@@ -164,11 +163,11 @@ class _Region(NamedTuple):
 
     def _bounds(self, bracket: SyncBracket) -> BracketBounds | Basis:
         """Return the bounds of a position, or why it is refused."""
-        if bracket.before is None and self.syncs.history.refuses(BEGINNING):
+        if bracket.before is None and self.syncs.beginning.history.refuses(BEGINNING):
             return Basis.HISTORY_CUT
         bounds = BracketBounds.of(bracket, extras=self.extras)
         bounds = bounds.lowered(self.syncs.segments.older_low(bracket))
-        if self.syncs.history.refuses(bounds.low):
+        if self.syncs.beginning.history.refuses(bounds.low):
             return bounds.basis
         return bounds.raised(self.rewind)
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
-from airflow_mm2_offsets.core.content import match_content, missing_records
+from airflow_mm2_offsets.core.content import match_content, missing_records, skip_read
 from airflow_mm2_offsets.core.counting import count_records
-from airflow_mm2_offsets.core.coverage import ConnectProgress
-from airflow_mm2_offsets.core.duplicates import rewind_after
+from airflow_mm2_offsets.core.duplicates import rewind_after, rewind_in_tail
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import (
     NO_EVIDENCE,
@@ -21,6 +20,7 @@ from airflow_mm2_offsets.core.evidence import (
     TargetWindow,
     Watermarks,
 )
+from airflow_mm2_offsets.core.lows import Progress
 from airflow_mm2_offsets.core.positions import TopicPartition
 from airflow_mm2_offsets.core.reasons import describe_answer, describe_older_copies
 from airflow_mm2_offsets.core.refusals import (
@@ -48,18 +48,18 @@ def translate(
     refusal = refuse_outside_source(blank, syncs, evidence.source)
     if refusal := refusal or refuse_differing_records(blank, evidence):
         return refusal
-    if syncs is not None and not syncs and syncs.history.is_cut:
+    if syncs is not None and not syncs and syncs.beginning.history.is_cut:
         return refuse_before_history(blank, syncs)
     if not syncs:
         return _drained(blank, evidence.target) if evidence.drained else blank
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(position)
     if bracket.before is None and (
-        syncs.history.refuses(bracket.low) or strategy is not Strategy.SAFE
+        syncs.beginning.history.refuses(bracket.low) or strategy is not Strategy.SAFE
     ):
         return refuse_before_history(blank, syncs)
     bounds = _bound(syncs, segments, bracket, evidence)
-    if syncs.history.refuses(bounds.low):
+    if syncs.beginning.history.refuses(bounds.low):
         return refuse_copied_before_history(blank, syncs)
     answer = _answer(blank, bounds, bracket)
     if bounds.basis is Basis.COPYING_AGAIN and bounds.low == BEGINNING:
@@ -72,15 +72,35 @@ def translate(
 
 
 def segments_with(syncs: PartitionSyncs, evidence: Evidence) -> Segments:
-    """Return the segments, with Connect's progress if it is known.
+    """Return the segments, with how far MirrorMaker 2 has come if it is known.
 
     The target's end must have been read before Connect's offsets: otherwise a record that Connect
     has committed may lie above that end.
     """
-    if evidence.copied_to is None or evidence.target is None:
+    end = evidence.source_end
+    if end is None and evidence.source is not None:
+        end = evidence.source.high
+    if end is None or syncs.segments.has_caught_up:
         return syncs.segments
+    if evidence.committed is None or evidence.target is None:
+        return syncs.segments_with(Progress(end))
     gained = evidence.target.high - 1 - syncs.last.downstream
-    return Segments.of(syncs, ConnectProgress(evidence.copied_to, gained))
+    return syncs.segments_with(Progress(end, evidence.committed, gained))
+
+
+def suspect_tail(syncs: PartitionSyncs, evidence: Evidence) -> int:
+    """Return the target's end if duplicate copies may lie after the last sync; 0 otherwise.
+
+    Where both clusters hold as many offsets after it, each record was copied once, as far as the
+    numbers show. A source that ends before the sync shows nothing.
+    """
+    source, target, last = evidence.source, evidence.target, syncs.last
+    if target is None:
+        return 0
+    if source is None:
+        return target.high
+    tails = source.high - last.upstream, target.high - last.downstream
+    return target.high if tails[0] > 0 and tails[0] != tails[1] else 0
 
 
 def _never_replicated(topic_partition: TopicPartition, position: int) -> Translation:
@@ -116,7 +136,7 @@ def _bound(
         end = evidence.target.high
         return BracketBounds.fixed(end, end, Basis.DRAINED)
     bounds, searched_to = _by_syncs(segments, bracket, evidence), -1
-    search = segments.search_range(bracket)
+    search = segments.search_range(bracket) if evidence.target_window else None
     if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
         if not search.is_newest:
             # The records were copied again, and may be again to the end: the upper bound stays.
@@ -129,8 +149,25 @@ def _bound(
         for searched in filter(None, (search, syncs.step_range(bracket))):
             read = syncs.extend_range(searched, source, target)
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
+        end = evidence.target.high if evidence.target else target.last + 1
+        bounds = _skipping_read(bounds, bracket.position, source, target, end)
     rewind = rewind_after(syncs, bracket.position)
+    if (end := suspect_tail(syncs, evidence)) - 1 > searched_to:
+        rewind = rewind_in_tail(syncs, bracket.position, end) or rewind
     return bounds.raised(rewind) if rewind and rewind.downstream > searched_to else bounds
+
+
+def _skipping_read(
+    bounds: BracketBounds, position: int, source: SourceWindow, target: TargetWindow, end: int
+) -> BracketBounds:
+    """Return the bounds without the copies at their low end that the job has read."""
+    low = max(0, bounds.low)
+    if bounds.low == bounds.high or not target.covers(low, low):
+        return bounds
+    needed = min(
+        skip_read(position, source, target, low), end if bounds.high is None else bounds.high
+    )
+    return bounds._replace(low=needed, basis=Basis.CONTENT) if needed > low else bounds
 
 
 def _by_syncs(segments: Segments, bracket: SyncBracket, evidence: Evidence) -> BracketBounds:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from airflow_mm2_offsets.core.bounds import lacks_records, may_hide_rewind
-from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint, steps_between
-from airflow_mm2_offsets.core.coverage import END, ConnectProgress
-from airflow_mm2_offsets.core.lows import LowRun, clipped, low_at, low_runs_of
+from airflow_mm2_offsets.core.bounds import begins_epoch, lacks_records
+from airflow_mm2_offsets.core.bracket import END, SyncBracket, SyncPoint, steps_between
+from airflow_mm2_offsets.core.lows import LowRun, Progress, clipped, low_at, low_runs_of
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -60,7 +59,7 @@ class Segments:
     lows: tuple[LowRun, ...]
 
     @classmethod
-    def of(cls, syncs: "PartitionSyncs", progress: ConnectProgress | None = None) -> "Segments":
+    def of(cls, syncs: "PartitionSyncs", progress: Progress = Progress()) -> "Segments":  # noqa: B008 - it can't change
         """Make the segments of ``syncs``, at least one; see ``low_runs_of``."""
         return cls(
             upstream=syncs.upstream,
@@ -73,7 +72,7 @@ class Segments:
     def has_caught_up(self) -> bool:
         """Whether the newest epoch has copied again all records that have older copies."""
         last = self.lows[-1]
-        return last.low is None and last.stop == len(self.upstream)
+        return last.low is None and last.begin <= self.upstream[-1]
 
     def bracket(self, position: int) -> SyncBracket:
         """Return the syncs around a position, of the newest epoch that reaches down to it."""
@@ -84,8 +83,11 @@ class Segments:
     def bracket_after(self, at: int, run: BracketRun, position: int) -> SyncBracket:
         """Return the bracket of a position; ``at`` is its earlier sync, start - 1 without one."""
         before = self._sync(at) if at >= run.start else None
-        after = self._sync(at + 1) if at + 1 < run.stop else None
-        rewind = None if run.rewind is None else self._sync(run.rewind)
+        # Where only the target grew by more, the next sync is of another epoch.
+        rises = at + 1 < len(self.upstream) and self.upstream[at + 1] > position
+        after = self._sync(at + 1) if rises else None
+        is_back = after and run.rewind is not None and run.rewind > at + 1
+        rewind = self._sync(run.rewind) if is_back and run.rewind is not None else None
         recopied = rewind is not None and after is not None and after.upstream >= rewind.upstream
         return SyncBracket(position, before, after, rewind if recopied else None)
 
@@ -115,22 +117,18 @@ class Segments:
             return None
         if bracket.end and not has_older_copies and self._is_settled(bracket.end):
             begin, end = bracket.begin, bracket.end
-            may_hide = may_hide_rewind(*steps_between(begin, end))
+            may_hide = begins_epoch(*steps_between(begin, end))
             is_ordered = bracket.rewind is None and not may_hide
             return SearchRange(bracket.position, begin, end, is_ordered=is_ordered)
         return self._range_with_older_copies(bracket.position)
 
     def _range_with_older_copies(self, position: int) -> SearchRange | None:
-        """Return the range from a position's lower bound to a sync without older copies.
+        """Return the range from a position's lower bound to the next sync without older copies.
 
-        It is the first sync, of the newest epoch that has caught up, from which on that epoch's
-        copies count. None if there is no such sync, or if it does not lie after the position.
+        None if there is no such sync after the position.
         """
-        newest = self.lows[-1]
-        if newest.low is not None:
-            return None
-        last = bisect_left(self.upstream, newest.begin, newest.start, newest.stop)
-        if last == newest.stop or self.upstream[last] <= position:
+        last = self._next_settled(position)
+        if last is None:
             return None
         low = max(0, self.low(position))
         # A rewind in the range may have copied records from before the position.
@@ -138,6 +136,23 @@ class Segments:
         lowest = min(position, *self.upstream[first : last + 1])
         begin, end = SyncPoint(lowest, low), self._sync(last)
         return SearchRange(position, begin, end, is_newest=self.has_caught_up)
+
+    def _next_settled(self, position: int) -> int | None:
+        """Return the index of the first sync after a position whose own offset bounds it."""
+        first = bisect_right(self.lows, position, key=_begin) - 1
+        for number in range(first, len(self.lows)):
+            run, following = self.lows[number], number + 1
+            if run.low is None:
+                end = self.lows[following].begin if following < len(self.lows) else END
+                begin = max(run.begin, position + 1)
+                at = bisect_left(self.upstream, begin, run.start, run.stop)
+                if at < run.stop and self.upstream[at] < end and self._is_newest(at):
+                    return at
+        return None
+
+    def _is_newest(self, at: int) -> bool:
+        """Tell whether no newer epoch has copied the record of a sync again."""
+        return self.bracket(self.upstream[at]).before == self._sync(at)
 
     def upstream_at(self, downstream: int) -> int | None:
         """Return the source offset of the sync at a target offset, if there is one."""
