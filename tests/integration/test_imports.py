@@ -144,7 +144,7 @@ PACKAGE = Path(airflow_mm2_offsets.__file__).parent
 
 TRANSLATE = """
 import airflow_mm2_offsets.core as core
-print(core.SyncIndex().extended({("orders", 0): [(3, 2)]}).translate("orders", 0, 3).target)
+print(core.SyncIndex().extended({("orders", 0): [(1, 0), (3, 2)]}).translate("orders", 0, 3).target)
 print(core.__file__)
 """
 

@@ -109,7 +109,8 @@ def read_on(case: WorldCase, position: int, last: int, kinds: int) -> Evidence:
     evidence = Evidence(
         source=Watermarks(low=0, high=max(end, position)),
         target=case.target,
-        copied_to=last_read(case.world),
+        committed=last_read(case.world),
+        source_end=last_read(case.world) + 1,
     )
     segments = segments_with(case.syncs, evidence)
     bracket = segments.bracket(position)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import (
@@ -48,7 +48,7 @@ def test_any_syncs_answer_as_translate_does(
         upstream, downstream = pairs[-1]
         pairs.append((max(0, upstream + up), max(0, downstream + down)))
     whole = SyncIndex().extended({PARTITION: pairs})
-    cut = PartitionSyncs(pairs, history=History.LATE)
+    cut = PartitionSyncs(pairs, beginning=Beginning(history=History.LATE))
     for index in (whole, SyncIndex.of_partitions({PARTITION: cut})):
         check(index, positions)
         check(index, sorted(positions))

@@ -37,7 +37,7 @@ def test_syncs_are_indexed(broker: MockBroker) -> None:
     assert set(read.index) == {("orders", 0), ("returns", 0)}
     assert len(read.index) == 102
     assert (read.records_read, read.skipped_count, read.next_offset) == (102, 0, 102)
-    assert read.index.translate("orders", 0, 500).target == 495
+    assert read.index.partitions[TopicPartition("orders", 0)].segments.upstream_at(495) == 500
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_a_history_is_complete_if_no_sync_before_it_is_missing(
     read = read_syncs(broker.cluster(), TOPIC)
     partitions = read.index.partitions.items()
     assert {
-        partition for partition, syncs in partitions if syncs.history is History.COMPLETE
+        partition for partition, syncs in partitions if syncs.beginning.history is History.COMPLETE
     } == complete

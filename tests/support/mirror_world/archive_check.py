@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from airflow_mm2_offsets.archive.older_copies import bounded
 from airflow_mm2_offsets.core import SyncIndex, SyncsLocation, TopicPartition, Translation
-from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core.bracket import END
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.planning.syncs import load_syncs
@@ -122,11 +121,11 @@ def judge_archive(drawn: Drawn, gain: Gain) -> None:
 
 def _compare(drawn: Drawn, syncs: PartitionSyncs, readable: Readable, gain: Gain) -> None:
     world, truths = drawn.world, drawn.world.truths()
-    gain.bounded_worlds += syncs.older_copies_until < END
+    gain.bounded_worlds += syncs.beginning.source_end < END
     now = SyncIndex.of_partitions({ORDERS: syncs})
-    then = SyncIndex.of_partitions({ORDERS: bounded(syncs, END)})
+    then = SyncIndex.of_partitions({ORDERS: _without_end(syncs)})
     first = syncs.first if syncs else None
-    if first is not None and _highest_before(drawn, first.downstream) >= syncs.older_copies_until:
+    if first is not None and _highest_before(drawn, first.downstream) >= syncs.beginning.source_end:
         gain.misread += 1
     for position, truth in truths.items():
         old, new = (index.translate(TOPIC, 0, position) for index in (then, now))
@@ -147,8 +146,13 @@ def _compare(drawn: Drawn, syncs: PartitionSyncs, readable: Readable, gain: Gain
                 continue
         gain.losses.append(
             f"seed {drawn.seed} {'+'.join(drawn.kinds)}: {position} -> {new.target}, truth {truth},"
-            f" before {old.target}; until {syncs.older_copies_until}; {world}"
+            f" before {old.target}; until {syncs.beginning.source_end}; {world}"
         )
+
+
+def _without_end(syncs: PartitionSyncs) -> PartitionSyncs:
+    pairs = zip(syncs.upstream, syncs.downstream, strict=True)
+    return PartitionSyncs(pairs, beginning=replace(syncs.beginning, source_end=END))
 
 
 def _highest_before(drawn: Drawn, downstream: int) -> int:

@@ -172,11 +172,6 @@ LATER = (
     Kind(name="turned-round", weights={"archive": 0.5}, episode=_turned_round, mixes=False),
     Kind(name="truncated", episode=_truncated),
     Kind(name="late-sync", weights={"rebalance": 0.5, "send_late": 1}, episode=_late_sync),
-    Kind(
-        name="two-tasks",
-        weights={"rebalance": 0.5, "write_late": 1, "send_late": 0.5},
-        episode=_two_tasks,
-    ),
     Kind(name="latest", episode=_latest),
     Kind(name="created-again", episode=_created_again),
 )
@@ -186,6 +181,12 @@ ALL = (*KINDS, *LATER)
 """The kinds that are drawn."""
 
 HIDING = (
+    Kind(
+        name="two-tasks",
+        weights={"rebalance": 0.5, "write_late": 1, "send_late": 0.5},
+        episode=_two_tasks,
+        mixes=False,
+    ),
     Kind(name="hidden-rewind", episode=_hidden_rewind, mixes=False),
     Kind(name="hidden-target", episode=_hidden_target, mixes=False),
 )

@@ -11,11 +11,15 @@ from airflow_mm2_offsets.core import (
     Watermarks,
     encode_offset_sync,
 )
+from airflow_mm2_offsets.core.bracket import END
 from airflow_mm2_offsets.kafka.sync_log import SyncRecords
 
 PAIR = PairIdentity(source="source-id", target="target-id", syncs_topic="mm2-offset-syncs")
 FIRST = TopicIncarnation(1, "first-life")
 HOUR = 3_600_000
+ORDERS = TopicPartition("orders", 0)
+FAR_END = 1_000_000
+"""The source's end that a run sees of ``ORDERS`` unless a test gives another: beyond all syncs."""
 
 Sync = tuple[str, int, int, int]
 """Topic, partition, upstream and downstream offset."""
@@ -61,30 +65,38 @@ def append(
     first: int = 0,
     stop: int | None = None,
     *,
-    source_end: int | None = None,
+    source_end: int = FAR_END,
     **about: object,
 ) -> None:
-    """Add a run; the source's end lies beyond all syncs, unless another is given."""
+    """Add a run that sees a source's end."""
     stop = len(log) if stop is None else stop
-    end = 1_000_000 if source_end is None else source_end
     archive.append(
         header=header_of(log, first, stop, **about),  # type: ignore[arg-type]
         syncs=records_of(log, first, stop),
-        watermarks={TopicPartition("orders", 0): (Watermarks(low=0, high=end), None)},
+        watermarks={ORDERS: (Watermarks(low=0, high=source_end), None)},
     )
 
 
-def index_of(log: Iterable[Sync | None], *, complete: bool = True) -> SyncIndex:
-    """Return what ``core`` makes of the log, which begins with the first sync ever written."""
+def index_of(
+    log: Iterable[Sync | None], *, complete: bool = True, source_end: int = END
+) -> SyncIndex:
+    """Return what ``core`` makes of the log, which begins with the first sync ever written.
+
+    An archive notes ``source_end`` where copies may be older than the first sync of ``ORDERS``.
+    """
     pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
     for sync in log:
         if sync:
             pairs.setdefault(TopicPartition(*sync[:2]), []).append(sync[2:])
-    return SyncIndex().extended(pairs, complete=pairs if complete else ())
+    index = SyncIndex().extended(pairs, complete=pairs if complete else ())
+    orders = index.partitions.get(ORDERS)
+    if not orders or orders.first.downstream == 0:
+        return index
+    return SyncIndex.of_partitions({**index.partitions, ORDERS: orders.with_source_end(source_end)})
 
 
 def contents(index: SyncIndex) -> dict[TopicPartition, tuple[object, ...]]:
     return {
-        each: (syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history)
+        each: (syncs.upstream, syncs.downstream, syncs.starts, syncs.beginning)
         for each, syncs in index.partitions.items()
     }

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from airflow_mm2_offsets.archive.columns import SyncColumns
 from airflow_mm2_offsets.archive.index_builder import build_index
 from airflow_mm2_offsets.core import TopicPartition
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from tests.unit.archive.archive_builder import Sync, contents, index_of, records_of
 
@@ -36,7 +36,7 @@ DISORDER = st.lists(
 def test_columns_give_the_index_of_core(log: list[Sync]) -> None:
     """Both indexes are equal, also for syncs in disorder and for offsets near int64's maximum."""
     columns = SyncColumns.of_records(records_of(log, 0, len(log)))
-    assert contents(build_index(columns, {}, {}, {})) == contents(index_of(log, complete=False))
+    assert contents(build_index(columns, {})) == contents(index_of(log, complete=False))
 
 
 @given(rising() | DISORDER)
@@ -44,9 +44,10 @@ def test_a_cut_partition_stays_cut(log: list[Sync]) -> None:
     """Whatever the order of the syncs, the history before the first stays cut."""
     columns = SyncColumns.of_records(records_of(log, 0, len(log)))
     built = build_index(
-        columns, dict.fromkeys((TopicPartition(*sync[:2]) for sync in log), History.LATE), {}, {}
+        columns,
+        dict.fromkeys((TopicPartition(*sync[:2]) for sync in log), Beginning(history=History.LATE)),
     )
-    assert all(syncs.history.is_cut for syncs in built.partitions.values())
+    assert all(syncs.beginning.history.is_cut for syncs in built.partitions.values())
 
 
 @given(rising(), rising())
@@ -56,7 +57,7 @@ def test_an_index_of_columns_can_be_extended(log: list[Sync], more: list[Sync]) 
     pairs: dict[TopicPartition, list[tuple[int, int]]] = {}
     for sync in more:
         pairs.setdefault(TopicPartition(*sync[:2]), []).append(sync[2:])
-    built = build_index(columns, {}, {}, {}).extended(pairs)
+    built = build_index(columns, {}).extended(pairs)
     assert contents(built) == contents(index_of([*log, *more], complete=False))
 
 
@@ -69,6 +70,6 @@ def test_the_index_up_to_a_sync_equals_an_index_of_these_syncs(log: list[Sync], 
     if at >= len(syncs):
         return
     pairs = zip(syncs.upstream[: at + 1], syncs.downstream[: at + 1], strict=True)
-    known, again = syncs.until(syncs[at]), PartitionSyncs(pairs, history=syncs.history)
-    for field in ("upstream", "downstream", "starts", "surplus_steps", "history"):
+    known, again = syncs.until(syncs[at]), PartitionSyncs(pairs, beginning=syncs.beginning)
+    for field in ("upstream", "downstream", "starts", "beginning"):
         assert getattr(known, field) == getattr(again, field)

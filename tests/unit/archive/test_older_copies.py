@@ -8,26 +8,25 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_mm2_offsets.archive import SyncArchive, TopicIncarnation
-from airflow_mm2_offsets.core import Status, TopicPartition
-from airflow_mm2_offsets.core.coverage import END
+from airflow_mm2_offsets.core import Status
+from airflow_mm2_offsets.core.bracket import END
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.support.mirror_world.archive_check import Gain, judge_archive, with_archives
 from tests.support.mirror_world.cases import drawn_worlds
 from tests.support.mirror_world.draw import Drawn
-from tests.unit.archive.archive_builder import Sync, append
+from tests.unit.archive.archive_builder import ORDERS, Sync, append
 
-ORDERS = TopicPartition("orders", 0)
 TURNED: list[Sync] = [("bills", 0, 0, 0), ("orders", 0, 236, 278), ("orders", 0, 250, 292)]
 """The target of orders held 278 records of its own when MirrorMaker 2 began to copy there."""
 
 
 def until(archive: SyncArchive) -> int:
-    return archive.read().index().partitions[ORDERS].older_copies_until
+    return archive.read().index().partitions[ORDERS].beginning.source_end
 
 
 def until_or_none(archive: SyncArchive) -> int | None:
     syncs = archive.read().index().partitions.get(ORDERS)
-    return None if syncs is None else syncs.older_copies_until
+    return None if syncs is None else syncs.beginning.source_end
 
 
 @pytest.fixture(autouse=True)

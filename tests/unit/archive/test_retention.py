@@ -24,8 +24,6 @@ from tests.support.worlds import (
 from tests.unit.archive.archive_builder import Sync, append
 from tests.unit.archive.test_index_builder import rising
 
-LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
-
 
 @given(rising(), st.integers(0, 60), st.integers(0, 150))
 @example(log=[("orders", 0, 10, 1), ("orders", 0, 10, 4), ("orders", 0, 12, 5)], cut=3, position=12)
@@ -133,9 +131,9 @@ def test_an_archive_holds_the_truth(archive: SyncArchive, name: str) -> None:
 
 def test_retention_refuses_positions_that_only_dropped_syncs_bound(archive: SyncArchive) -> None:
     """After a rewind up to 10, only the dropped sync bounds 11; a later sync brings the answer."""
-    log: list[Sync] = [("orders", 0, 11, 1), ("orders", 0, 12, 2), ("orders", 0, 10, 3)]
-    append(archive, log, 0, 2, time=0)
-    append(archive, log, 2, 3, time=4_000_000_000_000)
+    log: list[Sync] = [("orders", 0, *sync) for sync in ((0, 0), (11, 1), (12, 2), (10, 3))]
+    append(archive, log, 0, 3, time=0)
+    append(archive, log, 3, 4, time=4_000_000_000_000)
     assert archive.read().index().translate("orders", 0, 10).target == 1
     archive.compact(over=0, keep=timedelta(days=1))
     after = archive.read().index()
@@ -146,11 +144,12 @@ def test_retention_refuses_positions_that_only_dropped_syncs_bound(archive: Sync
 
 def test_retention_keeps_an_idle_partition(archive: SyncArchive) -> None:
     """The last sync of a partition stays, however old; the archive lists the cut partitions."""
-    append(archive, LOG, 0, 40, time=0)
-    append(archive, LOG, 40, 40, time=4_000_000_000_000)
+    log = [("orders", number % 2, 10 * number, 8 * (number & ~1)) for number in range(40)]
+    append(archive, log, 0, 40, time=0)
+    append(archive, log, 40, 40, time=4_000_000_000_000)
     assert archive.compact(over=1, keep=timedelta(days=30)) == 2
     index = archive.read().index()
-    assert index.translate("orders", 1, 390).target == 312
+    assert index.translate("orders", 1, 390).target == 304
     assert index.translate("orders", 1, 389).basis is Basis.HISTORY_CUT
     assert "archive" in index.translate("orders", 1, 389).reason
 

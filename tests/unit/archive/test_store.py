@@ -11,13 +11,25 @@ from hypothesis import strategies as st
 from upath import UPath
 
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive, TopicIncarnation
-from airflow_mm2_offsets.core import Basis, Status, TopicPartition
+from airflow_mm2_offsets.core import Basis, Status
 from airflow_mm2_offsets.errors import ArchiveError
 from tests.support.golden import NAMES, golden_set
-from tests.unit.archive.archive_builder import FIRST, HOUR, PAIR, Sync, append, contents, index_of
+from tests.unit.archive.archive_builder import (
+    FAR_END,
+    FIRST,
+    HOUR,
+    ORDERS,
+    PAIR,
+    Sync,
+    append,
+    contents,
+    index_of,
+)
 from tests.unit.archive.test_index_builder import rising
 
 LOG: list[Sync] = [("orders", number % 2, 10 * number, 8 * number) for number in range(40)]
+LATE: list[Sync | None] = [None, *LOG[1:]]
+"""The syncs topic was compacted before the first run; the first sync is not at offset 0."""
 
 
 def files(archive: SyncArchive) -> list[UPath]:
@@ -54,7 +66,7 @@ def test_any_split_reads_as_the_whole(
             append(archive, log, begin, stop, time=time)
             reached = max(reached, stop)
         before = contents(archive.read().index())
-        assert before == contents(index_of(log))
+        assert before == contents(index_of(log, source_end=FAR_END))
         if compact:
             archive.compact(over=0)
             assert len(files(archive)) == 1
@@ -104,26 +116,43 @@ def test_golden_sets_translate_from_the_archive(archive: SyncArchive, name: str)
 
 
 def test_a_late_start_refuses_the_earliest_positions(archive: SyncArchive) -> None:
-    """If the syncs topic was compacted before the first run, the earliest positions are refused."""
-    log: list[Sync | None] = [None, *LOG[1:]]
-    append(archive, log)
-    answer = archive.read().index().translate("orders", 0, 5)
-    assert (answer.status, answer.basis) == (Status.REFUSED, Basis.HISTORY_CUT)
-    assert archive.read().index().translate("orders", 0, 20).status is Status.EXACT
+    """If the syncs topic was compacted before the first run, the earliest positions are refused.
+
+    Up to 40, source offsets that were not copied since may have been copied to 0 to 15.
+    """
+    append(archive, LATE, source_end=381)
+    index = archive.read().index()
+    refused = {5: Basis.HISTORY_CUT, 20: Basis.COPYING_AGAIN, 39: Basis.COPYING_AGAIN}
+    for position, basis in refused.items():
+        answer = index.translate("orders", 0, position)
+        assert (answer.status, answer.basis) == (Status.REFUSED, basis)
+    assert index.translate("orders", 0, 60).status is Status.EXACT
+
+
+def test_a_late_start_refuses_until_all_is_copied_again(archive: SyncArchive) -> None:
+    """Records 381 to 399 existed at the first run, and may have been copied before its syncs."""
+    append(archive, LATE, source_end=400)
+    index = archive.read().index()
+    for position in (20, 60, 380, 399):
+        answer = index.translate("orders", 0, position)
+        assert (answer.status, answer.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
+    caught_up = index.extended({ORDERS: [(399, 323)]})
+    assert caught_up.translate("orders", 0, 60).status is Status.EXACT
 
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_recreated_topic_is_cut(archive: SyncArchive, side: int) -> None:
     """Syncs up to the run that saw the new id are cut; later ones, and other topics, answer."""
-    both: list[Sync] = [*LOG, *(("bills", 0, 10 * n, 8 * n) for n in range(10))]
+    both: list[Sync] = [("orders", n % 2, 10 * n, 10 * n) for n in range(40)]
+    both += [("bills", 0, 10 * n, 8 * n) for n in range(10)]
     ids = [("s1", "t1"), ("s2", "t1")] if side == 0 else [("s1", "t1"), ("s1", "t2")]
-    append(archive, both, 0, 20, time=1, topics={"orders": ids[0], "bills": ("b", "b")})
-    append(archive, both, 20, 30, time=2, topics={"orders": ids[1], "bills": ("b", "b")})
-    append(archive, both, 30, 50, time=3, topics={"orders": ids[1], "bills": ("b", "b")})
+    for number, (first, stop) in enumerate(((0, 20), (20, 30), (30, 50))):
+        topics = {"orders": ids[min(number, 1)], "bills": ("b", "b")}
+        append(archive, both, first, stop, time=number, topics=topics, source_end=381)
     for _ in range(2):
         index = archive.read().index()
         assert index.translate("orders", 0, 290).basis is Basis.HISTORY_CUT
-        assert index.translate("orders", 0, 300).target == 240
+        assert index.translate("orders", 0, 300).target == 300
         assert index.translate("bills", 0, 30).target == 24
         archive.compact(over=0)
 
@@ -225,7 +254,7 @@ def test_a_recreated_source_topic_may_have_been_copied_before_the_run_that_saw_i
     append(archive, log, 3, 7, time=4, topics={"orders": ("s2", "t")})
     for _ in range(2):
         index = archive.read().index()
-        assert index.partitions[TopicPartition("orders", 0)].settled_below == 7
+        assert index.partitions[ORDERS].beginning.settled_below == 7
         answer = index.translate("orders", 0, 1)
         assert (answer.status, answer.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
         archive.compact(over=0)

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.core import (
 )
 
 TOPIC = "orders"
-REWOUND = ((900, 900), (1000, 1000), (953, 1001), (1100, 1148))
+REWOUND = ((0, 0), (900, 900), (1000, 1000), (953, 1001), (1100, 1148))
 """Up to record 1000 was copied, then from 953 on again."""
 
 
@@ -216,7 +216,7 @@ def test_nothing_lies_below_the_beginning_of_the_target() -> None:
 def test_records_show_a_rewind_behind_which_others_were_skipped() -> None:
     """22 to 24 were copied, then 22, 23 and 25: the source has no records from 14 to 21."""
     originals = [*range(14), *range(22, 41)]
-    copied = [*range(4, 14), 13, 22, 23, 24, 22, 23, *range(25, 41)]
+    copied = [*range(3, 14), 22, 23, 24, 22, 23, *range(25, 41)]
     evidence = Evidence(
         source=Watermarks(low=0, high=41),
         target=Watermarks(low=0, high=len(copied)),
@@ -224,7 +224,7 @@ def test_records_show_a_rewind_behind_which_others_were_skipped() -> None:
         source_window=SourceWindow(first=0, last=40, records=[(at, at) for at in originals]),
     )
     index = SyncIndex().extended(
-        {TopicPartition(TOPIC, 0): [(13, 10), (22, 14), (23, 15), (25, 16), (40, 31)]}
+        {TopicPartition(TOPIC, 0): [(3, 0), (13, 10), (22, 14), (23, 15), (25, 16), (40, 31)]}
     )
     answer = index.translate(TOPIC, 0, 14, evidence=evidence)
     assert (answer.status, answer.low) == ("bounded", 11)

@@ -18,4 +18,6 @@ def test_duplicates_need_a_free_offset_each(rewound_to: SyncPoint, last: SyncPoi
     """Before a rewind to 50 fit copies from position 0 on, if there are 50 free offsets."""
     syncs = PartitionSyncs([(0, 0), (100, 100), rewound_to])
     bracket = PartitionSyncs([(0, 0), (100, 100)]).segments.bracket(0)
-    assert last_possible_duplicate(syncs, bracket, within=1000) == last
+    assert (
+        last_possible_duplicate(syncs, bracket, within=1000, end=rewound_to.downstream + 1) == last
+    )

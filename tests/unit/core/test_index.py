@@ -16,9 +16,8 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
-from airflow_mm2_offsets.core.bracket import SyncPoint
-from airflow_mm2_offsets.core.coverage import END
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.bracket import END
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.worlds import REFILLED, REFILLED_TRUTHS
 
@@ -36,7 +35,7 @@ def answers(index: SyncIndex) -> list[Translation]:
 
 
 def contents(syncs: PartitionSyncs) -> tuple[object, ...]:
-    return syncs.upstream, syncs.downstream, syncs.starts, syncs.surplus_steps, syncs.history
+    return syncs.upstream, syncs.downstream, syncs.starts, syncs.beginning
 
 
 @given(PAIRS, st.integers(0, 25))
@@ -76,10 +75,11 @@ def test_a_sync_read_twice_is_one(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_an_overtaken_sync_cuts_nothing() -> None:
-    """A sync that arrives after its successor is skipped; the history stays."""
-    tidy = index_of((10, 10), (30, 25), (40, 35))
-    overtaken = index_of((10, 10), (30, 25), (20, 15), (40, 35))
+    """A sync that arrives after its successor takes its place; the history stays."""
+    tidy = index_of((0, 0), (20, 15), (40, 35))
+    overtaken = index_of((0, 0), (30, 25), (20, 15), (40, 35))
     assert answers(overtaken) == answers(tidy)
+    assert contents(overtaken.partitions[ORDERS]) == contents(tidy.partitions[ORDERS])
 
 
 def test_syncs_are_sorted_by_partition() -> None:
@@ -87,17 +87,19 @@ def test_syncs_are_sorted_by_partition() -> None:
     index = SyncIndex(
         OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down)
         for topic, partition, up, down in [
-            ("orders", 1, 50, 20),
-            ("bills", 1, 50, 30),
-            ("orders", 0, 50, 40),
-            ("orders", 1, 51, 21),
+            ("orders", 1, 20, 0),
+            ("bills", 1, 30, 0),
+            ("orders", 0, 40, 0),
+            ("orders", 1, 50, 30),
+            ("orders", 0, 50, 10),
+            ("bills", 1, 50, 20),
         ]
     )
-    assert len(index) == 4
+    assert len(index) == 6
     assert set(index) == {("orders", 0), ("orders", 1), ("bills", 1)}
-    assert index.translate("orders", 1, 50).target == 20
-    assert index.translate("bills", 1, 50).target == 30
-    assert index.translate("orders", 0, 50).target == 40
+    assert index.translate("orders", 1, 50).target == 30
+    assert index.translate("bills", 1, 50).target == 20
+    assert index.translate("orders", 0, 50).target == 10
 
 
 @pytest.mark.parametrize(("topic", "partition"), [("bills", 0), ("orders", 7)])
@@ -129,7 +131,7 @@ def test_a_copy_from_before_the_cut_is_waited_for() -> None:
     """While it copies again, what may lie before the cut is refused unless the end is proven."""
     pairs = [(11, 1), (12, 2), (9, 3)]
     assert index_of(*pairs).translate(TOPIC, 0, 10).target == 0
-    cut = PartitionSyncs(history=History.LATE)
+    cut = PartitionSyncs(beginning=Beginning(history=History.LATE))
     index = SyncIndex.of_partitions({ORDERS: cut}).extended({ORDERS: pairs})
     refused = index.translate(TOPIC, 0, 10)
     assert (refused.status, refused.basis) == (Status.REFUSED, Basis.COPYING_AGAIN)
@@ -152,7 +154,10 @@ def test_a_second_copy_that_no_sync_shows_is_suspected() -> None:
     index = index_of((0, 0), (6, 6), (7, 12))
     again = index.translate(TOPIC, 0, 7)
     assert (again.basis, again.low, again.high) == (Basis.COPYING_AGAIN, 7, 12)
-    assert index.translate(TOPIC, 0, 6).status is Status.EXACT
+    # Five offsets are free before 12: what was copied again there begins at record 2 or later.
+    before = index.translate(TOPIC, 0, 6)
+    assert (before.basis, before.low, before.high) == (Basis.SYNC, 6, 12)
+    assert index.translate(TOPIC, 0, 0).status is Status.EXACT
     caught_up = index.extended({ORDERS: [(12, 17)]})
     assert caught_up.translate(TOPIC, 0, 7).target == 12
     assert caught_up.translate(TOPIC, 0, 7).status is Status.EXACT
@@ -174,25 +179,25 @@ def test_the_next_records_that_were_skipped_may_have_older_copies() -> None:
     assert index.translate(TOPIC, 0, 21).target == 17
 
 
-def test_what_was_copied_before_a_rewind_at_the_cut_is_waited_for() -> None:
+def test_what_was_copied_before_the_cut_is_waited_for() -> None:
     """Of a recreated target, copies before the first sync may be of records after it."""
-    cut = PartitionSyncs(history=History.LATE, last_cut=SyncPoint(60, 10))
+    cut = PartitionSyncs(beginning=Beginning(history=History.LATE))
     index = SyncIndex.of_partitions({ORDERS: cut}).extended({ORDERS: [(37, 18)]})
     assert index.translate(TOPIC, 0, 37).basis is Basis.COPYING_AGAIN
-    # After 60, up to seven records may have been copied before 37 was copied again.
+    # Any record that the source holds may be one: only its end settles that.
+    held = Evidence(source_end=70)
     for position, basis in ((67, Basis.COPYING_AGAIN), (69, Basis.SYNC)):
         further = index.extended({ORDERS: [(position, position - 19)]})
-        assert further.translate(TOPIC, 0, 37).basis is basis
-    assert further.translate(TOPIC, 0, 37).target == 18
-    recreated = index.extended({ORDERS: [(37, 0)]})
-    assert recreated.partitions[ORDERS].last_cut is None
+        assert further.translate(TOPIC, 0, 37).basis is Basis.COPYING_AGAIN
+        assert further.translate(TOPIC, 0, 37, evidence=held).basis is basis
+    assert further.translate(TOPIC, 0, 37, evidence=held).target == 18
 
 
 def test_a_recreated_target_has_nothing_settled() -> None:
     """What an archive knows of the old log says nothing of the new one."""
-    cut = PartitionSyncs([(90, 80)], history=History.CUT, settled_below=80)
-    assert cut.settled_below == 80
-    assert PartitionSyncs([(50, 40)], after=cut).settled_below == 0
+    cut = PartitionSyncs([(90, 80)], beginning=Beginning(history=History.CUT, settled_below=80))
+    assert cut.beginning.settled_below == 80
+    assert PartitionSyncs([(50, 40)], after=cut).beginning.settled_below == 0
 
 
 TURNED = [(23610, 27819), (24000, 28209), (24127, 28336), (24200, 28409)]
@@ -200,7 +205,9 @@ TURNED = [(23610, 27819), (24000, 28209), (24127, 28336), (24200, 28409)]
 
 
 def turned_index(end: int | None, *more: tuple[int, int]) -> SyncIndex:
-    beginning = PartitionSyncs() if end is None else PartitionSyncs(older_copies_until=end)
+    beginning = (
+        PartitionSyncs() if end is None else PartitionSyncs(beginning=Beginning(source_end=end))
+    )
     return SyncIndex.of_partitions({ORDERS: beginning}).extended({ORDERS: [*TURNED, *more]})
 
 
@@ -234,16 +241,20 @@ def test_the_end_bounds_no_other_older_copies() -> None:
 def test_a_recreated_target_has_no_end_of_the_old_one() -> None:
     """The end was read after the first sync of the old log, and before that of the new one."""
     recreated = turned_index(23700, (30000, 500))
-    assert recreated.partitions[ORDERS].older_copies_until == END
+    assert recreated.partitions[ORDERS].beginning.source_end == END
 
 
 def test_before_the_first_sync() -> None:
     """What precedes every sync lies between the target's beginning and the first sync."""
     answer = index_of((10, 10)).translate(TOPIC, 0, 5)
-    assert (answer.basis, answer.low, answer.high) == (Basis.BEFORE_FIRST_SYNC, 0, 10)
+    assert (answer.basis, answer.low, answer.high) == (Basis.COPYING_AGAIN, 0, 10)
     assert index_of((10, 0)).translate(TOPIC, 0, 5).status is Status.EXACT
-    close = index_of((10, 10)).translate(TOPIC, 0, 5, extras=Extras.NONE)
-    assert (close.low, close.high) == (5, 10)
+    # What was copied before the first sync is not measured, unless all of it was copied again.
+    open_end = index_of((10, 10)).translate(TOPIC, 0, 5, extras=Extras.NONE)
+    assert (open_end.low, open_end.high) == (0, 10)
+    settled = Evidence(source_end=11, extras=Extras.NONE)
+    close = index_of((10, 10)).translate(TOPIC, 0, 5, evidence=settled)
+    assert (close.basis, close.low, close.high) == (Basis.BEFORE_FIRST_SYNC, 5, 10)
 
 
 @pytest.mark.parametrize("low", [1, 10, 11, 50])
@@ -257,8 +268,10 @@ def test_before_the_first_sync_of_a_target_that_expired(low: int) -> None:
 def test_no_extras_before_the_first_sync_looks_past_no_rewind() -> None:
     """Where a later life began before the first known sync, its records are not measured."""
     index = index_of((700, 200), (1000, 500), (600, 550), (1100, 1050))
-    answer = index.translate(TOPIC, 0, 590, extras=Extras.NONE)
+    settled = Evidence(source_end=1101, extras=Extras.NONE)
+    answer = index.translate(TOPIC, 0, 590, evidence=settled)
     assert (answer.low, answer.high) == (90, 550)
+    assert index.translate(TOPIC, 0, 590, extras=Extras.NONE).low == 0
 
 
 def test_outside_the_target() -> None:
@@ -310,9 +323,9 @@ def test_no_position_is_an_error(position: object) -> None:
 def test_the_largest_offsets_fit() -> None:
     """Offsets up to int64's end are kept and answered as they are."""
     end = 2**63 - 1
-    index = index_of((end - 5, end - 6), (end, end))
+    index = index_of((0, 0), (end - 5, end - 5), (end, end))
     assert index.translate(TOPIC, 0, end).target == end
-    assert index.translate(TOPIC, 0, end - 3).low == end - 5
+    assert index.translate(TOPIC, 0, end - 3).low == end - 4
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.core import Basis, Extras, SyncIndex, TopicPartition
-from airflow_mm2_offsets.core.epochs import History, PartitionSyncs
+from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
 from airflow_mm2_offsets.core.positions import MAX_OFFSET
 from airflow_mm2_offsets.core.rows import Row, rows_of
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
@@ -45,7 +45,8 @@ def test_any_syncs_answer_as_translate_does(steps: list[tuple[int, int]], histor
     for up, down in steps:
         upstream, downstream = pairs[-1]
         pairs.append((max(0, upstream + up), max(0, downstream + down)))
-    check(PartitionSyncs(pairs, history=history), (*range(100), MAX_OFFSET))
+    syncs = PartitionSyncs(pairs, beginning=Beginning(history=history))
+    check(syncs, (*range(100), MAX_OFFSET))
 
 
 def test_copying_again_answers_as_translate_does() -> None:

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.core.summary import fold, summarize_folded
 
 INDEX = SyncIndex(
     OffsetSync(topic="orders", partition=0, upstream=upstream, downstream=downstream)
-    for upstream, downstream in ((32, 21), (42, 25))
+    for upstream, downstream in ((11, 0), (32, 21), (42, 25))
 )
 
 
@@ -24,7 +24,7 @@ def _plan(strategy: Strategy) -> FailoverPlan:
     return FailoverPlan(
         created_at="2026-11-21T09:10:00+00:00",
         strategy=strategy,
-        syncs_read=2,
+        syncs_read=3,
         syncs_skipped=0,
         partitions=plan_partitions(answers, Naming(source_alias="a", target_alias="b")),
     )

@@ -5,7 +5,6 @@
 
 from types import MappingProxyType
 
-import pytest
 from hypothesis import given, settings
 
 from tests.support.mirror_world.cases import by_kind, check, drawn_worlds, some
@@ -17,7 +16,7 @@ _LATE = "a sync below the last one deletes the older ones, which still count"
 UNMENDED = MappingProxyType({"late-sync": _LATE, "two-tasks": _LATE})
 
 
-@by_kind(UNMENDED)
+@by_kind({})
 def test_the_syncs_lose_nothing(kind: Kind) -> None:
     """By all syncs, and by those that compaction leaves."""
     for drawn in some(100, kind):
@@ -25,7 +24,6 @@ def test_the_syncs_lose_nothing(kind: Kind) -> None:
             check(judge)
 
 
-@pytest.mark.xfail(strict=True, reason=_LATE)
 def test_the_syncs_lose_nothing_where_kinds_meet() -> None:
     """The same in worlds of several kinds."""
     for drawn in some(600, alone=False):

@@ -59,6 +59,7 @@ def _copy_back(
 
 def _back(turned: Failover, clusters: Clusters, archive: str) -> Failover:
     _copy_back(clusters, 0, NEW[5:], 20, 35)
+    clusters.target.produce("orders", 0, NEW[:1])  # It is not copied back yet.
     vars(turned)["job_on_target"] = JobOnTarget(turned, READ)
     conf = {"reverse_mm2_conn_id": "mm2_back", "archive": archive}
     return way_home(turned.worker, turned, "manual__2", **conf)

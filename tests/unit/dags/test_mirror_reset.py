@@ -47,7 +47,7 @@ def _truncate_and_begin_to_copy_again(clusters: Clusters) -> None:
 AGAIN = "MirrorMaker 2 has gone back to {} on the source since the plan was made, and has copied "
 RESETS = [
     (_copy_all_again, f"is at 19 there now: {AGAIN.format(0)}again from 15 on"),
-    (_begin_to_copy_again, f"is at 9 or later there now: {AGAIN.format(0)}again from 15 on"),
+    (_begin_to_copy_again, f"is at 0 or later there now: {AGAIN.format(0)}again from 15 on"),
     (_copy_again_with_late_sync, f"is at 19 there now: {AGAIN.format(9)}again from 24 on"),
     (_truncate_and_copy_again, "is at 7 there now, so the job would lose records"),
     (_truncate_and_begin_to_copy_again, "may not have copied again all records"),

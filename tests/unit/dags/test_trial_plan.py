@@ -34,6 +34,7 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "on_unmapped": ("latest", OnUnmapped.LATEST),
     "unmapped_time": ("2026-11-21T09:10:00+00:00", None),
     "unmapped_margin": (7.0, 7.0),
+    "give_up": (7, 7),
 }
 """A value of each option other than its default, and what it is parsed to."""
 Tried = Callable[[], PlanOptions]

@@ -313,7 +313,7 @@ def test_a_checkpoint_before_the_first_known_sync_is_not_confirmed(mm2: Mm2Simul
     assert _statuses(report) == {"billing": "committed", "shipping": "refused"}
     assert report["totals"]["unconfirmed"] == 1
     reasons = {each["group"]: each["reason"] for each in report["offsets"]}
-    assert "lies between the target's beginning and 1999 -> 1999" in reasons["billing"]
+    assert "before the first known sync 1999 -> 1999" in reasons["billing"]
     assert "names 2020, and the offset syncs prove no more than 0" in reasons["shipping"]
 
 

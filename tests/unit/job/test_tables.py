@@ -92,9 +92,12 @@ def test_tables_say_what_the_rows_say(extras: Extras, most: int) -> None:
 
 @pytest.mark.parametrize("extras", Extras)
 def test_most_rows_take_eight_bytes(extras: Extras) -> None:
-    """Rewinds, and brackets whose target grew by more, cost no more than their own rows do."""
+    """A rewind costs no more than its own rows do.
+
+    Where the target grew by more, a rewind may be hidden: three records more, or six.
+    """
     rising, more, rewound, *_ = logs()
-    for pairs, most in ((rising, 1.1), (rewound, 1.4), (more, 5 if extras == "none" else 1.1)):
+    for pairs, most in ((rising, 1.1), (rewound, 1.4), (more, 9.2 if extras == "none" else 4.2)):
         rows = rows_of(PartitionSyncs(pairs), extras=extras)
         (table,) = tables_of(rows, extras=extras, most=2**20)
         assert len(table[4]) < most * len(pairs)

@@ -94,8 +94,9 @@ def test_what_is_not_exact_is_refused(copied: Pair, tmp_path: Path) -> None:
     assert not target.exists()
 
     done = migrate(copied, original, target, MigrationOptions(plan=blind, allow_bounded=True))
-    assert _targets(done)["offsets/5"] == "6"
-    assert done["max_reread"] == (14 - 6) + 3 * (9 - 1)
+    # Records may lie at the target's beginning that were copied before the first known sync.
+    assert _targets(done)["offsets/5"] == "0"
+    assert done["max_reread"] == (14 - 0) + 3 * (9 - 1)
     assert "lower bounds" in done["notes"][0]
 
 

@@ -47,6 +47,10 @@ def _records_again(drawn: Drawn, each: PartitionPlan) -> int:
     return max(before, sum(entry.origin >= 0 for entry in entries[start:truth]))
 
 
+STEPS_BACK = ("truncated", "late-sync")
+"""A sync below the last one makes it doubtful what was copied before: the plan is refused, too."""
+
+
 @by_kind({})
 def test_a_world_that_goes_on_contradicts_a_plan_only_where_more_is_read_again(kind: Kind) -> None:
     """Producers write and MirrorMaker 2 copies; it copies again only where it was about to."""
@@ -55,6 +59,8 @@ def test_a_world_that_goes_on_contradicts_a_plan_only_where_more_is_read_again(k
         if drawn.world.syncs.syncs:
             for each, said in _contradictions(drawn, actions):
                 announced = each.translation.max_reread
+                if kind.name in STEPS_BACK and "may not have copied again" in said:
+                    continue
                 assert "would be read again" in said, drawn
                 assert announced is not None
                 assert _records_again(drawn, each) > announced, f"{drawn}: {each}: {said}"

@@ -9,7 +9,7 @@ import pytest
 from airflow_mm2_offsets.archive import PairIdentity, SyncArchive
 from airflow_mm2_offsets.archive.values import TopicIds
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, SyncsLocation, TopicPartition, Translation
+from airflow_mm2_offsets.core import Basis, Evidence, SyncsLocation, TopicPartition, Translation
 from airflow_mm2_offsets.core.epochs import History
 from airflow_mm2_offsets.errors import ArchiveError
 from airflow_mm2_offsets.kafka.cluster import ClusterInfo, KafkaCluster
@@ -76,7 +76,7 @@ def test_the_same_topics_are_answered(named: Named, tmp_path: Path) -> None:
     assert (answer(named.pair, archive).basis, answer(named.pair, archive).target) == ("sync", 810)
     syncs = load_syncs(named.pair, archive, ask_source=False)
     assert syncs.as_of == "1970-01-01T00:00:01+00:00"
-    assert syncs.index.partitions[TopicPartition("orders", 0)].history is History.COMPLETE
+    assert syncs.index.partitions[TopicPartition("orders", 0)].beginning.history is History.COMPLETE
 
 
 def test_a_target_topic_recreated_since_the_last_run_is_refused(
@@ -91,7 +91,7 @@ def test_a_target_topic_recreated_since_the_last_run_is_refused(
     assert "and has t2 now" in refused.reason
     syncs = load_syncs(named.pair, archive, ask_source=False)
     assert syncs.as_of == "1970-01-01T00:00:01+00:00"
-    assert syncs.index.partitions[TopicPartition("orders", 0)].history is History.LATE
+    assert syncs.index.partitions[TopicPartition("orders", 0)].beginning.history is History.LATE
 
 
 @pytest.mark.parametrize(("side", "old", "new"), [("source", "s1", "s2"), ("target", "t1", "t2")])
@@ -154,8 +154,9 @@ def test_a_rewind_next_to_the_cut_is_known(
 ) -> None:
     """A run that sees a recreated target cuts its new syncs as well; the next one may go back.
 
-    Also where a compaction has dropped what was cut.
+    So the source's end decides. Also where a compaction has dropped what was cut.
     """
+    held = Evidence(source_end=956)
     archive = archived(tmp_path, named.pair, {"orders": ("s1", "t1")})
     identity = PairIdentity(source="S", target="T", syncs_topic=named.pair.syncs_topic)
     log = [*LOG, ("orders", 0, 910, 0), ("orders", 0, 940, 30), ("orders", 0, first, 45)]
@@ -166,5 +167,6 @@ def test_a_rewind_next_to_the_cut_is_known(
     for _ in range(2):
         index = load_syncs(named.pair, archive, ask_source=False).index
         assert index.partitions[TopicPartition("orders", 0)].first == (first, 45)
-        assert index.translate("orders", 0, first).basis is basis
+        assert index.translate("orders", 0, first).basis is Basis.COPYING_AGAIN
+        assert index.translate("orders", 0, first, evidence=held).basis is basis
         archive.compact(over=0)

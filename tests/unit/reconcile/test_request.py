@@ -17,7 +17,7 @@ from airflow_mm2_offsets.reconcile.ranges import partitions_of_plan, partitions_
 from airflow_mm2_offsets.reconcile.request import COLUMNS, make_request
 
 NAMING = Naming(source_alias="a", target_alias="b")
-SYNCS = [(100, 40), (200, 140), (260, 200), (300, 240)]
+SYNCS = [(60, 0), (100, 40), (200, 140), (260, 200), (300, 240)]
 INDEX = SyncIndex().extended({TopicPartition("orders", 0): SYNCS})
 
 
@@ -25,7 +25,7 @@ def plan(index: SyncIndex = INDEX, position: int = 200) -> FailoverPlan:
     return FailoverPlan(
         created_at="2026-11-21T08:00:00+00:00",
         strategy=Strategy.SAFE,
-        syncs_read=4,
+        syncs_read=5,
         syncs_skipped=0,
         partitions=plan_partitions([index.translate("orders", 0, position)], NAMING),
     )

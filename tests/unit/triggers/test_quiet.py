@@ -38,15 +38,17 @@ class Wait:
 
 @pytest.fixture
 def dropped(clusters: Clusters) -> Clusters:
-    """The source's last three records are not copied."""
-    clusters.source.produce("orders", 0, RECORDS[:3])
+    """The source's last three records of partition 1 are not copied."""
+    clusters.copy_the_rest()
+    clusters.sync(9, 9, 1)
+    clusters.source.produce("orders", 1, RECORDS[:3])
     return clusters
 
 
 @pytest.fixture
 def wait(dropped: Clusters, monkeypatch: pytest.MonkeyPatch) -> Wait:
     assert dropped
-    return Wait(monkeypatch, {"orders": {"0": 12}})
+    return Wait(monkeypatch, {"orders": {"1": 12}})
 
 
 def test_it_ends_when_neither_cluster_has_changed(wait: Wait) -> None:
@@ -61,7 +63,7 @@ def test_a_change_of_either_cluster_begins_it_anew(
 ) -> None:
     wait.has_ended_after(0)
     wait.has_ended_after(QUIET_AFTER - 1)
-    getattr(dropped, side).produce("orders", 0, RECORDS[:1])
+    getattr(dropped, side).produce("orders", 1, RECORDS[:1])
     assert not wait.has_ended_after(1)
     assert not wait.has_ended_after(QUIET_AFTER - 1)
     assert wait.has_ended_after(1)
@@ -70,14 +72,17 @@ def test_a_change_of_either_cluster_begins_it_anew(
 @pytest.mark.parametrize(
     "positions",
     [
-        pytest.param({"orders": {"0": 12, "1": 3}}, id="no sync of a partition is known"),
-        pytest.param({"orders": {"0": 12, "3": 0}}, id="nothing of a partition was copied"),
+        pytest.param({"orders": {"1": 12, "0": 12}}, id="what was copied before is not known"),
+        pytest.param({"orders": {"1": 12}, "refunds": {"0": 3}}, id="nothing of it was copied"),
     ],
 )
 def test_it_does_not_end_where_more_than_the_last_records_is_open(
     dropped: Clusters, monkeypatch: pytest.MonkeyPatch, positions: dict[str, Any]
 ) -> None:
-    dropped.source.produce("orders", 3, RECORDS)
+    dropped.source.produce("orders", 0, RECORDS[:3])
+    for cluster in (dropped.source, dropped.target):
+        cluster.create_topic("refunds", partitions=1)
+    dropped.source.produce("refunds", 0, RECORDS)
     wait = Wait(monkeypatch, positions)
     wait.has_ended_after(0)
     assert not wait.has_ended_after(100 * QUIET_AFTER)
