@@ -135,10 +135,15 @@ class Segments:
         first = max(0, bisect_left(self.downstream, low) - 1)
         lowest = min(position, *self.upstream[first : last + 1])
         begin, end = SyncPoint(lowest, low), self._sync(last)
-        return SearchRange(position, begin, end, is_newest=self.has_caught_up)
+        is_newest = self.has_caught_up and self._is_newest(last)
+        return SearchRange(position, begin, end, is_newest=is_newest)
 
     def _next_settled(self, position: int) -> int | None:
-        """Return the index of the first sync after a position whose own offset bounds it."""
+        """Return the index of the first sync after a position whose own offset bounds it.
+
+        A sync whose record no newer epoch has copied again comes first.
+        """
+        older: int | None = None
         first = bisect_right(self.lows, position, key=_begin) - 1
         for number in range(first, len(self.lows)):
             run, following = self.lows[number], number + 1
@@ -146,9 +151,11 @@ class Segments:
                 end = self.lows[following].begin if following < len(self.lows) else END
                 begin = max(run.begin, position + 1)
                 at = bisect_left(self.upstream, begin, run.start, run.stop)
-                if at < run.stop and self.upstream[at] < end and self._is_newest(at):
-                    return at
-        return None
+                if at < run.stop and self.upstream[at] < end:
+                    if self._is_newest(at):
+                        return at
+                    older = at if older is None else older
+        return older
 
     def _is_newest(self, at: int) -> bool:
         """Tell whether no newer epoch has copied the record of a sync again."""
