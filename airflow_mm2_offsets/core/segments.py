@@ -86,8 +86,9 @@ class Segments:
         # Where only the target grew by more, the next sync is of another epoch.
         rises = at + 1 < len(self.upstream) and self.upstream[at + 1] > position
         after = self._sync(at + 1) if rises else None
-        is_back = after and run.rewind is not None and run.rewind > at + 1
-        rewind = self._sync(run.rewind) if is_back and run.rewind is not None else None
+        rewind = None
+        if run.rewind is not None and run.rewind > at + 1:
+            rewind = self._sync(run.rewind)
         recopied = rewind is not None and after is not None and after.upstream >= rewind.upstream
         return SyncBracket(position, before, after, rewind if recopied else None)
 
