@@ -105,9 +105,10 @@ _TARGET = Right(Operation.READ, Place.TARGET_TOPICS)
 _HEARTBEATS = Right(Operation.READ, Place.HEARTBEATS_TOPIC)
 _SOURCE_IDS = Right(Operation.DESCRIBE, Place.SOURCE_TOPICS)
 _TARGET_IDS = Right(Operation.DESCRIBE, Place.TARGET_TOPICS)
+_PLAN = (_SYNCS, _SOURCE, _TARGET, Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS))
+"""Compaction on the target explains a record that only the source has."""
 _CHECK = (
-    *(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
-    Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS),
+    *(*_PLAN, _HEARTBEATS),
     Right(Operation.DESCRIBE, Place.SOURCE_GROUPS),
     Right(Operation.DESCRIBE, Place.SOURCE_CLUSTER),
 )
@@ -133,7 +134,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
             *("TranslateOffsetsOperator", "MigrateSparkCheckpointOperator"),
             *("translate", "plan", "serve", "check-connection"),
         ),
-        rights=(_SYNCS, _SOURCE, _TARGET),
+        rights=_PLAN,
     ),
     TaskRights(
         task="archive",
@@ -148,13 +149,13 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     TaskRights(
         task="forecast",
         used_by=("ForecastFailoverOperator", "PreviewFleetOperator", "forecast"),
-        rights=(_SYNCS, _SOURCE, _TARGET, _HEARTBEATS),
+        rights=(*_PLAN, _HEARTBEATS),
     ),
     TaskRights(
         task="groups",
         used_by=("SyncConsumerGroupsOperator", "groups", "the DAG mm2_sync_groups"),
         rights=(
-            *(_SYNCS, _SOURCE, _TARGET),
+            *_PLAN,
             Right(Operation.DESCRIBE, Place.SOURCE_GROUPS),
             Right(Operation.DESCRIBE, Place.SOURCE_CLUSTER),
             Right(Operation.READ, Place.TARGET_GROUPS),
@@ -214,10 +215,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
 )
 """A failover checks, waits, translates and migrates: it needs what its checks need."""
 
-OF_SAME_OFFSETS = (
-    Right(Operation.DESCRIBE_CONFIGS, Place.SOURCE_TOPICS),
-    Right(Operation.DESCRIBE_CONFIGS, Place.TARGET_TOPICS),
-)
+OF_SAME_OFFSETS = (Right(Operation.DESCRIBE_CONFIGS, Place.SOURCE_TOPICS),)
 """Further rights of ``PLANNING`` where copies keep their offsets: compaction explains a hole."""
 PLANNING = frozenset({"translate", "forecast", "check", "failover"})
 """The tasks that make a plan."""

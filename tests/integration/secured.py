@@ -161,6 +161,7 @@ class Secured:
             target=target,
             naming=open_pair.naming,
             syncs_location=open_pair.syncs_location,
+            connect=open_pair.connect,
         )
 
     @property
@@ -197,17 +198,23 @@ def connections(secured: Secured, logins: Mapping[Broker, Properties]) -> dict[s
         f"AIRFLOW_CONN_KAFKA_{name.upper()}": {"conn_type": "kafka", "extra": login}
         for name, login in logins.items()
     }
-    extra = {
-        key.replace(".", "_").replace("-", "_"): value
-        for key, value in _names(secured.open_pair).items()
+    names = _names(secured.open_pair)
+    login = {
+        field: names.pop(f"connect.{name}")
+        for field, name in (("login", "username"), ("password", "password"))
     }
-    pair = {"AIRFLOW_CONN_MM2_DEFAULT": {"conn_type": "mm2", "extra": extra}}
+    extra = {key.replace(".", "_").replace("-", "_"): value for key, value in names.items()}
+    pair = {"AIRFLOW_CONN_MM2_DEFAULT": {"conn_type": "mm2", **login, "extra": extra}}
     return {name: json.dumps(connection) for name, connection in {**kafka, **pair}.items()}
 
 
 def _names(pair: ClusterPair) -> dict[str, str]:
-    naming = pair.naming
+    naming, connect = pair.naming, pair.connect
+    assert connect is not None
     return {
+        "connect.url": connect.url,
+        "connect.username": connect.username or "",
+        "connect.password": connect.password or "",
         "source.alias": naming.source_alias,
         "target.alias": naming.target_alias,
         "replication.policy": naming.policy.value,

@@ -190,8 +190,8 @@ def test_invalid_positions_are_kept_and_refused(spark: SparkSession, tmp_path: P
         tmp_path / "syncs",
         SYNCS,
         [
-            ("orders", 0, 10, 5, 0),
-            ("orders", 0, 20, 16, 1),
+            ("orders", 0, 10, 0, 0),
+            ("orders", 0, 20, 9, 1),
             ("orders", None, 1, 1, 2),
             ("a", 0, -1, 1, 3),
         ],
@@ -217,7 +217,7 @@ def crowded_syncs() -> Known:
     both = [*cluster, (2**31 - 9, 2**30), (2**31 - 7, 2**30 + 1)]
     gap = [*cluster, (far, far - 9), *((far + n, far - 9 + n) for n in range(2, 3000, 7))]
     rewound = [*gap, *((far + n, far + 9000 + n) for n in range(50, 4000, 9))]
-    high = [(far + n * 100 + n * n % 7, far + n * 97 + n * n % 7) for n in range(3000)]
+    high = [(0, 0), *((far + n * 100 + n * n % 7, far + n * 97 + n * n % 7) for n in range(3000))]
     logs = {"cluster": cluster, "both": both, "gap": gap, "rewound": rewound, "high": high}
     chance = random.Random(2)  # noqa: S311 - no secret
     known: Known = {}
@@ -242,7 +242,8 @@ def test_crowds_and_gaps(
     rows = table(spark, tmp_path / "rows", ASKED, [(n, *each) for n, each in enumerate(asked)])
     found = segments(table(spark, tmp_path / "syncs", SYNCS, logged), extras=extras).cache()
     for row in found.groupBy("topic").agg(F.sum(F.size("lookup")).alias("numbers")).collect():
-        most = 2 if row.topic in {"gap", "rewound"} else 1.1
+        # Copies again that the gap may hide raise the upper bounds: those rows need records.
+        most = 10 if row.topic in {"gap", "rewound"} else 1.1
         assert row.numbers < most * len(known[TopicPartition(row.topic, 0)][0]), row
     assert found.where("topic = 'gap'").count() > 4
     answers = translate(rows, found, offset="position").orderBy("id").collect()
@@ -253,7 +254,7 @@ def test_crowds_and_gaps(
 
 def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
     """If a table of segments is rewritten under a running stream, the stream fails."""
-    few, many = [("a", 0, 10, 5, 0)], [("a", 0, n * 3, n * 2, n) for n in range(5000)]
+    few, many = [("a", 0, 10, 0, 0)], [("a", 0, n * 3, n * 2, n) for n in range(5000)]
     found = segments(table(spark, tmp_path / "few", SYNCS, few))
     found.write.parquet(str(tmp_path / "known"))
     rows = table(spark, tmp_path / "rows", ASKED, [(1, "a", 0, 77)])
@@ -268,7 +269,7 @@ def test_segments_that_change_are_noticed(spark: SparkSession, tmp_path: Path) -
 
 def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
     """A streaming DataFrame can be joined with static segments."""
-    syncs = table(spark, tmp_path / "syncs", SYNCS, [("orders", 0, 10, 5, 0)])
+    syncs = table(spark, tmp_path / "syncs", SYNCS, [("orders", 0, 10, 0, 0)])
     folder = tmp_path / "rows"
     folder.mkdir()
     rows = table(spark, folder / "1.parquet", ASKED, [(1, "orders", 0, 10), (2, "typo", 0, 1)])
@@ -277,7 +278,7 @@ def test_a_stream_is_translated(spark: SparkSession, tmp_path: Path) -> None:
     query = out.writeStream.format("memory").queryName("bulk").trigger(availableNow=True).start()
     assert query.awaitTermination(300)
     found = spark.table("bulk").orderBy("id").collect()
-    assert [(row.target, row.status) for row in found] == [(5, "exact"), (None, "refused")]
+    assert [(row.target, row.status) for row in found] == [(0, "exact"), (None, "refused")]
 
 
 def test_invalid_columns_are_named(spark: SparkSession) -> None:
