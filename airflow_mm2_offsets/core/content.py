@@ -23,7 +23,8 @@ from itertools import pairwise
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
 from airflow_mm2_offsets.core.last_copy import find_last_copy
-from airflow_mm2_offsets.core.segments import SearchRange, Segments
+from airflow_mm2_offsets.core.search_ranges import SearchRange
+from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.core.window_records import (
     between,
     first_offsets,

@@ -6,7 +6,7 @@ new epoch comes late: the duplicate copies made before it lie unseen on the targ
 last sync of the old epoch and the first one of the new.
 
 The free target offsets between those two syncs bound how many duplicates fit. The number of
-records between two syncs is estimated as the smaller one of their steps, as in ``coverage``. The
+records between two syncs is estimated as the smaller one of their steps, as in ``lows``. The
 estimate decides how high an answer's upper bound is and how far evidence is read. It never decides
 how low an answer is.
 """

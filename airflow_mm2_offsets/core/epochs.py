@@ -20,11 +20,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import begins_epoch
-from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncPoint
 from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
-from airflow_mm2_offsets.core.evidence import RecordWindow
-from airflow_mm2_offsets.core.lows import Progress
-from airflow_mm2_offsets.core.segments import SearchRange, Segments
+from airflow_mm2_offsets.core.lows import NO_PROGRESS, Progress
+from airflow_mm2_offsets.core.segments import Segments
 
 
 class History(StrEnum):
@@ -68,6 +67,9 @@ class Beginning:
     archive read it after that sync was written. END if it is not known."""
 
 
+UNKNOWN_BEGINNING = Beginning()
+
+
 class PartitionSyncs:
     """Every usable sync of one partition; immutable, 16 bytes each."""
 
@@ -83,7 +85,7 @@ class PartitionSyncs:
         syncs: Iterable[tuple[int, int]] = (),
         *,
         after: "PartitionSyncs | None" = None,
-        beginning: Beginning = Beginning(),
+        beginning: Beginning = UNKNOWN_BEGINNING,
     ) -> None:
         """Index ``syncs``, pairs of upstream and downstream offset in log order.
 
@@ -151,37 +153,6 @@ class PartitionSyncs:
             beginning=self.beginning,
         )
 
-    def step_range(self, bracket: SyncBracket) -> SearchRange | None:
-        """Return the offsets to read between two syncs, to see which records were copied there.
-
-        None if no older epoch has come as far: then no record there has an older copy.
-        """
-        before, after = bracket.before, bracket.after
-        if before is None or after is None:
-            return None
-        lasts = (self[stop - 1] for _, stop in self.epochs)
-        older = (last.upstream for last in lasts if last.downstream < before.downstream)
-        if max(older, default=-1) <= bracket.position:
-            return None
-        return SearchRange(bracket.position, before, after)
-
-    def extend_range(
-        self, search: SearchRange, source: RecordWindow, target: RecordWindow
-    ) -> SearchRange:
-        """Extend a range to the last sync of its epoch that was read and is the same record."""
-        at = bisect_left(self.downstream, search.end.downstream)
-        epoch = bisect_right(self.starts, at)
-        stop = self.starts[epoch] if epoch < len(self.starts) else len(self)
-        stop = min(
-            bisect_right(self.downstream, target.last, at, stop),
-            bisect_right(self.upstream, source.last, at, stop),
-        )
-        for number in range(stop - 1, at, -1):
-            content = source.content_at(self.upstream[number])
-            if content is not None and content == target.content_at(self.downstream[number]):
-                return search._replace(end=self[number])
-        return search
-
     @property
     def epochs(self) -> list[tuple[int, int]]:
         """Each epoch as the range of its syncs, oldest first."""
@@ -202,7 +173,7 @@ class PartitionSyncs:
 
     @cached_property
     def _with_progress(self) -> tuple[Progress, Segments]:
-        return Progress(), self.segments
+        return NO_PROGRESS, self.segments
 
     @cached_property
     def rewinds(self) -> list[RewindRun]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, WindowRecord
+from airflow_mm2_offsets.core.search_ranges import has_copied, settled_from
 from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.core.window_records import first_offsets, last_offsets, offsets_of_unique
 
@@ -41,12 +42,12 @@ def find_last_copy(
     if not all(_is_certain(copy, unique_originals, segments) for copy in before):
         return None
     # From here on, the syncs show that the last copies do not lie below the answer.
-    settled_from = segments.settled_from(answer)
+    settled = settled_from(segments, answer)
     # Equal records can't be told apart: the first copy of any may be the last copy of one.
     last_copies_read = (
         last_copies[content] if content in unique_originals else first_copies[content]
         for offset, content in from_position
-        if offset < settled_from or not segments.has_copied(offset)
+        if offset < settled or not has_copied(segments, offset)
     )
     return answer if min(last_copies_read, default=answer) >= answer else None
 

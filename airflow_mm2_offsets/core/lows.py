@@ -60,6 +60,9 @@ class Progress(NamedTuple):
     """How many offsets the target had gained since the newest sync."""
 
 
+NO_PROGRESS = Progress()
+
+
 class OlderCopies(NamedTuple):
     """Records that may have been copied without a sync that shows it."""
 
@@ -75,35 +78,59 @@ class OlderCopies(NamedTuple):
     """The records lie below this source offset."""
 
 
-def low_runs_of(syncs: "PartitionSyncs", progress: Progress = Progress()) -> list[LowRun]:  # noqa: B008 - it can't change
+def low_runs_of(syncs: "PartitionSyncs", progress: Progress = NO_PROGRESS) -> list[LowRun]:
     """Return the lower bounds of all positions, rising from 0 on; there is at least one sync."""
-    ups, end = syncs.upstream, min(syncs.beginning.source_end, progress.source_end)
-    lows = [LowRun(0, 0, 0, BEGINNING)]
-    older = list(_before_history(syncs))
-    rise, last, passed = 0, -1, False
+    lows = _Lows(syncs, progress)
     for start, stop in syncs.epochs:
-        if start and ups[start] <= ups[start - 1]:
-            rise, passed = start, False
-            older = [copies._replace(since=start) for copies in older]
-        last, gained = ups[stop - 1], 0
-        if stop == len(ups) and not lacks_records(progress.committed - last, progress.gained):
-            last, gained = max(last, progress.committed), progress.gained
-        older = [_counted(copies, syncs, stop) for copies in older]
-        reach = max((_reach(copies, ups[stop - 1], last, gained) for copies in older), default=-1)
-        reach, own = min(reach, progress.source_end - 1), LowRun(ups[start], start, stop)
-        passed = passed or bool(older)
-        uncovered = _skipped(syncs, own, reach, passed=passed)
-        passed = passed and not any(ups[stop - 1] > begin > reach for begin, _ in uncovered)
-        if last < reach:
-            uncovered.append((last + 1, reach + 1))
-        _overlay(lows, syncs, own, uncovered)
-        if stop < len(ups):
-            older = [each for each in older if _reach(each, ups[stop - 1], last, 0) > last]
-            older.append(_unsynced(syncs, rise, stop))
-    if last >= end - 1 or not has_room_before(syncs):
-        return lows
+        lows.add_epoch(start, stop)
+    end = min(syncs.beginning.source_end, progress.source_end)
+    if lows.last >= end - 1 or not has_room_before(syncs):
+        return lows.runs
     # Before the first sync, any record below the end may have been copied.
-    return [LowRun(0, 0, 0, BEGINNING), *clipped(lows, end, END)]
+    return [LowRun(0, 0, 0, BEGINNING), *clipped(lows.runs, end, END)]
+
+
+class _Lows:
+    """The lower bounds by the epochs so far, from the oldest on."""
+
+    def __init__(self, syncs: "PartitionSyncs", progress: Progress) -> None:
+        self._syncs, self._progress = syncs, progress
+        self.runs = [LowRun(0, 0, 0, BEGINNING)]
+        self.last = -1
+        """The last source offset that the newest epoch has surely copied."""
+        self._older = list(_before_history(syncs))
+        self._rise = 0
+        """The index of the sync from which on source offsets rise."""
+        self._passed = False
+        """Whether older copies were passed that records skipped before them may hide behind."""
+
+    def add_epoch(self, start: int, stop: int) -> None:
+        """Add the bounds by the syncs ``[start, stop)``."""
+        syncs, progress, ups = self._syncs, self._progress, self._syncs.upstream
+        if start and ups[start] <= ups[start - 1]:
+            self._rise, self._passed = start, False
+            self._older = [copies._replace(since=start) for copies in self._older]
+        synced = self.last = ups[stop - 1]
+        gained = 0
+        if stop == len(ups) and not lacks_records(progress.committed - synced, progress.gained):
+            self.last, gained = max(synced, progress.committed), progress.gained
+        self._older = [_counted(copies, syncs, stop) for copies in self._older]
+        self._overlay(LowRun(ups[start], start, stop), gained)
+        if stop < len(ups):
+            self._older = [each for each in self._older if _reach(each, synced, synced, 0) > synced]
+            self._older.append(_unsynced(syncs, self._rise, stop))
+
+    def _overlay(self, own: LowRun, gained: int) -> None:
+        """Replace the bounds of the older epochs where the new one answers."""
+        synced = self._syncs.upstream[own.stop - 1]
+        reaches = (_reach(copies, synced, self.last, gained) for copies in self._older)
+        reach = min(max(reaches, default=-1), self._progress.source_end - 1)
+        self._passed = self._passed or bool(self._older)
+        uncovered = _skipped(self._syncs, own, reach, passed=self._passed)
+        self._passed = self._passed and not any(synced > begin > reach for begin, _ in uncovered)
+        if self.last < reach:
+            uncovered.append((self.last + 1, reach + 1))
+        _overlay(self.runs, self._syncs, own, uncovered)
 
 
 def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], position: int) -> int:

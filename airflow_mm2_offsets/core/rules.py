@@ -31,7 +31,13 @@ from airflow_mm2_offsets.core.refusals import (
     refuse_outside_target,
 )
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
-from airflow_mm2_offsets.core.segments import SearchRange, Segments
+from airflow_mm2_offsets.core.search_ranges import (
+    SearchRange,
+    extend_range,
+    search_range,
+    step_range,
+)
+from airflow_mm2_offsets.core.segments import Segments
 
 
 def translate(
@@ -136,7 +142,7 @@ def _bound(
         end = evidence.target.high
         return BracketBounds.fixed(end, end, Basis.DRAINED)
     bounds, searched_to = _by_syncs(segments, bracket, evidence), -1
-    search = segments.search_range(bracket) if evidence.target_window else None
+    search = search_range(segments, bracket) if evidence.target_window else None
     if search and evidence.target_window and (proven := _by_content(search, segments, evidence)):
         if not search.is_newest:
             # The records were copied again, and may be again to the end: the upper bound stays.
@@ -146,8 +152,8 @@ def _bound(
         searched_to = evidence.target_window.last
     source, target = evidence.source_window, evidence.target_window
     if source is not None and target is not None:
-        for searched in filter(None, (search, syncs.step_range(bracket))):
-            read = syncs.extend_range(searched, source, target)
+        for searched in filter(None, (search, step_range(syncs, bracket))):
+            read = extend_range(syncs, searched, source, target)
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
         end = evidence.target.high if evidence.target else target.last + 1
         bounds = _skipping_read(bounds, bracket.position, source, target, end)

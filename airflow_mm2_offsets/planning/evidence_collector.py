@@ -12,7 +12,6 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.positions import PartitionPosition
-from airflow_mm2_offsets.planning.connect_progress import find_progress
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import (
@@ -21,6 +20,7 @@ from airflow_mm2_offsets.planning.offset_evidence import (
     gather_progress,
 )
 from airflow_mm2_offsets.planning.options import PlanOptions
+from airflow_mm2_offsets.planning.progress import find_progress
 from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
 from airflow_mm2_offsets.planning.sync_direction import require_direction
 from airflow_mm2_offsets.planning.uncopied_records import find_uncopied

@@ -7,6 +7,7 @@ from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.rules import segments_with, suspect_tail
+from airflow_mm2_offsets.core.search_ranges import search_range, settled_sync, step_range
 from airflow_mm2_offsets.core.segments import Segments
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 
@@ -36,7 +37,7 @@ def find_range_to_end(
 def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: Evidence) -> int:
     """Return the lowest source offset of which a copy may have been read on the target."""
     segments = segments_with(syncs, evidence)
-    window = segments.search_range(segments.bracket(answer.position))
+    window = search_range(segments, segments.bracket(answer.position))
     if window is None or evidence.target_window is None:
         return 0
     rewinds = (
@@ -58,8 +59,8 @@ def find_ranges(
         return None
     segments = segments_with(syncs, evidence)
     bracket = segments.bracket(answer.position)
-    step = syncs.step_range(bracket)
-    window = segments.search_range(bracket) or step
+    step = step_range(syncs, bracket)
+    window = search_range(segments, bracket) or step
     if window is None:
         return None
     is_bounded = answer.low != answer.high
@@ -96,7 +97,7 @@ def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> li
         return [end]
     furthest = max(duplicate, end, key=attrgetter("downstream"))
     # What follows the position may be copied again up to there.
-    settled = segments.settled_sync(furthest.downstream) or furthest
+    settled = settled_sync(segments, furthest.downstream) or furthest
     return [max(settled, furthest, key=attrgetter("downstream")), furthest, end]
 
 

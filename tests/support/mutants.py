@@ -29,8 +29,17 @@ CORE: Final = "airflow_mm2_offsets/core"
 FILES: Final = tuple(
     f"{CORE}/{name}.py"
     for name in (
-        *("bounds", "bracket", "bracket_bounds", "coverage", "epochs", "lows", "segments"),
-        *("duplicates", "rules", "refusals", "evidence", "content", "counting", "last_copy"),
+        *("bounds", "bracket", "bracket_bounds", "epochs", "lows", "segments"),
+        *(
+            "duplicates",
+            "rules",
+            "refusals",
+            "evidence",
+            "content",
+            "counting",
+            "last_copy",
+            "search_ranges",
+        ),
         *("inverse", "inverse_content", "inverse_evidence", "rows"),
     )
 )

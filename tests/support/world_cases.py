@@ -18,6 +18,7 @@ from airflow_mm2_offsets.core import (
 from airflow_mm2_offsets.core.bracket import SyncBracket
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.rules import segments_with
+from airflow_mm2_offsets.core.search_ranges import search_range
 from airflow_mm2_offsets.testing.logs import FOREIGN, Record
 from tests.support.mirror_world.world import MirrorWorld
 from tests.support.worlds import last_read, settled_worlds, truths_of
@@ -114,7 +115,7 @@ def read_on(case: WorldCase, position: int, last: int, kinds: int) -> Evidence:
     )
     segments = segments_with(case.syncs, evidence)
     bracket = segments.bracket(position)
-    window = segments.search_range(bracket)
+    window = search_range(segments, bracket)
     first = (window or bracket).begin.downstream
     records = [
         (offset, ("other", offset) if original == FOREIGN else original % kinds)

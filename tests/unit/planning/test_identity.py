@@ -268,8 +268,12 @@ def test_a_plan_needs_the_right_to_read_settings(task: str, sides: list[str]) ->
     on_settings = [each for each in rights if str(each.acl) == "DescribeConfigs on topic orders"]
     assert sorted(each.side for each in on_settings) == sides
     pair_of_syncs = replace(Copies().pair, mapping=OffsetMapping.OFFSET_SYNCS)
-    described = {str(each.acl) for each in acls_of(pair_of_syncs, "translate", ["orders"])}
-    assert not any("DescribeConfigs" in each for each in described)
+    described = [
+        each.side
+        for each in acls_of(pair_of_syncs, task, ["orders"])
+        if str(each.acl) == "DescribeConfigs on topic orders"
+    ]
+    assert described == [side for side in sides if side == "target"]
 
 
 @pytest.mark.parametrize(
