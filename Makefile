@@ -58,7 +58,7 @@ unit: $(READY)  ## Run the tests without I/O
 
 # They wait more than they work: three processes for two cores.
 integration: $(READY)  ## Run the tests on real Kafka and MirrorMaker 2 (containers, or local JVMs)
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup -m "not long" tests/integration
+	@$(BIN)/python -m pytest --numprocesses 3 -m "not long" tests/integration
 
 recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environment of their own
 	@$(RECIPES)/bin/python -m pytest -W default tests/integration/test_recipes.py -k "kubernetes or dataproc"

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from stack import containers, jars
 from stack.containers import ContainerStack
@@ -30,19 +31,38 @@ BUILD = HERE.parents[1] / "build"
 TOPICS = "orders.*"
 
 
+SHARED = {
+    "airflow": "airflow_parts approval observability page plugin waits_in_worker",
+    "secured": "least_privilege secure_login wrong_setups",
+}
+"""Costly things, by their fixture, and the files whose tests share them."""
+GROUPS = {f"test_{name}.py": thing for thing, names in SHARED.items() for name in names.split()}
+
+
+class OneProcessForEach(LoadScopeScheduling):  # type: ignore[misc] # it has no types
+    """Gives the tests of one file, or of one costly thing, to one process.
+
+    pytest-xdist 3.8 has marks for that (``--dist loadgroup``), which pytest 9.2 does not hand on.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return GROUPS.get(Path(file).name, file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneProcessForEach:  # noqa: ANN401 - xdist's own
+    """Return what hands the tests to the processes."""
+    return OneProcessForEach(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests, and let those of one file, or of one costly thing, share a process."""
-    mine = [item for item in items if item.path.is_relative_to(HERE)]
-    groups = {
-        item.path: name
-        for item in mine
-        for name in ("airflow", "secured")
-        if name in getattr(item, "fixturenames", ())
-    }
-    for item in mine:
-        item.add_marker(pytest.mark.integration)
-        item.add_marker(pytest.mark.xdist_group(groups.get(item.path, item.path.stem)))
+    """Mark the tests, and see that each costly thing is made once."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.integration)
+            for thing in SHARED.keys() & set(getattr(item, "fixturenames", ())):
+                assert GROUPS.get(item.path.name) == thing, f"{item.path.name}: see SHARED"
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:

@@ -20,6 +20,7 @@ def test_commands_are_printed_by_cluster(line: CommandLine) -> None:
     assert [shlex.split(each)[-1] for each in target.splitlines()] == [
         "mm2-offset-syncs.a.internal",
         "orders",
+        "orders",
     ]
     assert all(each[-5] == PRINCIPAL[1] for each in commands)
 
