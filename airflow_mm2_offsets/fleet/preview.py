@@ -167,7 +167,8 @@ def _batches(
 
 
 def _alike(job: FleetJob, other: FleetJob, options: PlanOptions) -> bool:
-    return not options.give_up and job.changed_records == other.changed_records
+    gives_up = options.give_up or job.give_up or other.give_up
+    return not gives_up and job.changed_records == other.changed_records
 
 
 def _keys(checkpoint: Checkpoint) -> set[TopicPartition]:
@@ -198,9 +199,12 @@ def _plan(
         _merge(positions, checkpoint.positions)
         # A job that is asked to stop ends its batch.
         _merge(pending, checkpoint.pending or {} if is_disaster else {})
-    options = request.options
-    if batch[0].changed_records:
-        options = replace(options, changed_records=True)
+    job, options = batch[0], request.options
+    options = replace(
+        options,
+        changed_records=options.changed_records or job.changed_records,
+        give_up=options.give_up or job.give_up,
+    )
     make = plan_from_what_is_left if is_disaster else plan_failover
     plan = make(request.pair, positions, pending=pending or None, options=options)
     if not is_disaster:

@@ -170,3 +170,15 @@ def test_what_the_jobs_may_give_up_counts_for_each(fleet: Fleet, mode: FailoverM
     given_up = fleet.preview(mode=mode, give_up=3)
     assert [(each.refused, each.at_risk) for each in given_up] == [(0, 3)] * JOBS
     assert [each.refused for each in fleet.preview(mode=mode, give_up=2)] == [1] * JOBS
+
+
+@pytest.mark.parametrize("mode", [FailoverMode.PLANNED, FailoverMode.DISASTER])
+def test_each_job_gives_up_its_own_number(fleet: Fleet, mode: FailoverMode) -> None:
+    """What one job gives up counts for no other."""
+    fleet.pass_over(3)
+    archive_syncs(fleet.pair, fleet.archive)
+    numbers = (0, 3, 0, 2, 4)
+    fleet.jobs = [
+        replace(each, give_up=number) for each, number in zip(fleet.jobs, numbers, strict=True)
+    ]
+    assert [each.refused for each in fleet.preview(mode=mode)] == [1, 0, 1, 1, 0]
