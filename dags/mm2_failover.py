@@ -285,6 +285,15 @@ with DAG(
             description="A transform in MirrorMaker 2 makes copies differ from their records. "
             "Not needed if the connection names Kafka Connect.",
         ),
+        "give_up": Param(
+            0,
+            type="integer",
+            minimum=0,
+            title="Records to give up",
+            description="How many records may be lost that MirrorMaker 2 passed over without "
+            "copying them, for all topic-partitions together. The refusal never-copied names the "
+            "number.",
+        ),
         "quiet_after": Param(
             default=None,
             type=["null", "number"],
@@ -336,7 +345,10 @@ with DAG(
             },
             "read_positions": {"saved_positions": "{{ params.saved_positions or '' }}"},
             "wait_replicated": {"quiet_after": "{{ params.quiet_after }}"},
-            "translate": {"first_plan": "{{ params.first_plan or '' }}"},
+            "translate": {
+                "first_plan": "{{ params.first_plan or '' }}",
+                "give_up": "{{ params.give_up }}",
+            },
             "forecast": {
                 "lost_at": "{{ params.lost_at or '' }}",
                 "max_rate": "{{ params.max_rate }}",

@@ -27,6 +27,7 @@ class FleetJob:
     subscribe_pattern: str | None = None
     txn_app_id: str | None = None
     changed_records: bool = False
+    give_up: int = 0
     source_is_gone: bool = False
     saved_positions: str | None = None
     on_failure: str = "withdraw"

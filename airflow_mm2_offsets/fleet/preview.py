@@ -81,15 +81,15 @@ class JobPreview:
 
     @property
     def at_risk(self) -> int | None:
-        """The most records at risk: none while the source is there, unless an answer is not safe.
+        """The most records at risk; None: not known.
 
-        None: not known.
+        While the source is there, only those that are given up or that an unsafe answer loses.
         """
         if self.forecast is not None:
             return self.forecast.at_risk.at_most
         if self.problem or self.plan is None:
             return None if self.problem else 0
-        return sum(answer.max_lost for answer in self.plan.not_safe)
+        return self.plan.given_up + sum(answer.max_lost for answer in self.plan.not_safe)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def preview_fleet(jobs: Sequence[FleetJob], request: PreviewRequest) -> tuple[Jo
             topics = {*checkpoint.positions, *(checkpoint.pending or {})}
             problems.add(*find_wrong_reads(job, topics, written))
     problems.raise_all(file="the manifest")
-    for batch in _batches([job for job in jobs if job.name in stands], stands):
+    for batch in _batches([job for job in jobs if job.name in stands], stands, request.options):
         found |= {each.job.name: each for each in _plan_batch(batch, stands, request)}
     return tuple(found[job.name] for job in jobs)
 
@@ -147,24 +147,28 @@ def _read(job: FleetJob, request: PreviewRequest) -> Checkpoint:
 
 
 def _batches(
-    jobs: Sequence[FleetJob], stands: Mapping[str, Checkpoint]
+    jobs: Sequence[FleetJob], stands: Mapping[str, Checkpoint], options: PlanOptions
 ) -> Iterator[list[FleetJob]]:
-    """Yield jobs that share no topic-partition, so that one plan answers for all of them."""
+    """Yield jobs that share no topic-partition, so that one plan answers for all of them.
+
+    A plan adds up what it gives up: then each job has a plan of its own.
+    """
     left = [*jobs]
     while left:
         taken: set[TopicPartition] = set()
         batch: list[FleetJob] = []
         for job in left:
             keys = _keys(stands[job.name])
-            if taken.isdisjoint(keys) and (not batch or _alike(job, batch[0])):
+            if taken.isdisjoint(keys) and (not batch or _alike(job, batch[0], options)):
                 taken |= keys
                 batch.append(job)
         yield batch
         left = [job for job in left if job not in batch]
 
 
-def _alike(job: FleetJob, other: FleetJob) -> bool:
-    return job.changed_records == other.changed_records
+def _alike(job: FleetJob, other: FleetJob, options: PlanOptions) -> bool:
+    gives_up = options.give_up or job.give_up or other.give_up
+    return not gives_up and job.changed_records == other.changed_records
 
 
 def _keys(checkpoint: Checkpoint) -> set[TopicPartition]:
@@ -195,9 +199,12 @@ def _plan(
         _merge(positions, checkpoint.positions)
         # A job that is asked to stop ends its batch.
         _merge(pending, checkpoint.pending or {} if is_disaster else {})
-    options = request.options
-    if batch[0].changed_records:
-        options = replace(options, changed_records=True)
+    job, options = batch[0], request.options
+    options = replace(
+        options,
+        changed_records=options.changed_records or job.changed_records,
+        give_up=options.give_up or job.give_up,
+    )
     make = plan_from_what_is_left if is_disaster else plan_failover
     plan = make(request.pair, positions, pending=pending or None, options=options)
     if not is_disaster:

@@ -162,6 +162,7 @@ class FleetTasks:
             },
             "read_positions": {"saved_positions": job("saved_positions")},
             "wait_replicated": {"quiet_after": job("quiet_after")},
+            "translate": {"give_up": job("give_up")},
             "approve": {
                 **{name: job(name) for name in THRESHOLDS},
                 "ask": job("ask"),

@@ -20,6 +20,7 @@ from airflow_mm2_offsets.spark.fence import FenceState, mark_moved, new_fence, r
 from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.task_groups import failover_tasks
 from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
+from airflow_mm2_offsets.testing import Record
 from tests.unit.dags.dags_folder import FOLDER, parse, templated_reads
 from tests.unit.dags.failovers import MOVING, STARTING, Failover
 from tests.unit.operators.clusters import Clusters, define
@@ -106,6 +107,27 @@ def test_a_job_of_a_wave_is_moved_by_the_tasks_of_a_failover(fleet: Fleet) -> No
             "starting_offsets": STARTING,
         }
     }
+
+
+def test_a_job_gives_up_what_was_never_copied(fleet: Fleet, clusters: Clusters) -> None:
+    """The number of the manifest reaches its check and its plan; another job has its own."""
+    more = [Record(b"key %d" % number, b"value") for number in range(10, 30)]
+    clusters.source.produce("orders", 0, more)
+    clusters.target.produce("orders", 0, more[10:])
+    clusters.sync(20, 15)
+    clusters.sync(29, 24)
+    fleet.write({"orders": {"give_up": 9}, "refunds": {"give_up": 10}, "search": {"wave": 2}})
+    fleet.worker.conf = {**fleet.worker.conf, **NEVER}
+    fleet.run(*BEFORE, "jobs_of_wave_1")
+    fleet.turn(0)
+    with pytest.raises(NotReadyError, match="give_up=10"):
+        fleet.failover("orders").run("check")
+    fleet.turn(1)
+    refunds = fleet.failover("refunds")
+    for step in ("check", "stop_source", "read_positions", "translate"):
+        refunds.run(step)
+    plan = fleet.worker.xcoms["wave_1.move.translate", "return_value"]
+    assert plan["totals"]["given_up"] == 10
 
 
 def test_the_preview_reads_only(fleet: Fleet) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG, ParamValidationError
 from airflow.providers.standard.operators.empty import EmptyOperator
 
 from airflow_mm2_offsets.core import OnUnmapped, Strategy
+from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError
 from airflow_mm2_offsets.operators.plan_settings import PLAN_SETTINGS
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
@@ -17,6 +18,7 @@ from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.readiness import target as readiness_target
 from airflow_mm2_offsets.task_groups import failover_tasks
+from airflow_mm2_offsets.testing import Record
 from tests.unit.dags.dags_folder import STEPS
 from tests.unit.dags.failovers import MOVING, STARTING, Failover
 from tests.unit.dags.ways_home import way_home
@@ -37,6 +39,9 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "give_up": (7, 7),
 }
 """A value of each option other than its default, and what it is parsed to."""
+MORE = [Record(b"key %d" % number, b"value") for number in range(10, 30)]
+LOST = 10
+"""How many of them MirrorMaker 2 passes over."""
 Tried = Callable[[], PlanOptions]
 
 
@@ -242,3 +247,46 @@ def test_a_first_plan_that_can_t_be_used_is_found_before_the_stop(back: Failover
         back.run("check")
     assert STEPS[0] == "check"
     assert back.source.requested_stop() is None
+
+
+@pytest.fixture
+def passed_over(run: Failover, clusters: Clusters) -> Failover:
+    """MirrorMaker 2 has copied the records up to 9, and those from 20 on."""
+    clusters.source.produce("orders", 0, MORE)
+    clusters.target.produce("orders", 0, MORE[LOST:])
+    clusters.sync(20, 15)
+    clusters.sync(29, 24)
+    run.source.beat(1, bootstrap_servers=["source:9092"])  # A drill wants it.
+    return run
+
+
+@pytest.mark.parametrize("mode", [each for each in FailoverMode if each != FailoverMode.FAILBACK])
+def test_the_form_gives_up_what_was_never_copied(passed_over: Failover, mode: str) -> None:
+    """The number that the refusal names is a param: one fewer is refused before the stop."""
+    run = passed_over
+    conf = {**run.worker.conf, "mode": mode}
+    for too_few in ({}, {"give_up": LOST - 1}):
+        run.worker.conf = {**conf, **too_few}
+        with pytest.raises(NotReadyError, match=f"give_up={LOST}"):
+            run.run("check")
+    run.worker.conf = {**conf, "give_up": LOST}
+    is_drill = mode == FailoverMode.DRILL
+    for step in ("check", *(() if is_drill else ("stop_source",)), "read_positions", "translate"):
+        run.run(step)
+    assert run.worker.xcoms["translate", "return_value"]["totals"]["given_up"] == LOST
+
+
+def test_the_form_gives_up_on_the_way_home(back: Failover, tried: Tried) -> None:
+    """The failback's trial plan has the number, too."""
+    back.worker.conf = {**back.worker.conf, "give_up": LOST}
+    back.run("check")
+    assert tried().give_up == LOST
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, "many", None])
+def test_the_form_refuses_what_is_no_number_of_records(run: Failover, number: object) -> None:
+    """Nothing is stopped."""
+    run.worker.conf = {**run.worker.conf, "give_up": number}
+    with pytest.raises(ParamValidationError, match="for param give_up"):
+        run.run("check")
+    assert run.source.requested_stop() is None

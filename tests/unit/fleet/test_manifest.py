@@ -62,6 +62,15 @@ def test_a_wrong_manifest_is_refused(jobs: str, problem: str) -> None:
     assert str(caught.value).startswith(f"{FILE}: ")
 
 
+@pytest.mark.parametrize("number", ["-1", "1.5", "many", "null"])
+def test_what_is_no_number_of_records_is_refused(number: str) -> None:
+    """Before anything is read; the default gives nothing up."""
+    with pytest.raises(ConfigurationError, match=r"jobs\.0\.give_up of job a: "):
+        parse(f"  - {{name: a, give_up: {number}}}\n")
+    given_up, nothing = parse("  - {name: a, give_up: 3}\n  - {name: b}\n")
+    assert (given_up.give_up, nothing.give_up) == (3, 0)
+
+
 @pytest.mark.parametrize("topic", ["order-.*", "orders ", "orders,clicks", "", "a" * 250])
 @pytest.mark.parametrize("field", ["reads", "writes"])
 def test_what_is_no_name_of_a_topic_is_refused(field: str, topic: str) -> None:

@@ -50,16 +50,26 @@ class Fleet:
         files = {"offsets/0": checkpoints.batch(line), "commits/0": checkpoints.commit()}
         checkpoints.write(location, {"sources/0/0": checkpoints.start(line), **files})
 
-    def preview(self, *, mode: FailoverMode = FailoverMode.PLANNED) -> tuple[JobPreview, ...]:
+    def preview(
+        self, *, mode: FailoverMode = FailoverMode.PLANNED, give_up: int = 0
+    ) -> tuple[JobPreview, ...]:
         return preview_fleet(
             self.jobs,
             PreviewRequest(
                 pair=self.pair,
                 mode=mode,
-                options=PlanOptions(archive=self.archive),
+                options=PlanOptions(archive=self.archive, give_up=give_up),
                 open_place=UPath,
             ),
         )
+
+    def pass_over(self, number: int) -> None:
+        """Let each topic have so many records more that were not copied, and one that was."""
+        for each in self.jobs:
+            records = [Record(b"more %d" % one, b"") for one in range(number + 1)]
+            self.simulation.source.produce(each.name, 0, records)
+            self.simulation.target.produce(each.name, 0, records[-1:])
+            self.simulation.write_sync(each.name, 0, SYNCS + number, SYNCS)
 
 
 @pytest.fixture
@@ -150,3 +160,25 @@ def test_a_job_that_reads_the_target_is_not_planned(
     assert first.problem is not None
     assert file in first.problem
     assert all(each.problem is None for each in others)
+
+
+@pytest.mark.parametrize("mode", [FailoverMode.PLANNED, FailoverMode.DISASTER])
+def test_what_the_jobs_may_give_up_counts_for_each(fleet: Fleet, mode: FailoverMode) -> None:
+    """As in the plan of each job alone; the total to be approved has it as records at risk."""
+    fleet.pass_over(3)
+    archive_syncs(fleet.pair, fleet.archive)
+    given_up = fleet.preview(mode=mode, give_up=3)
+    assert [(each.refused, each.at_risk) for each in given_up] == [(0, 3)] * JOBS
+    assert [each.refused for each in fleet.preview(mode=mode, give_up=2)] == [1] * JOBS
+
+
+@pytest.mark.parametrize("mode", [FailoverMode.PLANNED, FailoverMode.DISASTER])
+def test_each_job_gives_up_its_own_number(fleet: Fleet, mode: FailoverMode) -> None:
+    """What one job gives up counts for no other."""
+    fleet.pass_over(3)
+    archive_syncs(fleet.pair, fleet.archive)
+    numbers = (0, 3, 0, 2, 4)
+    fleet.jobs = [
+        replace(each, give_up=number) for each, number in zip(fleet.jobs, numbers, strict=True)
+    ]
+    assert [each.refused for each in fleet.preview(mode=mode)] == [1, 0, 1, 1, 0]

@@ -66,6 +66,7 @@ def test_texts_count_as_the_values_that_they_name() -> None:
         ("read_source", "yes", "'yes' is not True or False"),
         ("max_evidence_bytes", -1, "-1 is not a number from 0"),
         ("max_evidence_bytes", 1.5, "1.5 is not a number from 0"),
+        ("give_up", "-1", "'-1' is not a number from 0"),
         ("unmapped_margin", "inf", "'inf' is not a number from 0 to 10000000"),
         ("unmapped_margin", "nan", "'nan' is not a number from 0 to 10000000"),
         (
