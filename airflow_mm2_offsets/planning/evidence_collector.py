@@ -12,6 +12,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.positions import PartitionPosition
+from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import (
@@ -121,6 +122,15 @@ class EvidenceCollector:
                 partitions[key] = syncs.with_source_end(seen[key][1])
         self.index = SyncIndex.of_partitions(partitions)
         self._answers.clear()
+
+    def has_caught_up(self, answer: Translation) -> bool:
+        """Tell whether MirrorMaker 2 has come past all that it may have copied before.
+
+        If a position still has older copies then, a range was skipped: waiting changes nothing.
+        """
+        syncs = self.index.partitions.get(answer.topic_partition)
+        evidence = self.evidence[PartitionPosition(answer.topic_partition, answer.position)]
+        return syncs is not None and segments_with(syncs, evidence).has_caught_up
 
     def compare_records(self) -> None:
         """Compare one sync's record on both clusters: topics that differ are contradictions."""

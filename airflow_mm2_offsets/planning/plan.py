@@ -263,5 +263,11 @@ def still_copying(
         if answer.basis is Basis.AFTER_LAST_SYNC
         else answer
         for answer in collector.translations()
-        if answer.basis in STILL_COPYING
+        if _is_behind(collector, answer)
     )
+
+
+def _is_behind(collector: Collector, answer: Translation) -> bool:
+    if answer.basis is Basis.COPYING_AGAIN and isinstance(collector, EvidenceCollector):
+        return not collector.has_caught_up(answer)
+    return answer.basis in STILL_COPYING

@@ -69,7 +69,7 @@ class Copied:
         positions = {"orders": {0: self.base + position}}
         return plan_failover(self.pair(committed), positions, options=options)
 
-    def waits(self, position: int, *, committed: int) -> bool:
+    def waits(self, position: int, *, committed: int | None = None) -> bool:
         """Tell whether a planned failover would wait."""
         positions = {"orders": {0: self.base + position}}
         return bool(still_copying(self.pair(committed), positions))
@@ -225,3 +225,24 @@ def test_a_gap_proves_nothing_of_a_lost_source(clusters: Pair, position: int) ->
     """By the syncs, record 4 was copied once: the answer is not exact."""
     world = _behind_a_gap(clusters)
     assert _answer(world.plan(position, options=SOURCE_GONE)).status is not Status.EXACT
+
+
+def test_a_wait_ends_where_a_range_was_skipped(clusters: Pair) -> None:
+    """Records 10 to 19 may lie before the first known sync, or were never copied: no wait shows it.
+
+    MirrorMaker 2 has come to the source's end, so only a plan can tell more.
+    """
+    first = RECORDS - 30
+    copies = [0] * 5 + [*range(first, first + 10), *range(first + 20, RECORDS)]
+    syncs = [(first + up, down) for up, down in ((0, 5), (4, 9), (9, 14), (20, 15), (29, 24))]
+    world = Copied(clusters, 0, copies, syncs)
+    for committed in (None, RECORDS - 1):
+        assert not world.waits(first + 4, committed=committed), committed
+    assert not world.loses(world.plan(first + 4), first + 4)
+
+
+def test_a_wait_goes_on_while_older_copies_count(clusters: Pair) -> None:
+    """After a rewind to 50, MirrorMaker 2 has not come to the records 60 to 99 again."""
+    world = Copied(clusters, 0, [*range(100), *range(50, 60)], [(0, 0), (99, 99), (50, 100)])
+    for committed in (None, 59):
+        assert world.waits(60, committed=committed), committed
