@@ -1,6 +1,6 @@
-"""Worlds for pytest: a few of each kind, and the kinds that are expected to fail."""
+"""Worlds for pytest: a few of each kind."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import islice
 from random import Random
 
@@ -22,21 +22,8 @@ _EPISODIC = (
 """What else can happen, in the episodes of kinds."""
 
 
-def by_kind(unmended: Mapping[str, str]) -> pytest.MarkDecorator:
-    """Run a test for each kind; those that are not mended yet must fail, with the reason."""
-    return pytest.mark.parametrize(
-        "kind",
-        [
-            pytest.param(
-                kind,
-                id=kind.name,
-                marks=[pytest.mark.xfail(strict=True, reason=unmended[kind.name])]
-                if kind.name in unmended
-                else [],
-            )
-            for kind in ALL
-        ],
-    )
+by_kind = pytest.mark.parametrize("kind", ALL, ids=[kind.name for kind in ALL])
+"""Runs a test for each kind."""
 
 
 def drawn_worlds() -> st.SearchStrategy[Drawn]:

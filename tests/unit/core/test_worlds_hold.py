@@ -3,8 +3,6 @@
 ``make soak NAME=translation`` tries a million positions.
 """
 
-from types import MappingProxyType
-
 from hypothesis import given, settings
 
 from tests.support.mirror_world.cases import by_kind, check, drawn_worlds, some
@@ -12,11 +10,8 @@ from tests.support.mirror_world.draw import Drawn
 from tests.support.mirror_world.index_check import judge_index
 from tests.support.mirror_world.kinds import Kind
 
-_LATE = "a sync below the last one deletes the older ones, which still count"
-UNMENDED = MappingProxyType({"late-sync": _LATE, "two-tasks": _LATE})
 
-
-@by_kind({})
+@by_kind
 def test_the_syncs_lose_nothing(kind: Kind) -> None:
     """By all syncs, and by those that compaction leaves."""
     for drawn in some(100, kind):

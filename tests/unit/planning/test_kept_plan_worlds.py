@@ -51,7 +51,7 @@ STEPS_BACK = ("truncated", "late-sync")
 """A sync below the last one makes it doubtful what was copied before: the plan is refused, too."""
 
 
-@by_kind({})
+@by_kind
 def test_a_world_that_goes_on_contradicts_a_plan_only_where_more_is_read_again(kind: Kind) -> None:
     """Producers write and MirrorMaker 2 copies; it copies again only where it was about to."""
     for drawn in some(8, kind):
@@ -66,7 +66,7 @@ def test_a_world_that_goes_on_contradicts_a_plan_only_where_more_is_read_again(k
                 assert _records_again(drawn, each) > announced, f"{drawn}: {each}: {said}"
 
 
-@by_kind({})
+@by_kind
 def test_a_reset_that_has_copied_all_again_loses_nothing(kind: Kind) -> None:
     """It repeats records: a plan from before is refused for that alone."""
     for drawn in some(4, kind):

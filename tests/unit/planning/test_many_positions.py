@@ -38,7 +38,7 @@ def _alone(clusters: WorldClusters, position: int, options: PlanOptions) -> Tran
     return planned.translation
 
 
-@by_kind({})
+@by_kind
 def test_many_positions_have_the_answers_that_each_has_alone(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,6 @@
 Whatever is lost or read: the source, Connect, records; and while the world goes on.
 """
 
-from types import MappingProxyType
-
 import pytest
 
 from tests.support.mirror_world.cases import by_kind, check, some
@@ -12,18 +10,8 @@ from tests.support.mirror_world.draw import draw
 from tests.support.mirror_world.kinds import KINDS, Kind
 from tests.support.mirror_world.plan_check import judge_plan
 
-_UNKNOWN = (
-    "with an unknown history an answer is exact before Connect has committed the source's end"
-)
-UNMENDED = MappingProxyType(
-    dict.fromkeys(
-        ("second-life", "syncs-recreated", "jump", "refilter", "turned-round", "created-again"),
-        _UNKNOWN,
-    )
-)
 
-
-@by_kind({})
+@by_kind
 def test_a_plan_loses_nothing(kind: Kind) -> None:
     """Each world is asked once, for some positions."""
     for drawn in some(80, kind):
