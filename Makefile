@@ -70,7 +70,7 @@ $(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
 	@touch $@
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2
-	@$(BIN)/python -m pytest -m "not long" tests/e2e
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not long" tests/e2e
 
 long: $(READY)  ## Run the longest tests, which make test leaves out (three quarters of an hour)
 	@$(BIN)/python -m pytest -m long tests/integration tests/e2e
