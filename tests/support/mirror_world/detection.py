@@ -123,6 +123,8 @@ def _by_copies(world: MirrorWorld, readable: Readable, loss: Loss) -> Detectable
         return plainly
     if truth == world.target.high or all(up > entries[truth].origin for up, _ in after):
         return DetectableBy.EVIDENCE
+    if _hides_loss(world, entries[truth].origin, after):
+        return DetectableBy.RECORDS if _shows_records(world, readable) else DetectableBy.NOTHING
     before = [sync for sync in before if not _is_lost(world, sync)]
     if not before and _may_be_the_same(after, complete=readable.complete):
         is_short = readable.config and readable.source and _is_short(world)
@@ -214,6 +216,19 @@ def _rests_on_lost(world: MirrorWorld, before: Sequence[Sync], loss: Loss) -> bo
     """Tell whether an answer rests on a sync whose record the target has lost."""
     lost = [sync for sync in before if _is_lost(world, sync)]
     return loss.answer <= max((down for _, down in lost), default=-2) + 1
+
+
+def _hides_loss(world: MirrorWorld, record: int, after: Sequence[Sync]) -> bool:
+    """Tell whether a sync is of a later copy of a record that the target has lost.
+
+    Unless a later sync has a lower target offset, the syncs say that the copy is there.
+    """
+    return any(
+        sync[0] == record
+        and _is_lost(world, sync)
+        and all(downstream > sync[1] for _, downstream in after[number + 1 :])
+        for number, sync in enumerate(after)
+    )
 
 
 def _shows_records(world: MirrorWorld, readable: Readable) -> bool:
