@@ -21,7 +21,7 @@ def test_the_syncs_lose_nothing(kind: Kind) -> None:
 
 def test_the_syncs_lose_nothing_where_kinds_meet() -> None:
     """The same in worlds of several kinds."""
-    for drawn in some(600, alone=False):
+    for drawn in some(400, alone=False):
         for judge in judge_index(drawn):
             check(judge)
 

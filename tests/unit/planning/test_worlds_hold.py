@@ -37,11 +37,11 @@ def test_a_plan_loses_nothing(kind: Kind) -> None:
 def test_a_plan_loses_nothing_where_two_kinds_meet(names: tuple[str, ...]) -> None:
     """The same in worlds of both."""
     kinds = [kind for name in names for kind in KINDS if kind.name == name]
-    for seed in range(200):
+    for seed in range(100):
         check(judge_plan(draw(seed, *kinds)))
 
 
 def test_a_plan_loses_nothing_where_kinds_meet() -> None:
     """The same in worlds of several kinds."""
-    for drawn in some(400, alone=False):
+    for drawn in some(200, alone=False):
         check(judge_plan(drawn))
