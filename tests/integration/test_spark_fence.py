@@ -95,6 +95,10 @@ class Job:
         assert answer is not None
         return answer
 
+    def has_seen(self, stop: Fence) -> bool:
+        """Tell whether the job obeys a stop, whose task gives signs of life."""
+        return f"asks for {stop.request_id!r}" in self.program.log.read_text()
+
     def ends_refused(self, control: str | None = None) -> None:
         """Wait for an end by the fence, which says who moved the job and how to undo it."""
         with pytest.raises(ProgramError):
@@ -235,7 +239,7 @@ def test_a_stop_that_is_withdrawn_stops_nothing(job: Job) -> None:
     job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
-    keep_asking_until(job, fence, lambda: "asks for" in job.program.log.read_text())
+    keep_asking_until(job, fence, lambda: job.has_seen(fence))
     assert withdraw_request(job.control, fence.request_id) is Withdrawal.WITHDRAWN
     wait_until(lambda: "was withdrawn" in job.program.log.read_text(), "that it is seen")
     committed = job.last("commits")

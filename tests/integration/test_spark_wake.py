@@ -72,7 +72,7 @@ def test_a_driver_that_is_paused_while_it_stops_commits_nothing(job: Job, worker
     job.hold("hold", "a")
     fence = new_fence("failover:manual__1", "the target")
     begin_stop(job.control, fence)
-    keep_asking_until(job, fence, lambda: "asks for" in job.program.log.read_text())
+    keep_asking_until(job, fence, lambda: job.has_seen(fence))
     job.signal(signal.SIGSTOP)
     try:
         assert stop(worker, job, heartbeat_timeout=1.0)["proof"] == "silent"
