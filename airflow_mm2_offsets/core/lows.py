@@ -115,13 +115,14 @@ class _Lows:
         if stop == len(ups) and not lacks_records(progress.committed - synced, progress.gained):
             self.last, gained = max(synced, progress.committed), progress.gained
         self._older = [_counted(copies, syncs, stop) for copies in self._older]
-        self._overlay(LowRun(ups[start], start, stop), gained)
+        own = LowRun(ups[start], start, stop)
+        _overlay(self.runs, syncs, own, self._uncovered(own, gained))
         if stop < len(ups):
             self._older = [each for each in self._older if _reach(each, synced, synced, 0) > synced]
             self._older.append(_unsynced(syncs, self._rise, stop))
 
-    def _overlay(self, own: LowRun, gained: int) -> None:
-        """Replace the bounds of the older epochs where the new one answers."""
+    def _uncovered(self, own: LowRun, gained: int) -> list[tuple[int, int]]:
+        """Return where the older epochs answer and not the new one, rising."""
         synced = self._syncs.upstream[own.stop - 1]
         reaches = (_reach(copies, synced, self.last, gained) for copies in self._older)
         reach = min(max(reaches, default=-1), self._progress.source_end - 1)
@@ -130,7 +131,7 @@ class _Lows:
         self._passed = self._passed and not any(synced > begin > reach for begin, _ in uncovered)
         if self.last < reach:
             uncovered.append((self.last + 1, reach + 1))
-        _overlay(self.runs, self._syncs, own, uncovered)
+        return uncovered
 
 
 def low_at(lows: Sequence[LowRun], ups: Sequence[int], downs: Sequence[int], position: int) -> int:
