@@ -230,7 +230,7 @@ def test_a_gap_proves_nothing_of_a_lost_source(clusters: Pair, position: int) ->
 def test_a_wait_ends_where_a_range_was_skipped(clusters: Pair) -> None:
     """Records 10 to 19 may lie before the first known sync, or were never copied: no wait shows it.
 
-    MirrorMaker 2 has come to the source's end, so only a plan can tell more.
+    MirrorMaker 2 has come to the source's end: only a plan, which reads records, shows more.
     """
     first = RECORDS - 30
     copies = [0] * 5 + [*range(first, first + 10), *range(first + 20, RECORDS)]
