@@ -79,7 +79,7 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
     starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
     for node, changes in _nodes(ast.parse(text)):
         begin = starts[node.lineno - 1] + node.col_offset
-        end = begin + len((ast.get_source_segment(text, node) or "").encode())
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         for changed in changes:
             # A change may bind less tightly than what stood there.
             new = f"({ast.unparse(changed)})"

@@ -12,6 +12,12 @@ from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 
+@pytest.fixture(autouse=True)
+def _a_lost_part_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster of these tests is silent where it does not run, so each question waits its time."""
+    monkeypatch.setattr("airflow_mm2_offsets.planning.lost_parts.PROBE_SECONDS", 0.1)
+
+
 @pytest.fixture(scope="package")
 def bag() -> DagBag:
     return parse(FOLDER)
