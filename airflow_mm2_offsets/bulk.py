@@ -151,8 +151,7 @@ def _table(syncs: PartitionSyncs, extras: Extras) -> Offsets:
     end bounds the answer) and high_rises_until; see ``Row``.
     """
     entries, whole = _parts(syncs, extras)
-    before = np.concatenate([np.empty(0, np.intp), *(np.arange(*part) for part in whole)])
-    table = np.concatenate([entries, _whole_brackets(syncs, before, extras)], 1)
+    table = np.concatenate([entries, _whole_brackets(syncs, whole, extras)], 1)
     sorted_table: Offsets = table[:, np.argsort(table[0], kind="stable")]
     return sorted_table
 
@@ -200,17 +199,21 @@ def _or_none(offset: int | None) -> int:
     return NONE if offset is None else offset
 
 
-def _whole_brackets(syncs: PartitionSyncs, whole: Rows, extras: Extras) -> Offsets:
+def _whole_brackets(syncs: PartitionSyncs, whole: list[WholeBrackets], extras: Extras) -> Offsets:
     """Return the entries of whole brackets: for the earlier sync, and for the positions after it.
 
     Args:
         syncs: The syncs of the partition.
-        whole: The index of the earlier sync of each bracket.
+        whole: The brackets.
         extras: See ``translate_many``.
     """
     columns = _columns(syncs)
-    before = SyncPoint(*(column[whole] for column in columns))
-    after = SyncPoint(*(column[whole + 1] for column in columns))
+    at = np.concatenate([np.empty(0, np.intp), *(np.arange(*part[:2]) for part in whole)])
+    before = SyncPoint(*(column[at] for column in columns))
+    after = SyncPoint(*(column[at + 1] for column in columns))
+    # One below the earlier sync takes the place of all lower bounds; see ``BracketBounds.lowered``.
+    lows = [NEVER_RISES if part.low is None else max(0, part.low) for part in whole]
+    older = np.repeat(np.array(lows, np.int64), [part.stop - part.start for part in whole])
     between: Any = BracketBounds.between(before, after, extras=True)
     rises_from, rises_until = between.low_rises_from, between.high_rises_until
     if extras is Extras.NONE:
@@ -220,15 +223,14 @@ def _whole_brackets(syncs: PartitionSyncs, whole: Rows, extras: Extras) -> Offse
         rising = BracketBounds.between(before, after, extras=False)
         rises_from = np.where(proven, rises_from, rising.low_rises_from)
         rises_until = np.where(proven, rises_until, rising.high_rises_until)
-    entries = np.empty((_COLUMNS, 2 * len(whole)), np.int64)
-    for column, at_sync, past_sync in zip(
-        entries,
-        (before.upstream, before.downstream, NEVER_RISES, before.downstream, 0),
-        (before.upstream + 1, between.low, rises_from, between.high, rises_until),
-        strict=True,
-    ):
+    rises_from = np.where(older < between.low, NEVER_RISES, rises_from)
+    at_low, low = (np.minimum(older, each) for each in (before.downstream, between.low))
+    at_syncs: Any = (before.upstream, at_low, NEVER_RISES, before.downstream, 0)
+    past_syncs: Any = (before.upstream + 1, low, rises_from, between.high, rises_until)
+    entries = np.empty((_COLUMNS, 2 * len(at)), np.int64)
+    for column, at_sync, past_sync in zip(entries, at_syncs, past_syncs, strict=True):
         column[::2], column[1::2] = at_sync, past_sync
-    keep = np.ones(2 * len(whole), np.bool_)
+    keep = np.ones(2 * len(at), np.bool_)
     keep[1::2] = after.upstream > before.upstream + 1  # else no position lies between the two
     return entries[:, keep]
 

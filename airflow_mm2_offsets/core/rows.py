@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bounds import begins_epoch
-from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket, SyncPoint
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket, SyncPoint, steps_between
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Extras
@@ -43,13 +43,16 @@ class Row(NamedTuple):
 
 
 class WholeBrackets(NamedTuple):
-    """Brackets that alone bound their positions: no older copy and no rewind counts.
+    """Brackets whose two syncs bound their positions, perhaps with one bound of older copies.
 
     Their earlier syncs are ``[start, stop)``; the later sync of each is the next one.
     """
 
     start: int
     stop: int
+    low: int | None
+    """The lower bound by older copies, of all positions: a target offset, or BEGINNING. None if no
+    older copy counts."""
 
 
 def rows_of(syncs: PartitionSyncs, *, extras: Extras = Extras.POSSIBLE) -> Iterator[Row]:
@@ -88,13 +91,14 @@ def _rows_of_whole(syncs: PartitionSyncs, part: WholeBrackets, *, extras: bool) 
     before = syncs[part.start]
     for at in range(part.start + 1, part.stop + 1):
         after = syncs[at]
-        (begin, down), end = before, after.upstream - 1
-        if begin == end:
-            yield Row(begin, end, None, None, down, NEVER_RISES, down, 0, Basis.SYNC)
+        begin, down = before
+        here = BracketBounds.fixed(down, down, Basis.SYNC).lowered(part.low)
+        if begin + 1 == after.upstream:
+            yield _row(begin, begin, None, here)
         else:
-            steps = after.upstream - begin, after.downstream - down
-            bounds = BracketBounds.between(before, after, extras=extras or begins_epoch(*steps))
-            yield Row(begin, end, down, down, *bounds)
+            has_extras = extras or begins_epoch(*steps_between(before, after))
+            bounds = BracketBounds.between(before, after, extras=has_extras).lowered(part.low)
+            yield _row(begin, after.upstream - 1, here, bounds)
         before = after
 
 
@@ -112,15 +116,21 @@ class _Region(NamedTuple):
     def parts(self) -> Iterator[Row | WholeBrackets]:
         """Yield the rows: one begins at each sync that is a bound."""
         first, stop = self._within(self.run.start, self.run.stop)
-        is_own = self.low_run[1:] == (self.run.start, self.run.stop, None)
-        if self.rewind or not is_own or stop - first < 2:  # noqa: PLR2004 - a bracket
+        if self.rewind or stop - first < 2 or not self._is_whole(first):  # noqa: PLR2004 - a bracket
             yield from self._rows(first, [*self._begins(first, stop), self.end])
             return
         ups, last = self.syncs.upstream, stop - 1
         if self.begin < ups[first]:
             yield from self._rows(first, [self.begin, ups[first]])
-        yield WholeBrackets(first, last)
+        yield WholeBrackets(first, last, self.low_run.low)
         yield from self._rows(last, [ups[last], self.end])
+
+    def _is_whole(self, first: int) -> bool:
+        """Tell whether one lower bound, or none, joins those of the syncs from ``first`` on."""
+        low = self.low_run.low
+        if low is None:
+            return (self.low_run.start, self.low_run.stop) == (self.run.start, self.run.stop)
+        return low < self.syncs.downstream[first] and not self.syncs.beginning.history.refuses(low)
 
     def _within(self, start: int, stop: int) -> tuple[int, int]:
         """Return which of the syncs ``[start, stop)`` have a source offset in the region."""

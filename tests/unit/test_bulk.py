@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from airflow_mm2_offsets.bulk import NONE, STATUSES, translate_many
 from airflow_mm2_offsets.core import Extras, Status, Strategy, SyncIndex, TopicPartition
 from airflow_mm2_offsets.core.epochs import Beginning, History, PartitionSyncs
+from airflow_mm2_offsets.core.rows import parts_of
 from airflow_mm2_offsets.errors import PositionError
 from tests.support.golden import NAMES, NO_EXTRAS, golden_set
 from tests.support.worlds import (
@@ -52,6 +53,16 @@ def test_any_syncs_answer_as_translate_does(
     for index in (whole, SyncIndex.of_partitions({PARTITION: cut})):
         check(index, positions)
         check(index, sorted(positions))
+
+
+@pytest.mark.parametrize("first", [(0, 0), (20, 10)], ids=["beginning", "middle"])
+def test_a_log_that_rises_is_left_to_numpy(first: tuple[int, int]) -> None:
+    """Also where unseen copies may lie before it: core writes out no row for each sync."""
+    pairs = [(first[0] + 7 * number, first[1] + 5 * number) for number in range(1000)]
+    index = SyncIndex().extended({PARTITION: pairs})
+    parts = list(parts_of(index.partitions[PARTITION]))
+    assert len(parts) <= 3
+    check(index, [*range(40), 6000, 6999, 7100])
 
 
 def test_copying_again_answers_as_translate_does() -> None:
