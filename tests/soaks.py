@@ -6,6 +6,7 @@ Without names those run that are stale, red or new. An interrupted run goes on w
 """
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -28,12 +29,8 @@ HEAD = (
     "| soak | what it does | date | commit | minutes | result | its code since |\n"
     "|---|---|---|---|---|---|---|"
 )
-CODE = (
-    *("airflow_mm2_offsets", "dags", "demo", "stack", "tests"),
-    *(":(exclude,glob)tests/**/test_*.py", ":(exclude)tests/golden"),
-    *(":(exclude)tests/soaks.py", ":(exclude)tests/support/mutants.py"),
-)
-"""What every soak runs: pathspecs of git."""
+CODE = ("airflow_mm2_offsets", "dags", "demo", "stack")
+"""What every soak runs, beside its own files and what those import of the tests."""
 UNCOMMITTED = "uncommitted"
 """The commit of a run whose code no commit holds."""
 PASSED = "passed"
@@ -77,8 +74,9 @@ class Soak:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return pathspecs of its own files."""
-        return (*self.tests, *(f"{module.replace('.', '/')}*" for module in self.program[:1]))
+        """Return where it begins: its files, of which one may not exist."""
+        program = self.program[0].replace(".", "/") if self.program else ""
+        return (*self.tests, *((f"{program}.py", f"{program}/__main__.py") if program else ()))
 
 
 SOAKS = (
@@ -237,14 +235,37 @@ class Soaks:
         return ended.returncode, "".join(re.findall("figures: (.+)", log.read())[-1:])
 
     def _code(self, name: str) -> tuple[str, ...]:
-        """Return what a soak runs: all of the code but the files of other soaks."""
-        others = (soak for soak in self.soaks.values() if soak.name != name)
-        return (*CODE, *(f":(exclude){file}" for soak in others for file in soak.files))
+        """Return what a soak runs, as pathspecs of git."""
+        files = {self.root / file for file in self.soaks[name].files}
+        folders = {folder for file in files for folder in file.parents if "tests" in folder.parts}
+        todo = [*files, *(folder / "conftest.py" for folder in folders)]
+        used: set[Path] = set()
+        while todo:
+            if (file := todo.pop()) not in used and file.exists():
+                used.add(file)
+                todo += _imports(file, self.root)
+        # A soak compares a checkout with itself, and this file is not what it proves.
+        used.discard(self.root / "tests" / "soaks.py")
+        return (*CODE, *sorted(str(file.relative_to(self.root)) for file in used))
 
     def _git(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [GIT, *arguments], cwd=self.root, capture_output=True, text=True, check=False
         )
+
+
+def _imports(file: Path, root: Path) -> Iterator[Path]:
+    """Yield which files of the tests a file imports; some may not exist."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            if name.partition(".")[0] == "tests":
+                place = root / name.replace(".", "/")
+                yield from (place.with_suffix(".py"), place / "__init__.py")
 
 
 def _rows(page: Path) -> Iterator[tuple[str, Run]]:

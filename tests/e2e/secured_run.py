@@ -84,7 +84,8 @@ class _Steps:
         self.api.change_connection("kafka_source", self.secured.wrong_login())
         # As Spark names it: the reconciliation reads it there, and Spark knows no s3 of Airflow's.
         output = f"{self.demo.location('source')}/output"
-        failover.trigger(verify=True, archive=str(self.demo.archive), source_sink=output)
+        params = {"verify": True, "archive": str(self.demo.archive), "source_sink": output}
+        failover.trigger(approve="never", **params)
         self.demo.wait(
             "the failed try", lambda: self.api.state(FAILOVER, failover.run_id) == "failed"
         )

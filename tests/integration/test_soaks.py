@@ -20,9 +20,13 @@ FILES = {
     "airflow_mm2_offsets/code.py": "",
     "dags/dag.py": "",
     "tests/__init__.py": "",
-    "tests/helper.py": "",
+    "tests/conftest.py": "",
+    "tests/helper.py": "from tests import deep\n",
+    "tests/deep.py": "",
+    "tests/unused.py": "",
     "tests/test_other.py": "",
-    "tests/soak_good.py": "print('figures: 1 thing')\nprint('.figures: 2 things, 0 lost')\n",
+    "tests/soak_good.py": "import tests.helper\n"
+    "print('figures: 1 thing')\nprint('.figures: 2 things, 0 lost')\n",
     "tests/soak_bad.py": "print('figures: 3 things, 1 lost')\nraise SystemExit(1)\n",
     "tests/soak_skipped.py": "print('nothing was done')\n",
     "tests/soak_pair.py": "def test_it():\n    print('figures: 4 things')\n",
@@ -83,6 +87,9 @@ def test_a_run_leaves_its_result_in_the_table(root: Path, name: str, result: str
         ("airflow_mm2_offsets/code.py", False),
         ("dags/dag.py", False),
         ("tests/helper.py", False),
+        ("tests/deep.py", False),
+        ("tests/conftest.py", False),
+        ("tests/unused.py", True),
         ("tests/soak_good.py", False),
         ("tests/soak_bad.py", True),
         ("tests/more.py", True),
@@ -91,7 +98,7 @@ def test_a_run_leaves_its_result_in_the_table(root: Path, name: str, result: str
     ],
 )
 def test_a_change_of_its_code_takes_the_proof(root: Path, file: str, is_proved: bool) -> None:  # noqa: FBT001 - a case
-    """A change to its own code counts, committed or not; one of another soak or test does not."""
+    """A change to what it imports counts, committed or not; one to another soak does not."""
     _run(root, "good")
     content = (root / file).read_text()
     (root / file).write_text(f"# changed\n{content}")
@@ -139,6 +146,7 @@ def test_the_table_has_every_soak() -> None:
     files = {file for soak in SOAKS for file in soak.files}
     found = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("soak_*.py")}
     assert all(any(Path(file).match(each) for each in files) for file in found)
-    assert all(list(ROOT.glob(file)) for file in files)
+    assert all(any((ROOT / file).exists() for file in soak.files) for soak in SOAKS)
+    assert all((ROOT / file).exists() for soak in SOAKS for file in soak.tests)
     page = (ROOT / "CONTRIBUTING.md").read_text()
     assert all(f"| {soak.name} | {soak.does} |" in page for soak in SOAKS)
