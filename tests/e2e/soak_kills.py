@@ -49,7 +49,7 @@ def test_planned(victim: str, tmp_path: Path) -> None:
     with Demo(tmp_path, print) as demo, service(demo) as start, DriverWatch(demo) as watch:
         failover = Failover(demo)
         start(failover)
-        failover.trigger(mode="planned")
+        failover.trigger(mode="planned", approve="never")
         kill = _killer(failover, victim)
         kill((*BEFORE_START, START))
         failover.wait_for_task(START)
