@@ -37,8 +37,6 @@ SHARED = {
 }
 """Costly things, by their fixture, and the files whose tests share them."""
 GROUPS = {f"test_{name}.py": thing for thing, names in SHARED.items() for name in names.split()}
-LONGEST = ("test_spark_fence.py", "airflow", "test_spark_stop_queries.py", "test_spark_stop.py")
-"""What takes minutes, longest first: begun last, it would keep two idle processes waiting."""
 
 
 class OneProcessForEach(LoadScopeScheduling):  # type: ignore[misc] # it has no types
@@ -53,21 +51,18 @@ class OneProcessForEach(LoadScopeScheduling):  # type: ignore[misc] # it has no 
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneProcessForEach:  # noqa: ANN401 - xdist's own
-    """Return what hands the tests to the processes, in their order, not by the number of tests."""
-    config.option.loadscopereorder = False
+    """Return what hands the tests to the processes."""
     return OneProcessForEach(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests, see that each costly thing is made once, and begin with the longest."""
+    """Mark the tests, and see that each costly thing is made once."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.integration)
             for thing in SHARED.keys() & set(getattr(item, "fixturenames", ())):
                 assert GROUPS.get(item.path.name) == thing, f"{item.path.name}: see SHARED"
-    rank = {group: number for number, group in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(GROUPS.get(item.path.name, item.path.name), len(rank)))
 
 
 def pytest_report_collectionfinish(items: list[pytest.Item]) -> str | None:
