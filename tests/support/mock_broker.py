@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from confluent_kafka import Producer
@@ -80,7 +80,8 @@ def _accept(server: socket.socket) -> None:
 
 
 def _reject(connection: socket.socket) -> None:
-    with connection, connection.makefile("rb") as requests:
+    # A client that has read enough may reset the connection instead of closing it.
+    with suppress(ConnectionError), connection, connection.makefile("rb") as requests:
         while header := requests.read(4):
             (size,) = struct.unpack(">i", header)
             response = _answer(requests, size)

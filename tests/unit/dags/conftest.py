@@ -14,7 +14,7 @@ from tests.unit.operators.worker import Worker
 
 @pytest.fixture(autouse=True)
 def _a_lost_part_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of these tests is silent where it does not run, so each question waits its time."""
+    """A cluster that does not run is silent here: each question to it waits this long."""
     monkeypatch.setattr("airflow_mm2_offsets.planning.lost_parts.PROBE_SECONDS", 0.1)
 
 
