@@ -169,6 +169,15 @@ def _spread(first: int, last: int) -> list[int]:
     return [first + (last - first) * number // (half - 1) for number in range(half)]
 
 
+def beside_truth(answer: Translation, mirrored: MirroredTopic) -> str:
+    """Return an answer and the truth, for the message of a test that fails."""
+    truth = mirrored.truth(answer.partition, answer.position)
+    return (
+        f"partition {answer.partition}, position {answer.position}: {answer.status} "
+        f"{answer.target} ({answer.low} to {answer.high}, {answer.basis}); the truth is {truth}"
+    )
+
+
 def holds(answer: Translation, mirrored: MirroredTopic) -> bool:
     """Tell whether an answer loses nothing and its bounds contain the truth."""
     truth = mirrored.truth(answer.partition, answer.position)

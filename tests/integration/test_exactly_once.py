@@ -1,7 +1,15 @@
 """Plans of a failover where MirrorMaker 2 copies in transactions (KIP-618)."""
 
 from stack.mirror import Stack
-from tests.integration.mirrored_topics import BUSY, EQUAL, holds, is_true, mirror_topic, plan_all
+from tests.integration.mirrored_topics import (
+    BUSY,
+    EQUAL,
+    beside_truth,
+    holds,
+    is_true,
+    mirror_topic,
+    plan_all,
+)
 from tests.integration.mirrors import mirror
 
 
@@ -13,8 +21,10 @@ def test_exactly_once_workers_change_nothing(exactly_once_stack: Stack) -> None:
     for partition in BUSY:
         assert max(map(len, mirrored.copies[partition].values())) == 1
         assert mirrored.target_ends[partition] > len(mirrored.target[partition])
-    assert [each for each in answers if not holds(each, mirrored)] == []
+    wrong = [each for each in answers if not holds(each, mirrored)]
+    assert [beside_truth(each, mirrored) for each in wrong] == []
     differing = [each for each in answers if each.partition != EQUAL]
     shown = [each for each in differing if mirrored.is_shown(each.partition, each.position)]
     assert shown
-    assert [each for each in shown if not is_true(each, mirrored)] == []
+    wrong = [each for each in shown if not is_true(each, mirrored)]
+    assert [beside_truth(each, mirrored) for each in wrong] == []

@@ -17,6 +17,7 @@ from tests.integration.mirrored_topics import (
     PLANS,
     TRANSACTIONS,
     MirroredTopic,
+    beside_truth,
     holds,
     is_true,
     mirror_topic,
@@ -54,7 +55,8 @@ def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
 def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Translation]) -> None:
     """Every position has an answer, no answer is above the truth, and the bounds contain it."""
     assert {answer.status for answer in answers} <= {Status.EXACT, Status.BOUNDED}
-    assert [each for each in answers if not holds(each, mirrored)] == []
+    wrong = [each for each in answers if not holds(each, mirrored)]
+    assert [beside_truth(each, mirrored) for each in wrong] == []
 
 
 @pytest.mark.parametrize("partition", [each for each in range(8) if each != EQUAL])
@@ -69,7 +71,8 @@ def test_records_that_differ_are_found_exactly(
     assert len(mine) == PLANS
     shown = [each for each in mine if mirrored.is_shown(partition, each.position)]
     assert shown
-    assert [each for each in shown if not is_true(each, mirrored)] == []
+    wrong = [each for each in shown if not is_true(each, mirrored)]
+    assert [beside_truth(each, mirrored) for each in wrong] == []
 
 
 @pytest.mark.parametrize("asked", [True, False])
