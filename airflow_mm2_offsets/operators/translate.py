@@ -46,6 +46,7 @@ from airflow_mm2_offsets.planning.lost_parts import LostParts, with_what_is_left
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.planning.partial_plan import plan_without
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
+from airflow_mm2_offsets.planning.source_ends import ends_from_json
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.handover import check_unmoved
@@ -71,6 +72,9 @@ class TranslateOffsetsOperator(BaseOperator):
             ``ReadSparkCheckpointOperator`` and ``note_positions`` return them. A topic that was
             recreated since is then refused; without them only what happens after this task can be
             noticed.
+        replicated: What ``Mm2ReplicatedSensor`` returned: the source's ends that its first look
+            saw. Where MirrorMaker 2 has lost its first offset syncs, they bound what it copied
+            before; without them and without an archive such a partition is seldom exact.
         mode: The mode of the failover (``core.mode``). In a disaster the answer comes from what is
             left of the source; in a drill the job runs on, and no plan is kept.
         exchanged: The job moves against the copying: from the target of ``mm2_conn_id`` to its
@@ -131,6 +135,7 @@ class TranslateOffsetsOperator(BaseOperator):
         "pending",
         "checkpoint",
         "clusters",
+        "replicated",
         "plan_path",
         "archive",
         "mode",
@@ -148,6 +153,7 @@ class TranslateOffsetsOperator(BaseOperator):
         pending: Mapping[str, Any] | str | None = None,
         checkpoint: str | None = None,
         clusters: Mapping[str, Any] | None = None,
+        replicated: Mapping[str, Any] | None = None,
         mode: str = FailoverMode.PLANNED.value,
         exchanged: bool | str = False,
         first_plan: str | None = None,
@@ -174,6 +180,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.pending = pending
         self.checkpoint = checkpoint
         self.clusters = clusters
+        self.replicated = replicated
         self.mode = mode
         self.exchanged = exchanged
         self.first_plan = first_plan
@@ -309,7 +316,8 @@ class TranslateOffsetsOperator(BaseOperator):
             ConfigurationError: A setting is invalid, or the first plan is not there.
         """
         options = parse_plan_settings(plan_settings_of(self))
-        return replace(options, first_plan=self._named_first_plan())
+        ends = ends_from_json((self.replicated or {}).get("source_ends") or {})
+        return replace(options, first_plan=self._named_first_plan(), source_ends=ends)
 
     def _options(self) -> PlanOptions:
         options = self.parse_settings()

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
-from airflow_mm2_offsets.core.bracket import SyncPoint
+from airflow_mm2_offsets.core import Evidence, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
@@ -23,6 +22,7 @@ from airflow_mm2_offsets.planning.offset_evidence import (
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.progress import find_progress
 from airflow_mm2_offsets.planning.record_evidence import gather_source_to_end, gather_windows
+from airflow_mm2_offsets.planning.source_ends import SourceEnds
 from airflow_mm2_offsets.planning.sync_direction import require_direction
 from airflow_mm2_offsets.planning.uncopied_records import find_uncopied
 
@@ -68,6 +68,8 @@ class EvidenceCollector:
             for key in keys
         }
         self._answers: dict[PartitionPosition, Translation] = {}
+        if options.source_ends:
+            self.remember_ends({**options.source_ends})
 
     def translations(self) -> list[Translation]:
         """Return the answers by the evidence so far.
@@ -105,14 +107,8 @@ class EvidenceCollector:
             if known := progress.get(key.topic_partition):
                 self._add(key, committed=known[0], source_end=known[1])
 
-    def remember_ends(self, seen: dict[TopicPartition, tuple[SyncPoint, int]]) -> None:
-        """Use the source's end of an earlier look, and note those of this one.
-
-        What was copied before the first known sync lies below the end that was read after it.
-
-        Args:
-            seen: The first known sync, and the source's end read after it.
-        """
+    def remember_ends(self, seen: SourceEnds) -> None:
+        """Use the source's ends of an earlier look, and add those that only this one has seen."""
         partitions = dict(self.index.partitions)
         for key, source in self.watermarks.source.items():
             syncs = partitions.get(key)

@@ -19,6 +19,7 @@ from airflow_mm2_offsets.errors import ConfigurationError
 if TYPE_CHECKING:
     from airflow_mm2_offsets.archive import SyncArchive
     from airflow_mm2_offsets.core import FailoverPlan
+    from airflow_mm2_offsets.planning.source_ends import SourceEnds
 
 EXAMPLE_TIME = "2026-11-21T09:10:00+00:00"
 _A_TIME = f"a time with its zone, such as {EXAMPLE_TIME}"
@@ -102,6 +103,8 @@ class PlanOptions:
     read_syncs_topic: bool | None = None
     """Whether the offset-syncs topic is read beside the archive; None: unless it lies on a source
     that is not to be asked."""
+    source_ends: "SourceEnds | None" = None
+    """What an earlier look saw of the source's ends: see ``planning.source_ends``."""
     first_plan: "FailoverPlan | None" = None
     """On the way home by an exchanged pair: the plan that the job was moved away with."""
 

@@ -23,7 +23,6 @@ from airflow_mm2_offsets.core import (
     check_positions,
     plan_partitions,
 )
-from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -44,6 +43,7 @@ from airflow_mm2_offsets.planning.mirror_config import (
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.on_unmapped import choose_fallbacks
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.planning.source_ends import SourceEnds
 from airflow_mm2_offsets.planning.syncs import explain_recreation, load_syncs
 
 log = logging.getLogger(__name__)
@@ -231,10 +231,6 @@ def _originals(pair: ClusterPair, topics: Iterable[str]) -> list[str]:
     """Return the job's topics by the names that they have on MirrorMaker 2's source."""
     is_forward = pair.direction is Direction.FORWARD
     return [topic if is_forward else pair.naming.target_topic(topic) for topic in topics]
-
-
-SourceEnds: TypeAlias = dict[TopicPartition, tuple[SyncPoint, int]]
-"""The first known sync of a topic-partition, and the source's end that was read after it."""
 
 
 def still_copying(

@@ -34,6 +34,10 @@ class Mm2ReplicatedSensor(PollingSensor):
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
         kwargs: ``mode``, ``soft_fail`` and all other arguments of Airflow's sensors.
 
+    Returns:
+        ``source_ends``: the source's ends at the first look, where MirrorMaker 2 has lost its first
+        offset syncs. ``TranslateOffsetsOperator`` takes it as ``replicated``.
+
     Raises:
         HandoverError: A cluster or topic has another id than in ``clusters``.
         NotReplicatedError: The time has passed; each partition that is behind is named. It is an

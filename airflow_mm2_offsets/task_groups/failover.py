@@ -68,6 +68,7 @@ class FailoverTasks:
             TranslateOffsetsOperator,
             "translate",
             pending=XComArg(read, "pending"),
+            replicated=XComArg(wait),
             home_control=f"{self.job.target_folder}/control",
             **positions,
         )

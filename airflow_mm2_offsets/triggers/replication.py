@@ -10,7 +10,8 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
-from airflow_mm2_offsets.planning.plan import SourceEnds, still_copying
+from airflow_mm2_offsets.planning.plan import still_copying
+from airflow_mm2_offsets.planning.source_ends import SourceEnds, ends_to_json
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
@@ -58,12 +59,15 @@ class ReplicatedTrigger(PollingTrigger):
             check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))
         behind = still_copying(pair, positions, self._seen)
         if not behind:
-            return Done()
+            return self._done()
         reason = "; ".join(map(_describe, behind))
         if self._has_been_quiet(pair, behind):
             self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
-            return Done()
+            return self._done()
         return NotYet(reason=reason)
+
+    def _done(self) -> Done:
+        return Done(result={"source_ends": ends_to_json(self._seen)})
 
     def _has_been_quiet(self, pair: ClusterPair, behind: Sequence[Translation]) -> bool:
         """Tell whether neither cluster has changed, and only the last records are in doubt.
