@@ -119,7 +119,7 @@ SOAKS = (
     ),
     Soak(
         name="disaster",
-        does="loses the source at ten random moments, and its storage too, and compares forecast "
+        does="loses the source at six random moments, and its storage too, and compares forecast "
         "and truth",
         tests=("tests/e2e/soak_losses.py", "tests/e2e/soak_disaster.py"),
     ),

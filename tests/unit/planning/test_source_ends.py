@@ -1,4 +1,4 @@
-"""Where MirrorMaker 2 has lost its first syncs, the wait's look at the source bounds older copies."""
+"""Where MirrorMaker 2 has lost its first syncs, the wait's look bounds what it copied before."""
 
 from dataclasses import replace
 
