@@ -142,6 +142,11 @@ class Entry:
         }
         return f"{does[self.state]} {self.home}, since {self.at.isoformat(timespec='seconds')}"
 
+    @property
+    def request_id(self) -> str:
+        """What the stop of its move is called: each has a name of its own."""
+        return f"{self.run}#{self.move}"
+
     def to_bytes(self) -> bytes:
         """Return the content of the entry's file."""
         values = {
@@ -285,7 +290,7 @@ def _entry(
     return replace(entry, digest=sha256(entry.to_bytes()).hexdigest())
 
 
-class Fence(StrEnum):
+class FenceState(StrEnum):
     """What an entry says to the drivers of one home."""
 
     OPEN = "open"
@@ -296,11 +301,11 @@ class Fence(StrEnum):
     """It runs elsewhere, and must not start."""
 
 
-def fence_at(last: Entry, home: str) -> Fence:
+def fence_at(last: Entry, home: str) -> FenceState:
     """Return what the last entry says to the drivers of a home."""
     if home != last.home:
-        return Fence.MOVED
-    return Fence.STOPPING if last.state in {State.STOPPING, State.STOPPED} else Fence.OPEN
+        return FenceState.MOVED
+    return FenceState.STOPPING if last.state in {State.STOPPING, State.STOPPED} else FenceState.OPEN
 
 
 class Recorded(NamedTuple):

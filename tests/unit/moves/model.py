@@ -16,7 +16,7 @@ from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.moves.journal import (
     Entry,
     Event,
-    Fence,
+    FenceState,
     Recorded,
     State,
     Step,
@@ -44,11 +44,11 @@ class World:
         """What tells two worlds apart."""
         return _key(self.journal), self.fences, self.running
 
-    def fence(self, home: str) -> Fence:
+    def fence(self, home: str) -> FenceState:
         """Return what the newest fence of a home says."""
         here = [each for each in self.fences if each.home == home]
         newest = max(here, key=lambda each: (each.number, each.fence), default=None)
-        return newest.fence if newest else Fence.OPEN
+        return newest.fence if newest else FenceState.OPEN
 
     def without(self, home: str) -> "World":
         """Return the world after the drivers at a home have ended."""
@@ -56,7 +56,7 @@ class World:
 
     def obeyed(self) -> "World":
         """Return the world after all drivers have obeyed the fences."""
-        running = tuple(each for each in self.running if self.fence(each) is Fence.OPEN)
+        running = tuple(each for each in self.running if self.fence(each) is FenceState.OPEN)
         return replace(self, running=running)
 
 
@@ -80,7 +80,7 @@ class Raise(NamedTuple):
 
     home: str
     number: int
-    fence: Fence
+    fence: FenceState
 
     def on(self, world: World) -> tuple[World, Any]:
         """Return the world afterwards; the drivers have not looked yet."""
@@ -94,7 +94,9 @@ class Obey(NamedTuple):
 
     def on(self, world: World) -> tuple[World, Any]:
         """Return the world afterwards."""
-        return (world if world.fence(self.home) is Fence.OPEN else world.without(self.home)), None
+        return (
+            world if world.fence(self.home) is FenceState.OPEN else world.without(self.home)
+        ), None
 
 
 class Start(NamedTuple):
@@ -105,7 +107,7 @@ class Start(NamedTuple):
 
     def on(self, world: World) -> tuple[World, Any]:
         """Return the world afterwards, and whether the driver has started."""
-        is_refused = world.fence(self.home) is not Fence.OPEN or self.home in world.running
+        is_refused = world.fence(self.home) is not FenceState.OPEN or self.home in world.running
         if self.is_fenced and is_refused:
             return world, False
         return replace(world, running=tuple(sorted((*world.running, self.home)))), True

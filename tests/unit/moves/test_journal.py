@@ -15,7 +15,15 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, LockedError
 from airflow_mm2_offsets.moves import journal
-from airflow_mm2_offsets.moves.journal import Entry, Event, Fence, Journal, State, Step, fence_at
+from airflow_mm2_offsets.moves.journal import (
+    Entry,
+    Event,
+    FenceState,
+    Journal,
+    State,
+    Step,
+    fence_at,
+)
 from tests.unit.moves.model import (
     EAST,
     NORTH,
@@ -351,5 +359,5 @@ def test_a_fence_says_what_the_last_entry_means() -> None:
     """Where the job may start, where it is to stop, and where it was moved away from."""
     events = (Event.ASK, Event.PROVE, Event.HAND_OVER, Event.ARRIVE)
     said = [(fence_at(each, EAST), fence_at(each, WEST)) for each in entries_of(*events)]
-    stopping, moved = (Fence.STOPPING, Fence.MOVED), (Fence.MOVED, Fence.OPEN)
+    stopping, moved = (FenceState.STOPPING, FenceState.MOVED), (FenceState.MOVED, FenceState.OPEN)
     assert said == [stopping, stopping, moved, moved]
