@@ -76,8 +76,9 @@ class SparkJob:
     """A streaming job, and all that a move needs to know of it."""
 
     name: str
-    homes: tuple[Home, Home]
-    """One at each cluster. The job runs at the first until its journal says otherwise."""
+    homes: tuple[Home, ...]
+    """One at each of two clusters. The job runs at the first until its journal says otherwise. A
+    job with one home can be stopped, and not moved."""
     dag: str | None = None
     """The DAG that runs the job; None where operators of the user's own submit it."""
     is_controlled: bool = True
@@ -87,8 +88,8 @@ class SparkJob:
     mm2_back_conn_id: str | None = None
     """The connection of a MirrorMaker 2 that copies the other way; None: there is none."""
     records: str | None = None
-    """The folder of all jobs' journals, which outlives either cluster's storage; by default the
-    journal is beside the job's first home."""
+    """The folder of all jobs' journals, which outlives either cluster's storage; by default
+    ``journals`` in the job's first home."""
     archive: str | None = None
     """The archive of offset syncs."""
     saved_positions: str | None = None
@@ -122,15 +123,15 @@ class SparkJob:
         """Check what nothing can be done without.
 
         Raises:
-            ConfigurationError: The name can't be a folder's, or there are not two homes at two
-                clusters.
+            ConfigurationError: The name can't be a folder's, or there are not one or two homes at
+                different clusters.
         """
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
                 f"the job's name is {self.name!r}; give letters, digits, '.', '_' and '-'"
             )
         clusters = [home.cluster for home in self.homes]
-        if len(clusters) != 2 or len(set(clusters)) != 2:  # noqa: PLR2004 - two clusters
+        if len(set(clusters)) != len(clusters) or len(clusters) not in {1, 2}:
             raise ConfigurationError(
                 f"job {self.name}: it has homes at {', '.join(clusters) or 'no cluster'}; give one "
                 f"at each of the two clusters"
@@ -139,7 +140,7 @@ class SparkJob:
     @property
     def journal(self) -> str:
         """The folder of the job's journal."""
-        return f"{self.records}/{self.name}" if self.records else f"{self.homes[0].folder}.journal"
+        return f"{self.records or f'{self.homes[0].folder}/journals'}/{self.name}"
 
     def home_of(self, folder: str) -> Home:
         """Return the home of a stay by its folder, as the journal has it.
@@ -159,9 +160,9 @@ class SparkJob:
             f"homes are {known}: correct the homes, or say where it runs by `jobs settle`"
         )
 
-    def other_home(self, home: Home) -> Home:
-        """Return the first home at the other cluster."""
-        return next(each for each in self.homes if each.cluster != home.cluster)
+    def other_home(self, home: Home) -> Home | None:
+        """Return the first home at the other cluster; None if there is no other."""
+        return next((each for each in self.homes if each.cluster != home.cluster), None)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON, without what has its default."""
@@ -211,7 +212,7 @@ def _home_to_json(home: Home) -> dict[str, str]:
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def _homes(job: object, values: object) -> tuple[Home, Home]:
+def _homes(job: object, values: object) -> tuple[Home, ...]:
     if not isinstance(values, Mapping):
         raise ConfigurationError(
             f"job {job}: homes is {values!r}; give a folder for each of two clusters, such as "
@@ -227,4 +228,4 @@ def _homes(job: object, values: object) -> tuple[Home, Home]:
                 f"folder and some of {', '.join(sorted(known - {'folder'}))}"
             )
         homes.append(Home(cluster=str(cluster), **of_home))
-    return tuple(homes)  # type: ignore[return-value] # the job counts them
+    return tuple(homes)

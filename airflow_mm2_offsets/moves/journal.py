@@ -34,9 +34,9 @@ step is the move's "own" if the last entry is of the same move, and for ``ask`` 
 run. Where the table gives only "own", others are refused.
 
 - ``ask`` by another run takes the job over: the caller has seen that the run before has ended, and
-  names it. The stop is proved anew. Where a run may be starting the job, it is taken over only if
-  the job obeys a fence there. A run that has handed a job over does not ask again: its job may have
-  come back since.
+  names it. A job that was only stopped, with no target, is anybody's. The stop is proved anew.
+  Where a run may be starting the job, it is taken over only if the job obeys a fence there. A run
+  that has handed a job over does not ask again: its job may have come back since.
 - ``submit`` comes before a start that can't be repeated. A second one finds the first, changes
   nothing, and starts nothing.
 - ``note`` adds facts: the plan, who approved it.
@@ -99,7 +99,7 @@ class Step:
     home: str | None = None
     """Where the job runs, for ``ask`` and ``settle``; a location."""
     target: str | None = None
-    """Where it is to run, for ``ask``; a location."""
+    """Where it is to run, for ``ask``; a location. None: it is only stopped."""
     takes_over: str | None = None
     """The run that has ended and that ``ask`` may take the job over from."""
     is_fenced: bool = False
@@ -234,6 +234,8 @@ def decide(entries: Sequence[Entry], step: Step) -> Entry:
         if step.event is not Event.SUBMIT:
             raise HandoverError(f"{last}: {step.run!r} can't {step.event}")
     home = last.target if step.event is Event.HAND_OVER else last.home
+    if home is None:
+        raise HandoverError(f"{last}, and moves it nowhere: {step.run!r} can't {step.event}")
     return _entry(entries, step, state, home=home, move=step.move)
 
 
@@ -251,14 +253,15 @@ def _ask(entries: Sequence[Entry], step: Step) -> Entry:
         raise HandoverError(f"{step.run!r} has handed the job over before; start a new run")
     if last is not None and step.home not in {None, last.home}:
         raise HandoverError(f"{last}, and not at {step.home}")
-    if step.target is None or (last and last.home == step.target):
-        raise HandoverError(f"the job is at {step.home}: it can't move to {step.target}")
+    if step.target is not None and step.target == (last.home if last else step.home):
+        raise HandoverError(f"the job is at {step.target} already")
     if last is not None and last.state is not State.HOME:
         if last.run == step.run and last.state is not State.STARTING:
             if step.target != last.target:
                 raise HandoverError(f"{last}, to move it to {last.target} and not to {step.target}")
             return last
-        if last.run != step.takes_over:
+        is_only_stopped = last.state is State.STOPPED and last.target is None
+        if last.run != step.takes_over and not is_only_stopped:
             raise LockedError(f"{last}: wait for that run, or end it")
         if last.state is State.STARTING and not last.is_fenced:
             raise LockedError(f"{last}, which no fence can stop; say where the job runs")

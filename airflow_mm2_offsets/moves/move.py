@@ -7,7 +7,7 @@ does the same again.
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -20,7 +20,7 @@ from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
+from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ class Move:
     policy: Policy
     here: Home
     """Where the job is."""
-    there: Home
-    """Where it goes: a folder that no stay of the job has used."""
+    there: Home | None
+    """Where it goes: a folder that no stay of the job has used. None: it is only stopped."""
     number: int = 0
     """The number of the journal's entry that it began with; 0: it has not begun."""
     entries: tuple[Entry, ...] = ()
@@ -70,7 +70,8 @@ class Move:
     def is_way_home(self) -> bool:
         """Whether the job goes to a cluster where it has been before."""
         homes = {each.home for each in self.entries if each.number < (self.number or len(self))}
-        return any(self.job.home_of(home).cluster == self.there.cluster for home in homes)
+        cluster = self.there and self.there.cluster
+        return any(self.job.home_of(home).cluster == cluster for home in homes)
 
     def __len__(self) -> int:
         """Return the number of the next entry."""
@@ -103,8 +104,8 @@ class Mover:
         own = [each for each in entries if each.run == self.run and each.event is Event.ASK]
         if own:
             ask = own[-1]
-            here, there = self.job.home_of(ask.home), self.job.home_of(str(ask.target))
-            number = ask.number
+            here, number = self.job.home_of(ask.home), ask.number
+            there = self.job.home_of(ask.target) if ask.target else None
         else:
             here = self.job.home_of(entries[-1].home) if entries else self.job.homes[0]
             there, number = self._free_home(self.job.other_home(here), entries), 0
@@ -132,12 +133,13 @@ class Mover:
         """
         move = self.find()
         self._claim(move.here, may_be_lost=self.policy.source_may_be_lost)
-        self._claim(move.there, may_be_lost=False)
+        if move.there is not None:
+            self._claim(move.there, may_be_lost=False)
         asked = Step(
             event=Event.ASK,
             run=self.run,
             home=move.here.folder,
-            target=move.there.folder,
+            target=move.there.folder if move.there else None,
             takes_over=takes_over,
             facts={"policy": self.policy.name},
         )
@@ -203,8 +205,10 @@ class Mover:
             log.warning("%s", problem)
         return self.find()
 
-    def _free_home(self, home: Home, entries: Sequence[Entry]) -> Home:
+    def _free_home(self, home: Home | None, entries: Sequence[Entry]) -> Home | None:
         """Return the first stay whose folder no stay of the job, and no other job, has used."""
+        if home is None:
+            return None
         used = {each.home for each in entries}
         stays = (home.stay(number) for number in count(1))
         return next(each for each in stays if each.folder not in used and self._is_free(each))
@@ -221,40 +225,52 @@ class Mover:
             HandoverError: It belongs to another journal, or it can't be read or written.
         """
         try:
-            path = open_location(self.open_path(home.control), HandoverError) / CLAIM
-            claim = {"schema_version": 2, "job": self.job.name, "journal": self.job.journal}
-            data = json.dumps(claim, indent=1).encode()
-            if read_text(path, HandoverError) is None and create_new(path, data, HandoverError):
-                return
-            noted = json.loads(read_text(path, HandoverError) or "{}").get("journal")
+            control = self.open_path(home.control)
+            if (claim := read_claim(control)) is None:
+                own = {"schema_version": 2, "job": self.job.name, "journal": self.job.journal}
+                data = json.dumps(own, indent=1).encode()
+                if create_new(control / CLAIM, data, HandoverError):
+                    return
+                claim = read_claim(control)
         except (HandoverError, ConfigurationError) as error:
             if not (may_be_lost and (error.retryable or isinstance(error, ConfigurationError))):
                 raise
             log.warning("%s is not claimed: %s", home, error)
             return
-        except (ValueError, AttributeError) as error:
-            raise HandoverError(f"it is damaged: {error}", file=str(path)) from error
-        if noted != self.job.journal and not same_folder(
-            self.open_path(self.job.journal), str(noted)
-        ):
+        noted = claim["journal"] if claim else ""
+        if noted != self.job.journal and not same_folder(self.open_path(self.job.journal), noted):
             raise HandoverError(
                 f"{home} belongs to the journal {noted}, and job {self.job.name} has "
                 f"{without_login(self.job.journal)}: two journals could start two jobs there. Give "
                 f"the same records, or another folder",
-                file=str(path),
+                file=str(control / CLAIM),
             )
 
 
-def held_by(move: Move) -> str | None:
-    """Return the run that the job is another's, if the last move was not this one's and is open."""
-    last = move.last
-    if last is None or last.state is State.HOME or last.run == move.run:
+def read_claim(control: UPath) -> Mapping[str, Any] | None:
+    """Return the job and the journal that a control location belongs to; None if none is noted.
+
+    Raises:
+        HandoverError: It can't be read, or is damaged.
+    """
+    path = open_location(control, HandoverError) / CLAIM
+    text = read_text(path, HandoverError)
+    if text is None:
         return None
-    return last.run
+    try:
+        claim = json.loads(text)
+        return {name: str(claim[name]) for name in ("job", "journal")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise HandoverError(f"it is damaged: {error}", file=str(path)) from error
 
 
-def moves_of(entries: Sequence[Entry]) -> Iterator[tuple[Entry, ...]]:
-    """Yield the entries of each move, oldest first."""
-    numbers = dict.fromkeys(each.move for each in entries)
-    for number in numbers:
-        yield tuple(each for each in entries if each.move == number)
+def job_at(folder: str, open_path: Callable[[str], UPath]) -> SparkJob:
+    """Return the job that lives in a folder, to stop it without a file of jobs.
+
+    Raises:
+        HandoverError: The folder can't be read.
+    """
+    home = Home(cluster="here", folder=folder)
+    claim = read_claim(open_path(home.control))
+    records, _, name = (claim["journal"] if claim else home.folder).rpartition("/")
+    return SparkJob(name=name, homes=(home,), records=records if claim else None)

@@ -64,10 +64,10 @@ def test_each_stay_has_its_folder() -> None:
         orders.home_of("s3://eu/other")
 
 
-def test_the_journal_is_beside_the_first_home() -> None:
+def test_the_journal_is_in_the_first_home() -> None:
     """Unless ``records`` names a folder that outlives both."""
     orders, _ = _parse(TEXT)
-    assert replace(orders, records=None).journal == "s3://eu/orders.journal"
+    assert replace(orders, records=None).journal == "s3://eu/orders/journals/orders"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_misspelt_job_is_refused() -> None:
     "values",
     [
         {"name": "a b", "homes": {"x": "/x", "y": "/y"}},
-        {"name": "a", "homes": {"x": "/x"}},
+        {"name": "a", "homes": {}},
         {"name": "a", "homes": ["/x", "/y"]},
         {"name": "a", "homes": {"x": "/x", "y": {"path": "/y"}}},
         {"name": "a"},

@@ -259,8 +259,8 @@ def test_an_attempt_of_an_earlier_move_changes_nothing() -> None:
         ({"run": TWO, "takes_over": NEXT}, "wait for that run, or end it"),
         ({"target": NORTH}, "to move it to west and not to north"),
         ({"home": WEST}, r"'dag: one' stops the job at east.*, and not at west"),
-        ({"target": EAST}, "it can't move to east"),
-        ({"target": None}, "it can't move to None"),
+        ({"target": EAST}, "the job is at east already"),
+        ({"target": None}, "to move it to west and not to None"),
     ],
 )
 def test_an_ask_that_does_not_fit_is_refused(changes: dict[str, Any], problem: str) -> None:

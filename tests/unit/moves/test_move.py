@@ -12,7 +12,7 @@ from airflow_mm2_offsets.errors import HandoverError, LockedError, StopError
 from airflow_mm2_offsets.moves.fences import Fence, find_differing, raise_fence, read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
-from airflow_mm2_offsets.moves.move import Mover
+from airflow_mm2_offsets.moves.move import Mover, job_at
 
 ONE, TWO = "dag:one", "dag:two"
 OFFSETS = '{"orders":{"0":7}}'
@@ -42,6 +42,7 @@ class Stage:
         """Move the job to its other cluster."""
         mover = self.mover(run)
         there = mover.ask().there
+        assert there is not None
         mover.record(Event.PROVE)
         mover.record(Event.HAND_OVER, starting_offsets=OFFSETS, topics="orders", **facts)
         mover.record(Event.ARRIVE)
@@ -204,3 +205,19 @@ def test_no_login_reaches_a_fence(stage: Stage) -> None:
     stage.mover().ask()
     for path in Path(east.control, "fence").iterdir():
         assert json.loads(path.read_text())["home"] == east.folder
+
+
+def test_a_job_is_stopped_by_its_folder_alone(stage: Stage) -> None:
+    """Without a file of jobs, in the journal that its home names; the next run moves it."""
+    east, west = stage.job.homes
+    stage.mover().ask()
+    stage.mover().record(Event.WITHDRAW)
+    job = job_at(east.folder, UPath)
+    assert job.journal == stage.job.journal
+    by_hand = Mover(job, "cli:somebody", PLANNED, UPath)
+    assert by_hand.ask().there is None
+    by_hand.record(Event.PROVE)
+    assert stage.states(east) == [FenceState.STOPPING]
+    with pytest.raises(HandoverError, match="nowhere"):
+        by_hand.record(Event.HAND_OVER)
+    assert stage.mover(TWO).ask().there == west
