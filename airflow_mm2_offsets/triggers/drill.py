@@ -16,7 +16,7 @@ class DrillStoppedTrigger(SparkStoppedTrigger):
 
     async def on_kill(self) -> None:
         """Keep the stop: nothing needs a drill's job, whoever ended the wait."""
-        self.log.warning("The stop of the drill's job in %s stays requested", self.control)
+        self.log.warning("The stop of the drill's job in %s stays requested", self.folder)
 
 
 class DagRunEndedTrigger(PollingTrigger):

@@ -4,6 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from upath import UPath
+
+from airflow_mm2_offsets.moves.fences import Fence, read_fence
+from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
+from airflow_mm2_offsets.moves.move import job_at
 from tests.unit.spark import checkpoints
 
 
@@ -50,10 +55,18 @@ class Job:
         path = self.control / name
         return json.loads(path.read_text()) if path.exists() else None
 
+    def fence(self) -> Fence | None:
+        """Return the fence that counts."""
+        return read_fence(UPath(self.control))
+
     def requested_stop(self) -> str | None:
-        """Return the id of the open request to stop."""
-        request = self.read("stop-request.json")
-        return request["request_id"] if request else None
+        """Return the stop that the job is asked for."""
+        fence = self.fence()
+        return fence.request_id if fence and fence.state is FenceState.STOPPING else None
+
+    def entries(self) -> list[Entry]:
+        """Return the job's journal."""
+        return Journal(UPath(job_at(str(self.folder), UPath).journal)).entries()
 
     def acknowledge(self, error: str | None = None, **fields: object) -> None:
         """Answer the request; ``fields`` replace those of ``stopped.json``."""
@@ -75,5 +88,5 @@ class Job:
     def _write(self, name: str, value: dict[str, object]) -> None:
         # Renamed into place, as a job does it: a task of a real Airflow may read it at this moment.
         file = self.control / f"{name}.tmp"
-        file.write_text(json.dumps({"schema_version": 1, **value}))
+        file.write_text(json.dumps({"schema_version": 2, **value}))
         file.replace(self.control / name)

@@ -6,8 +6,8 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 
-REQUEST_ID = "failover:manual__1"
-"""The stop's request id in a worker's run."""
+REQUEST_ID = "failover:manual__1#1"
+"""The first stop in a worker's run."""
 
 
 def stop_task(**settings: Any) -> StopSparkStreamingOperator:
@@ -16,8 +16,7 @@ def stop_task(**settings: Any) -> StopSparkStreamingOperator:
         return StopSparkStreamingOperator(
             task_id="stop",
             **{
-                "control": "{{ dag_run.conf.folder }}/control",
-                "checkpoint": "{{ dag_run.conf.folder }}/checkpoint",
+                "home": "{{ dag_run.conf.folder }}",
                 "quiet_period": 0.05,
                 "poll_interval": 0.02,
                 "deferrable": True,

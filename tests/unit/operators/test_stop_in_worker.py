@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -10,9 +11,8 @@ from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.job.stop import requests
 from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.control import Driver
-from airflow_mm2_offsets.spark.fence import read_fence
-from airflow_mm2_offsets.spark.stopping import request_stop
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
@@ -54,15 +54,14 @@ def test_a_stop_without_a_triggerer(worker: Worker, job: Job, answers: bool) -> 
     """The worker asks, waits and returns the proof; without one it withdraws the stop."""
     worker.conf = {"folder": str(job.folder)}
     if answers:
-        request_stop(str(job.control), REQUEST_ID)
-        job.acknowledge()
+        job.acknowledge(request_id=REQUEST_ID)
         assert worker.run(stop_task(deferrable=False)).type == "SucceedTask"
         assert worker.xcoms["stop", "return_value"]["proof"] == "acknowledged"
         return
-    with pytest.raises(StopError, match=f"holds no acknowledgement of {REQUEST_ID}") as caught:
+    with pytest.raises(StopError, match=f"holds no answer to {REQUEST_ID}") as caught:
         worker.run(stop_task(deferrable=False, timeout=0.05))
     assert isinstance(caught.value, AirflowFailException)
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+    assert job.requested_stop() is None
 
 
 def test_the_worker_gives_the_signs_of_life_that_the_job_waits_for(
@@ -101,18 +100,20 @@ def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow calls on_kill in the wait's own thread, which then goes on for some seconds."""
-    task = stop_task(
-        control=str(job.control),
-        request_id=REQUEST_ID,
-        deferrable=False,
-        kill_after=60.0,
-        timeout=60.0,
-    )
+    task = stop_task(deferrable=False, kill_after=60.0, timeout=60.0)
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
-    monkeypatch.setattr(time, "sleep", lambda _: task.on_kill())
+    running: list[StopSparkStreamingOperator] = []  # Airflow runs a copy of the task
+    wait = StopSparkStreamingOperator._wait  # noqa: SLF001
+
+    def note(task: StopSparkStreamingOperator, *of_it: Any, **more: Any) -> Any:  # noqa: ANN401
+        running.append(task)
+        return wait(task, *of_it, **more)
+
+    monkeypatch.setattr(StopSparkStreamingOperator, "_wait", note)
+    monkeypatch.setattr(time, "sleep", lambda _: running[-1].on_kill())
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' was withdrawn"):
         worker.run(task)
     assert killed == []
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+    assert job.requested_stop() is None

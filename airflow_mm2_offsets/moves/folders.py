@@ -1,10 +1,11 @@
-"""Tells a job's control and checkpoint location from copies of them.
+"""The folders of a job's home, told from copies of them.
 
 A copy (a backup, an old path, a replica in another bucket) shows an old state of a job: that it has
 ended, or has answered a stop. Meanwhile the job may run elsewhere. So the job writes where its
 locations are, and check, stop and hand-over compare.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from upath import UPath
@@ -12,6 +13,8 @@ from upath import UPath
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.job.liveness import next_beat
 from airflow_mm2_offsets.locations import beside, same_folder, spark_location
+from airflow_mm2_offsets.moves.fences import read_fence
+from airflow_mm2_offsets.moves.jobs import Home
 from airflow_mm2_offsets.spark.control import (
     Acknowledgement,
     Driver,
@@ -20,12 +23,13 @@ from airflow_mm2_offsets.spark.control import (
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.control_files import field_of, read_object
-from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.storage import storage_errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobLocations:
-    """A job's two locations as Airflow reaches them, and as Spark names them where that differs."""
+class JobFolders:
+    """A home's two folders as Airflow reaches them, and as Spark names them where that differs."""
 
     control: UPath
     checkpoint: UPath
@@ -35,6 +39,20 @@ class JobLocations:
     """The same of the checkpoint location."""
     checkpoint_is_lost: bool = False
     """In a disaster: nothing beside the checkpoint can be read; only names are compared."""
+
+    @classmethod
+    def of(
+        cls, home: Home, open_path: Callable[[str], UPath], *, may_be_lost: bool = False
+    ) -> "JobFolders":
+        """Return the folders of a home; ``may_be_lost``: its checkpoint may be gone."""
+        checkpoint = open_path(home.checkpoint)
+        return cls(
+            control=open_path(home.control),
+            checkpoint=checkpoint,
+            spark_control=home.spark_name("control"),
+            spark_checkpoint=home.spark_name("checkpoint"),
+            checkpoint_is_lost=may_be_lost and why_lost(checkpoint) is not None,
+        )
 
     def problems(self, driver: Driver) -> list[str]:
         """Return why either location may be a copy, as sentences."""
@@ -83,7 +101,8 @@ def _copy_problem(kind: str, path: UPath, spark_name: str | None, written: list[
     return (
         f"{spark_name or path} is not the {kind} location of the job, which writes to "
         f"{', '.join(written)}: a copy does not show where the job is now. Give the job's own; "
-        f"only if Airflow reaches that one as {path}, give spark_{kind}={written[0]!r} with it"
+        f"only if Airflow reaches that one as {path}, give the home a spark_folder that leads to "
+        f"{written[0]}"
     )
 
 
@@ -99,29 +118,33 @@ def is_beating(control: UPath, driver: Driver) -> bool:
     return beat is not None and not beat.ended
 
 
-def check_before_stop(locations: JobLocations, request_id: str) -> None:
+def check_before_stop(folders: JobFolders, request_id: str) -> None:
     """Raise if a job counts as stopped already, and its control location may be a copy.
 
     A stop that this run has begun in this folder before was checked then.
 
     Raises:
-        StopError: The driver names another location, or no location; the job runs with another
-            control location; or the location can't be read.
+        StopError: No job has ever run there; the driver names another location, or no location; the
+            job runs with another control location; or the location can't be read.
     """
-    control = locations.control
+    control = folders.control
+    with storage_errors(control, StopError):
+        exists = control.exists()
+    if not exists:
+        raise StopError("no job has ever run here; is it the job's folder?", file=str(control))
     fence, driver = read_fence(control), read_driver(control)
     if driver is None or (fence is not None and fence.request_id == request_id):
         return
-    if problem := locations.note_problem(driver):
+    if problem := folders.note_problem(driver):
         raise StopError(problem)
     last = read_last_acknowledgement(control)
     is_answered = last is not None and last.answers(request_id, driver)
-    if (driver.ended or is_answered) and (problem := locations.control_problem(driver)):
+    if (driver.ended or is_answered) and (problem := folders.control_problem(driver)):
         raise StopError(problem)
 
 
 def check_stopped(
-    locations: JobLocations,
+    folders: JobFolders,
     request_id: str,
     driver: Driver | None,
     answer: Acknowledgement | None,
@@ -140,11 +163,11 @@ def check_stopped(
     """
     if driver is None:
         return
-    problems = [locations.note_problem(driver)]
-    if not _answers_here(locations.control, request_id, answer):
-        problems.append(locations.control_problem(driver))
+    problems = [folders.note_problem(driver)]
+    if not _answers_here(folders.control, request_id, answer):
+        problems.append(folders.control_problem(driver))
     if not agrees:
-        problems.append(locations.checkpoint_problem(driver))
+        problems.append(folders.checkpoint_problem(driver))
     if sentences := [*filter(None, problems)]:
         raise StopError("; ".join(sentences))
 
@@ -154,26 +177,24 @@ def _answers_here(control: UPath, request_id: str, answer: Acknowledgement | Non
     if answer is None or (answer.request_id, answer.proof) != (request_id, StopProof.ACKNOWLEDGED):
         return False
     fence = read_fence(control)
-    if fence is None or fence.request_id != request_id or fence.control is None:
+    if fence is None or fence.request_id != request_id:
         return False
-    return same_folder(control, fence.control)
+    return same_folder(control, f"{fence.home}/control")
 
 
-def find_unproved(
-    locations: JobLocations, driver: Driver, answer: Acknowledgement | None
-) -> list[str]:
+def find_unproved(folders: JobFolders, driver: Driver, answer: Acknowledgement | None) -> list[str]:
     """Return which location is neither proved by the stop nor, without a proof, the driver's.
 
     Raises:
         StopError: The note beside the checkpoint can't be read.
     """
-    if problem := locations.note_problem(driver):
+    if problem := folders.note_problem(driver):
         return [problem]
     if answer is None or answer.proved_control is None or answer.proved_checkpoint is None:
-        return locations.problems(driver)
+        return folders.problems(driver)
     proved = {
-        locations.control: answer.proved_control,
-        locations.checkpoint: answer.proved_checkpoint,
+        folders.control: answer.proved_control,
+        folders.checkpoint: answer.proved_checkpoint,
     }
     return [
         f"{path} is not {proof}, for which the stop was proved: give every task the same location"

@@ -1,0 +1,131 @@
+"""Finds the move that a task is a step of, by its argument ``move`` and the job's journal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context, conf
+from airflow.sdk.exceptions import AirflowRuntimeError
+
+from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.errors import ConfigurationError, as_class
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.jobs import SparkJob
+from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
+from airflow_mm2_offsets.moves.journal import Entry, State
+from airflow_mm2_offsets.moves.move import Move, Mover
+from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.planning.lost_parts import quick
+from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
+
+MoveArgument = MoveRequest | Mapping[str, Any]
+"""What operators take as ``move``: a value, or the same as JSON."""
+AnyContext = Context | Mapping[str, Any]
+"""Airflow's context, as it comes to ``execute`` and after a wait."""
+
+
+def to_template(move: MoveArgument | None) -> Mapping[str, Any] | None:
+    """Return the argument as Airflow renders it."""
+    return move.to_json() if isinstance(move, MoveRequest) else move
+
+
+def request_of(task: BaseOperator) -> MoveRequest:
+    """Return what a task's ``move`` asks for.
+
+    Raises:
+        ConfigurationError: A field is unknown, misspelt or of another kind.
+    """
+    try:
+        return MoveRequest.from_json(getattr(task, "move", None))
+    except ConfigurationError as error:
+        raise as_class(ConfigurationError, error, f"task {task.task_id}: {error}") from error
+
+
+def job_of(request: MoveRequest) -> SparkJob:
+    """Return the job of a request; a name is looked up in ``[mm2_offsets] jobs_file``.
+
+    Raises:
+        ConfigurationError: There is no file of jobs, it is wrong, or it has no such job.
+    """
+    if isinstance(request.job, SparkJob):
+        return request.job
+    file = conf.get("mm2_offsets", "jobs_file", fallback="")
+    if not file:
+        raise ConfigurationError(
+            f"job is {request.job!r}, a name, and there is no file of jobs: set [mm2_offsets] "
+            f"jobs_file, or give a SparkJob",
+            setting="job",
+        )
+    return find_job(read_jobs(storage_path(file)), request.job, file=file)
+
+
+def run_name(context: AnyContext) -> str:
+    """Return what the journal calls a run of Airflow: DAG id and run id."""
+    instance: Any = context["ti"]
+    return f"{instance.dag_id}:{instance.run_id}"
+
+
+def mover_of(task: BaseOperator, context: AnyContext) -> Mover:
+    """Return what carries the steps of a task's move out.
+
+    Raises:
+        ConfigurationError: See ``request_of`` and ``job_of``.
+    """
+    request = request_of(task)
+    return Mover(
+        job=job_of(request),
+        run=run_name(context),
+        policy=request.how,
+        open_path=storage_path,
+    )
+
+
+def ended_run(last: Entry | None) -> str | None:
+    """Return the run that the job may be taken over from: it moves it, and has ended.
+
+    A run of another Airflow, or a person's, can't be looked up, and is not taken over.
+    """
+    if last is None or last.state is State.HOME:
+        return None
+    dag_id, _, run_id = last.run.partition(":")
+    try:
+        return last.run if read_run_state(dag_id, run_id) in ENDED else None
+    except AirflowRuntimeError:
+        return None
+
+
+def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
+    """Return the clusters as a move goes: from where the job is to where it goes.
+
+    The job's MirrorMaker 2 may copy in either direction. In a disaster a source or Connect that
+    does not answer is given up early: it is expected, and each step waits for it again.
+
+    Args:
+        move: The move.
+        timeout: Seconds until a broker or a Connect worker must have answered; None: 30, and less
+            in a disaster.
+
+    Raises:
+        ConfigurationError: A connection is wrong, or is of other clusters.
+    """
+
+    def connected(conn_id: str) -> ClusterPair:
+        return Mm2OffsetHook(conn_id, timeout=30.0 if timeout is None else timeout).get_conn()
+
+    here, there = move.here.cluster, move.there.cluster if move.there else ""
+    pair = connected(move.job.mm2_conn_id)
+    if _aliases(pair) == (there, here):
+        back = move.job.mm2_back_conn_id
+        pair = connected(back) if back else pair.exchanged()
+    if {*_aliases(pair)} != {here, there}:
+        raise ConfigurationError(
+            f"job {move.job.name} goes from {here!r} to {there!r}, and the connection has the "
+            f"aliases {' and '.join(map(repr, _aliases(pair)))}: name the job's homes as "
+            f"MirrorMaker 2 names its clusters",
+            setting="mm2_conn_id",
+        )
+    return quick(pair) if move.policy.source_may_be_lost and timeout is None else pair
+
+
+def _aliases(pair: ClusterPair) -> tuple[str, str]:
+    return pair.naming.source_alias, pair.naming.target_alias
